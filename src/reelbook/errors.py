@@ -1,0 +1,226 @@
+"""Every error that Reelbook raises.
+
+    ReelbookError
+    ├── InvalidInput          a value the model cannot take; nothing was sent
+    ├── BadRates              a table of per-unit rates that cannot be used
+    ├── UnknownModel          no such model, here or at the service
+    ├── ServiceError          the service answered, and said no
+    │   ├── Unauthorized          401: the key is missing or unknown
+    │   ├── InsufficientCredits   402: the account cannot pay for it
+    │   ├── Forbidden             403: this account may not do that
+    │   ├── NotFound              404: no such model, run or file
+    │   ├── Refused               409, 413, 422: the request as written is not acceptable
+    │   ├── TooManyRequests       429: later, please
+    │   └── ServiceBroken         5xx, or an answer that cannot be read
+    ├── Unreachable           nobody answered at that address
+    ├── UncertainRun          a paid request was sent and its answer was lost
+    ├── RunFailed             the service accepted the run and could not finish it
+    ├── RunCancelled          the run was cancelled
+    ├── RunTimeout            waiting ended before the run did
+    └── DownloadFailed        the run is paid for and finished, its file could not be fetched
+
+This module imports nothing, so every floor of the house may use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class ReelbookError(Exception):
+    """The base of all errors of this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with one value of an input."""
+
+    loc: tuple[str | int, ...]
+    """Where: field names and list positions from the outside in; empty for the input as a whole."""
+    message: str
+    """A sentence for a person."""
+    kind: str
+    """A short name for the kind of problem, such as `missing`."""
+    value: Any = None
+    """What was given."""
+    nearest: Any = None
+    """The closest value that would be accepted, where there is one."""
+
+    @property
+    def field(self) -> str:
+        """The place as one would type it: `loras[0].scale`."""
+        text = ""
+        for part in self.loc:
+            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        return text
+
+
+class InvalidInput(ReelbookError, ValueError):
+    """A value the model cannot take. Nothing was sent and nothing was charged."""
+
+    def __init__(self, model: str, problems: Sequence[Problem]) -> None:
+        super().__init__(model, tuple(problems))
+        self.model, self.problems = model, tuple(problems)
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return f"{self.model}: {self.problems[0].message}"
+        lines = "\n".join(f"  - {problem.message}" for problem in self.problems)
+        return f"{self.model} has {len(self.problems)} problems:\n{lines}"
+
+
+class UnknownModel(ReelbookError, LookupError):
+    """No such model, here or at the service."""
+
+    def __init__(self, endpoint_id: str, known: Sequence[str] = ()) -> None:
+        super().__init__(endpoint_id, tuple(known))
+        self.endpoint_id, self.known = endpoint_id, tuple(known)
+
+    def __str__(self) -> str:
+        listed = f" Known here: {', '.join(self.known)}." if self.known else ""
+        return f"There is no model {self.endpoint_id!r}.{listed}"
+
+
+class BadRates(ReelbookError, ValueError):
+    """A table of per-unit rates that cannot be used as it is."""
+
+
+class ServiceError(ReelbookError):
+    """The service answered, and said no."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        error_type: str | None = None,
+        request_id: str | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message, self.status, self.error_type = message, status, error_type
+        self.request_id, self.facts = request_id, dict(facts or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keyword-only facts do not travel in `args`, and an error must survive a pickle.
+        return _revive, (type(self), self.message, self.status, self.error_type, self.request_id, self.facts)
+
+    def __str__(self) -> str:
+        of = f" (request {self.request_id})" if self.request_id else ""
+        return f"{self.message}{of}"
+
+
+def _revive(
+    kind: type[ServiceError], message: str, status: int, error_type: str, request_id: str, facts: dict[str, Any]
+) -> ServiceError:
+    return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts)
+
+
+class Unauthorized(ServiceError):
+    """401: the key is missing or unknown."""
+
+
+class InsufficientCredits(ServiceError):
+    """402: the account cannot pay for it."""
+
+
+class Forbidden(ServiceError):
+    """403: this account may not do that."""
+
+
+class NotFound(ServiceError):
+    """404: no such model, run or file."""
+
+
+class Refused(ServiceError):
+    """409, 413 or 422: the request as it is written is not acceptable."""
+
+
+class TooManyRequests(ServiceError):
+    """429: the service wants us to wait."""
+
+
+class ServiceBroken(ServiceError):
+    """5xx, or an answer that cannot be read."""
+
+
+class Unreachable(ReelbookError):
+    """Nobody answered at that address."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address, reason)
+        self.address, self.reason = address, reason
+
+    def __str__(self) -> str:
+        return (
+            f"Nothing answered at {self.address} ({self.reason}). "
+            "Nothing was sent and nothing was charged: check the address and that the service is running, then try again."
+        )
+
+
+class UncertainRun(ReelbookError):
+    """A paid request was sent and its answer was lost, so nobody here knows whether it is running."""
+
+    def __init__(self, address: str, reason: str, credits: int | None) -> None:
+        super().__init__(address, reason, credits)
+        self.address, self.reason, self.credits = address, reason, credits
+
+    def __str__(self) -> str:
+        price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
+        return (
+            f"The request reached {self.address} and its answer was lost ({self.reason}).{price} "
+            "It is not sent again by itself. Look at the account's history before you run it again."
+        )
+
+
+class RunFailed(ReelbookError):
+    """The service accepted the run and could not finish it."""
+
+    def __init__(self, request_id: str, message: str, error_type: str | None) -> None:
+        super().__init__(request_id, message, error_type)
+        self.request_id, self.message, self.error_type = request_id, message, error_type
+
+    def __str__(self) -> str:
+        kind = f" [{self.error_type}]" if self.error_type else ""
+        return f"Run {self.request_id} failed{kind}: {self.message}"
+
+
+class RunCancelled(ReelbookError):
+    """The run was cancelled; the service refunds it."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(request_id)
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        return f"Run {self.request_id} was cancelled. Its credits were given back; run it again when you like."
+
+
+class RunTimeout(ReelbookError):
+    """The run had not finished when waiting ended. The run itself goes on."""
+
+    def __init__(self, request_id: str, status: str, waited: float) -> None:
+        super().__init__(request_id, status, waited)
+        self.request_id, self.status, self.waited = request_id, status, waited
+
+    def __str__(self) -> str:
+        return (
+            f"Run {self.request_id} was still {self.status} after {self.waited:g} s. "
+            "The service is still working on it: wait() again, or cancel() it."
+        )
+
+
+class DownloadFailed(ReelbookError):
+    """The run is finished and paid for; its file could not be fetched."""
+
+    def __init__(self, request_id: str, url: str, reason: str) -> None:
+        super().__init__(request_id, url, reason)
+        self.request_id, self.url, self.reason = request_id, url, reason
+
+    def __str__(self) -> str:
+        return (
+            f"Run {self.request_id} finished, but its file could not be fetched from {self.url} ({self.reason}). "
+            "The result is still at the service: fetch it again with run.fetch(), at no cost."
+        )

@@ -1,0 +1,119 @@
+"""What all inputs and outputs of models have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..errors import InvalidInput, Problem
+from .problems import problems_of
+
+WIRE: Mapping[str, bool] = {"wire": True}
+"""The validation context of a service: JSON exactly as the schema says, no help for floating-point noise."""
+
+
+def _first_paragraph(schema: dict[str, Any]) -> None:
+    """Keep docstring examples out of JSON schemas: they are Python, and a reader there may not be."""
+    if "description" in schema:
+        schema["description"] = schema["description"].partition("\n\n")[0]
+
+
+class Part(BaseModel):
+    """A small immutable value inside an input, such as one LoRA."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        json_schema_extra=_first_paragraph,
+    )
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
+        except ValidationError as error:
+            raise InvalidInput(type(self).__name__, problems_of(type(self), error)) from None
+
+    # Tells pydantic that this constructor only rewords errors: a part nested in an input is then
+    # validated without it, and keeps its place (`loras[0].scale`) in the input's own error.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self).__name__
+        how = (
+            f"make a changed copy instead: .revised({name}=…)" if hasattr(self, "revised") else "make a new one instead"
+        )
+        raise InvalidInput(
+            kind, [Problem((name,), f"`{name}` cannot be set: a {kind} never changes; {how}.", "frozen")]
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._spelling()}({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+
+    __str__ = __repr__
+
+    @classmethod
+    def _spelling(cls) -> str:
+        """The expression that names this class in code."""
+        return cls.__name__
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that differ from their defaults.
+
+        >>> from reelbook.models.text_to_video import LoRA
+        >>> LoRA(path="watercolour", scale=1).changed()
+        {'path': 'watercolour'}
+        """
+        return {
+            name: getattr(self, name)
+            for name, field in type(self).model_fields.items()
+            if field.is_required() or getattr(self, name) != field.get_default(call_default_factory=True)
+        }
+
+
+class Input(Part):
+    """What a model is asked: immutable, hashable, and strict, because a typo must not cost credits."""
+
+    endpoint_id: ClassVar[str] = ""
+    """The model this input belongs to."""
+
+    def revised(self, **changes: Any) -> Self:
+        """The same input with some fields changed, validated again.
+
+        >>> from reelbook.models.text_to_video import TextToVideo
+        >>> TextToVideo(prompt="a paper boat").revised(seed=8)
+        TextToVideo(prompt='a paper boat', seed=8)
+        """
+        # Not model_copy(update=...), which would skip validation.
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**values, **changes})
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object that the service receives: defaults spelled out, nulls left out.
+
+        >>> from reelbook.models.images_to_video import ImagesToVideo
+        >>> ImagesToVideo(images=["https://example.org/a.png"]).wire()
+        {'images': [{'url': 'https://example.org/a.png', 'frames': 24}], 'fps': 24.0}
+        """
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class Output(BaseModel):
+    """What a model answers. Fields the spec does not show are kept, not refused."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+
+    @property
+    def files(self) -> tuple[Any, ...]:
+        """Every file in this output, in order."""
+        from .files import File
+
+        found: list[File] = []
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            found += [item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, File)]
+        return tuple(found)

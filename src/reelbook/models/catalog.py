@@ -1,0 +1,91 @@
+"""The catalog: one row per model, and the only place that says what belongs to it and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ..errors import UnknownModel
+from .base import Input, Output
+from .image_to_video import ImageToVideo, ImageToVideoOutput
+from .images_to_video import ImagesToVideo, ImagesToVideoOutput
+from .smart_resize import SmartResize, SmartResizeOutput
+from .text_to_video import TextToVideo, TextToVideoOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One model: what it is for, what goes in, what comes out, what it costs."""
+
+    id: str
+    category: str
+    purpose: str
+    input: type[Input]
+    output: type[Output]
+    rate_card: str
+    base_credits: int
+    minimum_credits: int
+    multipliers: tuple[tuple[str, Decimal], ...] = ()
+    """Switches of the input that multiply the base price."""
+
+
+CATALOG: tuple[Endpoint, ...] = (
+    Endpoint(
+        id=TextToVideo.endpoint_id,
+        category="text-to-video",
+        purpose="Turns a prompt into a clip, with LoRA weights if you like, in two passes.",
+        input=TextToVideo,
+        output=TextToVideoOutput,
+        rate_card="video-standard",
+        base_credits=53,
+        minimum_credits=53,
+        multipliers=(("enable_detail_pass", Decimal("2.0")),),
+    ),
+    Endpoint(
+        id=ImageToVideo.endpoint_id,
+        category="image-to-video",
+        purpose="Sets a picture in motion as a prompt describes; the premium tier.",
+        input=ImageToVideo,
+        output=ImageToVideoOutput,
+        rate_card="video-standard",
+        base_credits=53,
+        minimum_credits=53,
+    ),
+    Endpoint(
+        id=SmartResize.endpoint_id,
+        category="image-to-image",
+        purpose="Recomposes a picture for one or more sizes, pixel for pixel.",
+        input=SmartResize,
+        output=SmartResizeOutput,
+        rate_card="default",
+        base_credits=11,
+        minimum_credits=11,
+    ),
+    Endpoint(
+        id=ImagesToVideo.endpoint_id,
+        category="image-to-video",
+        purpose="Joins pictures into an MP4, each held for its own number of frames.",
+        input=ImagesToVideo,
+        output=ImagesToVideoOutput,
+        rate_card="video-standard",
+        base_credits=53,
+        minimum_credits=53,
+    ),
+)
+
+
+def endpoint(endpoint_id: str) -> Endpoint:
+    """The row of a model.
+
+    >>> endpoint("svc/smart-resize").base_credits
+    11
+    """
+    for row in CATALOG:
+        if row.id == endpoint_id:
+            return row
+    raise UnknownModel(endpoint_id, [row.id for row in CATALOG])
+
+
+def endpoint_for(request: Input) -> Endpoint | None:
+    """The row of an input; None for a model that the catalog does not know."""
+    return next((row for row in CATALOG if row.id == request.endpoint_id), None)

@@ -1,0 +1,39 @@
+"""Image to video: a picture starts to move."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from .base import Input, Output
+from .files import File, PictureURL
+from .values import Real, Text
+
+
+class ImageToVideo(Input):
+    """What to ask of image-to-video.
+
+    >>> ImageToVideo(prompt="slowly closer", image_url="https://example.org/boat.png", duration="10").duration
+    '10'
+    """
+
+    endpoint_id: ClassVar[str] = "svc/video-gen/v2.1/master/image-to-video"
+
+    prompt: Text = Field(max_length=2500)
+    """What should happen."""
+    image_url: PictureURL
+    """The picture to start from."""
+    duration: Literal["5", "10"] = "5"
+    """Length of the clip in seconds, written as text."""
+    cfg_scale: Real = Field(0.5, ge=0, le=1)
+    """How closely to follow the prompt: 0 freely, 1 to the letter."""
+    negative_prompt: Text = "blur, distort, and low quality"
+    """What the clip should avoid."""
+
+
+class ImageToVideoOutput(Output):
+    """What image-to-video gives back."""
+
+    video: File
+    """The clip."""

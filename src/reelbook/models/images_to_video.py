@@ -1,0 +1,85 @@
+"""Images to video: pictures in a row, each held for its own number of frames."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from .base import Input, Output, Part
+from .files import File, PictureURL
+from .values import Ordered, Real, Whole
+
+MOST_FRAMES = 100_000
+"""The longest video; the spec shows no limit, and one is needed."""
+
+
+class Frame(Part):
+    """One picture and how long it stays."""
+
+    url: PictureURL
+    """The picture."""
+    frames: Whole = Field(ge=1, le=MOST_FRAMES)
+    """For how many frames it is shown."""
+
+
+class _OrBareURL:
+    """Shows in the schema that a picture may be given by its address alone."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        shown = handler(schema)
+        shown["items"] = {"anyOf": [shown["items"], {"type": "string", "x-media": "image"}]}
+        return shown
+
+
+class ImagesToVideo(Input):
+    """What to ask of images-to-video.
+
+    >>> show = ImagesToVideo(images=[Frame(url="https://example.org/a.png", frames=12), "https://example.org/b.png"])
+    >>> [frame.frames for frame in show.images]
+    [12, 24]
+    """
+
+    endpoint_id: ClassVar[str] = "svc/frames-api/images-to-video"
+
+    images: Annotated[tuple[Frame, ...], Ordered, _OrBareURL()] = Field(min_length=1)
+    """The pictures in order. A bare address is held for one second."""
+    fps: Real = Field(24.0, ge=1, le=120)
+    """Frames per second of the video."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _hold_bare_addresses_for_a_second(cls, values: Any) -> Any:
+        images = values.get("images") if isinstance(values, dict) else None
+        if not isinstance(images, (list, tuple)):
+            return values
+        fps = values.get("fps", 24)
+        # A wrong fps gets its own message from its own field; here any number will do.
+        usable = isinstance(fps, (int, float)) and 1 <= fps <= 120
+        second = max(1, round(fps)) if usable else 24
+        held = [{"url": image, "frames": second} if isinstance(image, str) else image for image in images]
+        return {**values, "images": held}
+
+    @model_validator(mode="after")
+    def _fit_one_video(self) -> Self:
+        if self.total_frames > MOST_FRAMES:
+            raise PydanticCustomError(
+                "too_many_frames",
+                "images add up to {frames} frames; one video holds {most} at most. Hold them shorter, or make several videos.",
+                {"field": "images", "frames": self.total_frames, "most": MOST_FRAMES},
+            )
+        return self
+
+    @property
+    def total_frames(self) -> int:
+        """How many frames the video will have."""
+        return sum(frame.frames for frame in self.images)
+
+
+class ImagesToVideoOutput(Output):
+    """What images-to-video gives back."""
+
+    video: File
+    """The video."""

@@ -1,0 +1,175 @@
+"""What a run costs: an input becomes an estimate, exact to the credit."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ..errors import BadRates
+from .base import Input
+from .catalog import CATALOG, Endpoint, endpoint_for
+from .image_to_video import ImageToVideo
+from .images_to_video import ImagesToVideo
+from .smart_resize import SmartResize
+from .text_to_video import TextToVideo
+
+Source = Literal["exact", "assumed"]
+Unit = Literal["second", "image", "megapixel"]
+
+
+UNITS: Mapping[type[Input], tuple[Unit, ...]] = {
+    TextToVideo: ("second", "megapixel"),
+    ImageToVideo: ("second",),
+    SmartResize: ("image", "megapixel"),
+    ImagesToVideo: ("second", "image"),
+}
+"""The units that can be counted before a run; the size of a clip from a picture, say, is not known until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a breakdown: either an amount of credits, or a factor on what stands above it."""
+
+    label: str
+    credits: Decimal | None = None
+    factor: Decimal | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.credits:f}" if self.credits is not None else f"{self.label} × {self.factor:f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will cost, how that comes about, and who says so."""
+
+    credits: int | None
+    """Whole credits; None where nobody can tell."""
+    breakdown: tuple[Line, ...] = ()
+    rate_card: str | None = None
+    source: Source = "assumed"
+    """`exact` from the service itself, `assumed` from the catalog kept here."""
+
+    def __repr__(self) -> str:
+        amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"
+        lines = ", ".join(map(str, self.breakdown))
+        return f"Estimate({amount})" + (f": {lines}" if lines else "")
+
+    def _repr_html_(self) -> str:
+        cell = "padding:2px 12px 2px 0;text-align:{}"
+        rows = "".join(
+            f'<tr><td style="{cell.format("left")}">{escape(line.label)}</td>'
+            f'<td style="{cell.format("right")}">{line.credits if line.credits is not None else f"× {line.factor}"}</td></tr>'
+            for line in self.breakdown
+        )
+        total = "unknown" if self.credits is None else f"{self.credits:,} credits"
+        origin = "told by the service" if self.source == "exact" else "assumed from the catalog kept here"
+        return (
+            f'<table style="font-variant-numeric:tabular-nums"><tbody>{rows}'
+            f'<tr><th style="{cell.format("left")}">{total}</th><td style="{cell.format("right")}">{origin}</td></tr></tbody></table>'
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Credits for one unit of what a run makes."""
+
+    unit: Unit
+    rate: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Per-unit rates by model, for a lab that knows its own. An assumption, and labelled so."""
+
+    by_model: Mapping[str, Rate] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Rates:
+        """The rates in a TOML file, one table per model: `unit = "second"` and `rate = "0.4375"`."""
+        try:
+            tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise BadRates(f"The rates in {path} could not be read: {error}.") from error
+        return cls({model: _rate(str(path), model, table) for model, table in tables.items()})
+
+
+def estimate(request: Input, rates: Rates | None = None) -> Estimate:
+    """What the catalog says a run costs.
+
+    >>> estimate(TextToVideo(prompt="a paper boat", enable_detail_pass=True))
+    Estimate(106 credits, assumed): base 53, detail pass × 2.0
+    """
+    row = endpoint_for(request)
+    if row is None:
+        return Estimate(credits=None)
+    base, lines = _base(row, request, rates)
+    amount = base
+    for switch, factor in row.multipliers:
+        if getattr(request, switch):
+            amount *= Fraction(factor)
+            lines.append(Line(switch.removeprefix("enable_").replace("_", " "), factor=factor))
+    if amount < row.minimum_credits:
+        amount = Fraction(row.minimum_credits)
+        lines.append(Line("at least", credits=Decimal(row.minimum_credits)))
+    return Estimate(math.ceil(amount), tuple(lines), row.rate_card, "assumed")
+
+
+def quantity(request: Input, unit: Unit) -> Fraction:
+    """How many units a run makes, as an exact fraction: a third of a second must not round a price up.
+
+    >>> quantity(TextToVideo(prompt="a paper boat", num_frames=121), "second")
+    Fraction(121, 24)
+    """
+    match request, unit:
+        case TextToVideo(), "second":
+            return Fraction(request.num_frames, request.frame_rate)
+        case TextToVideo(), "megapixel":
+            width, height = request.frame_size
+            return Fraction(width * height * request.num_frames, 1_000_000)
+        case ImageToVideo(), "second":
+            return Fraction(int(request.duration))
+        case SmartResize(), "image":
+            return Fraction(request.num_images_per_size * len(request.target_sizes))
+        case SmartResize(), "megapixel":
+            pixels = sum(size.width * size.height for size in request.target_sizes)
+            return Fraction(request.num_images_per_size * pixels, 1_000_000)
+        case ImagesToVideo(), "second":
+            return request.total_frames / Fraction(str(request.fps))
+        case ImagesToVideo(), "image":
+            return Fraction(len(request.images))
+    raise BadRates(f"A run of {request.endpoint_id} cannot be counted in {unit}s.")
+
+
+def _base(row: Endpoint, request: Input, rates: Rates | None) -> tuple[Fraction, list[Line]]:
+    rate = rates.by_model.get(row.id) if rates else None
+    if rate is None:
+        return Fraction(row.base_credits), [Line("base", credits=Decimal(row.base_credits))]
+    units = quantity(request, rate.unit)
+    amount = Fraction(rate.rate) * units
+    label = f"{float(units):g} {rate.unit}{'' if units == 1 else 's'} at {rate.rate} each (your rates)"
+    return amount, [Line(label, credits=round(Decimal(amount.numerator) / amount.denominator, 4))]
+
+
+def _rate(path: str, model: str, table: Any) -> Rate:
+    known = {row.id: row for row in CATALOG}
+    if model not in known:
+        raise BadRates(f"{path} names the model {model!r}; the catalog has {', '.join(known)}.")
+    unit, text = (table.get("unit"), table.get("rate")) if isinstance(table, dict) else (None, None)
+    units = UNITS[known[model].input]
+    if unit not in units:
+        raise BadRates(f"{path}: the unit of {model} is {unit!r}; it can be {' or '.join(units)}.")
+    try:
+        # Only text and whole numbers: a TOML float has already lost the digits that the rounding needs.
+        rate = Decimal(text) if isinstance(text, (str, int)) and not isinstance(text, bool) else Decimal("nan")
+    except InvalidOperation:
+        rate = Decimal("nan")
+    if not (rate.is_finite() and rate >= 0):
+        raise BadRates(f'{path}: the rate of {model} is {text!r}; write it as text, such as rate = "0.4375".')
+    return Rate(cast(Unit, unit), rate)

@@ -1,0 +1,233 @@
+"""Smart resize: one picture, recomposed for as many sizes as you like."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+from .base import Input, Output
+from .files import File, PictureURL
+from .values import Flag, Ordered, Text, Whole, on_the_wire
+
+Tier = Literal["1K", "2K", "4K"]
+TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
+LEAST_SIDE, MOST_SIDE = 16, 6336
+MOST_SIZES = 100
+
+_SIZE_FORM = PydanticCustomError("size_form", "a size is written <width>x<height>, such as 1080x1920")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Size:
+    """A width and a height in pixels, written `<width>x<height>`.
+
+    >>> Size.read("1080x1920"), str(Size(300, 600))
+    (Size(1080, 1920), '300x600')
+    """
+
+    width: int
+    height: int
+
+    PATTERN: ClassVar[str] = "^[1-9][0-9]{0,4}x[1-9][0-9]{0,4}$"
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+    def __repr__(self) -> str:
+        return f"Size({self.width}, {self.height})"
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """A size from its text."""
+        if not re.fullmatch(cls.PATTERN, text):
+            raise _SIZE_FORM
+        width, _, height = text.partition("x")
+        return cls(int(width), int(height))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(
+            cls._validated, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "pattern": cls.PATTERN, "x-media": "size"}
+
+    @classmethod
+    def _validated(cls, value: Any, info: ValidationInfo) -> Self:
+        size = cls._from_any(value, only_text=on_the_wire(info))
+        if size != size.clamped():
+            raise PydanticCustomError(
+                "size_range",
+                "a side is {least} to {most} pixels long",
+                {"least": LEAST_SIDE, "most": MOST_SIDE, "nearest": str(size.clamped())},
+            )
+        return size
+
+    @classmethod
+    def _from_any(cls, value: Any, only_text: bool) -> Self:
+        if isinstance(value, str):
+            return cls.read(value)
+        if isinstance(value, cls):
+            return value
+        try:
+            if not only_text:
+                width, height = value
+                return cls(operator.index(width), operator.index(height))
+        except (TypeError, ValueError):
+            pass
+        raise _SIZE_FORM
+
+    def clamped(self) -> Self:
+        """The nearest size whose sides are within bounds."""
+        return type(self)(*(min(max(side, LEAST_SIDE), MOST_SIDE) for side in (self.width, self.height)))
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One of the canvas sizes of the editing model inside."""
+
+    aspect_ratio: str
+    resolution: Tier
+    width: int
+    height: int
+
+    def covers(self, size: Size) -> bool:
+        """Whether the target fits on this canvas without enlarging anything."""
+        return self.width >= size.width and self.height >= size.height
+
+
+_AT_1K = {
+    "1:1": (1024, 1024),
+    "2:3": (848, 1264),
+    "3:2": (1264, 848),
+    "3:4": (896, 1200),
+    "4:3": (1200, 896),
+    "4:5": (928, 1152),
+    "5:4": (1152, 928),
+    "9:16": (768, 1376),
+    "16:9": (1376, 768),
+    "21:9": (1584, 672),
+}
+PRESETS: tuple[Preset, ...] = tuple(
+    Preset(aspect, tier, width * factor, height * factor)
+    for tier, factor in TIERS.items()
+    for aspect, (width, height) in _AT_1K.items()
+)
+"""Every canvas, tier by tier. The spec does not show them; these are those of models of this family."""
+
+
+def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
+    """The canvas for a target: the lowest tier that covers it, in it the nearest shape; None where none covers it.
+
+    >>> preset_for(Size(1080, 1920))
+    Preset(aspect_ratio='9:16', resolution='2K', width=1536, height=2752)
+    """
+    shape = math.log(size.width / size.height)
+    for tier in list(TIERS)[list(TIERS).index(resolution) :]:
+        covering = [preset for preset in PRESETS if preset.resolution == tier and preset.covers(size)]
+        if covering:
+            return min(
+                covering, key=lambda p: (round(abs(math.log(p.width / p.height) - shape), 9), p.width * p.height)
+            )
+    return None
+
+
+class SmartResize(Input):
+    """What to ask of smart-resize.
+
+    >>> SmartResize(image_url="https://example.org/boat.png", target_sizes=["1080x1920", (300, 600)]).target_sizes
+    (Size(1080, 1920), Size(300, 600))
+    """
+
+    endpoint_id: ClassVar[str] = "svc/smart-resize"
+
+    image_url: PictureURL
+    """The picture to recompose."""
+    target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
+    """The sizes to make, each `<width>x<height>`; the result has exactly these pixels."""
+    prompt: Text = ""
+    """A further wish, such as "keep the left side"; left empty, the picture stays as it is as far as possible."""
+    resolution: Tier = "1K"
+    """The least canvas to compose on; a larger one is taken where a target needs it. The result's size stays the same."""
+    num_images_per_size: Whole = Field(1, ge=1, le=4)
+    """How many variants of each size."""
+    output_format: Literal["jpeg", "png", "webp"] = "png"
+    """The format of the results."""
+    safety_tolerance: Literal["1", "2", "3", "4", "5", "6"] = "4"
+    """How much the check lets pass: 1 is strict, 6 is loose."""
+    seed: Whole | None = None
+    """Where the randomness starts; every size uses the same."""
+    sync_mode: Flag = False
+    """Put the pictures into the answer itself instead of linking to them."""
+
+    @model_validator(mode="after")
+    def _every_target_has_a_preset(self) -> Self:
+        errors = [
+            InitErrorDetails(type=_uncovered(size), loc=("target_sizes", place), input=str(size))
+            for place, size in enumerate(self.target_sizes)
+            if preset_for(size, self.resolution) is None
+        ]
+        if errors:
+            raise ValidationError.from_exception_data(type(self).__name__, errors)
+        return self
+
+
+def _uncovered(size: Size) -> PydanticCustomError:
+    # How much the target must shrink to fit on the canvas that suits it best.
+    shrink = max(min(preset.width / size.width, preset.height / size.height) for preset in PRESETS)
+    nearest = Size(int(size.width * shrink), int(size.height * shrink))
+    largest = max(PRESETS, key=lambda preset: (preset.width * preset.height, preset.width))
+    return PydanticCustomError(
+        "no_preset",
+        "no canvas covers {size}: the largest is {largest}, and {nearest} is the most of this shape",
+        {"size": str(size), "largest": f"{largest.width}x{largest.height}", "nearest": str(nearest)},
+    )
+
+
+class ResizedImage(File):
+    """One recomposed picture."""
+
+    width: int | None = None
+    """Its width in pixels."""
+    height: int | None = None
+    """Its height in pixels."""
+
+
+class ResizeResult(Output):
+    """What was made for one target size."""
+
+    width: int | None = None
+    """The width that was asked for."""
+    height: int | None = None
+    """The height that was asked for."""
+    aspect_ratio: str | None = None
+    """The shape of the canvas that was used."""
+    resolution: str | None = None
+    """The tier of the canvas that was used."""
+
+
+class SmartResizeOutput(Output):
+    """What smart-resize gives back."""
+
+    images: tuple[ResizedImage, ...]
+    """All pictures: the variants of the first size, then those of the second, and so on."""
+    results: tuple[ResizeResult, ...] = ()
+    """One entry for each size."""
+    description: str = ""
+    """What was done, in words."""

@@ -1,0 +1,114 @@
+"""Text to video: a prompt becomes a clip, in two passes."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from .base import Input, Output, Part
+from .files import File
+from .values import Flag, MultipleOf, Real, Text, Whole
+
+Resolution = Literal["480p", "720p"]
+AspectRatio = Literal["9:16", "1:1", "16:9"]
+
+FRAME_SIZES: dict[tuple[Resolution, AspectRatio], tuple[int, int]] = {
+    ("720p", "16:9"): (1280, 720),
+    ("720p", "9:16"): (720, 1280),
+    ("720p", "1:1"): (720, 720),
+    ("480p", "16:9"): (854, 480),
+    ("480p", "9:16"): (480, 854),
+    ("480p", "1:1"): (480, 480),
+}
+"""Width and height of the clip. The spec does not show them; these are the common ones."""
+
+
+class LoRA(Part):
+    """One set of LoRA weights to mix in."""
+
+    path: Text
+    """Address or path of the weights."""
+    scale: Real = Field(1.0, ge=0, le=4)
+    """How strongly the weights act."""
+    weight_name: Text | None = None
+    """Which weights to take, for a model repository that holds several."""
+
+
+class TextToVideo(Input):
+    """What to ask of text-to-video.
+
+    >>> TextToVideo(prompt="a paper boat on a rainy street", num_frames=49, seed=7)
+    TextToVideo(prompt='a paper boat on a rainy street', seed=7, num_frames=49)
+    """
+
+    endpoint_id: ClassVar[str] = "svc/text-to-video-13b-distilled"
+
+    prompt: Text
+    """What the clip should show."""
+    negative_prompt: Text = "worst quality, inconsistent motion, blurry, jittery, distorted"
+    """What the clip should avoid. A distilled model has no guidance to weigh it with, so it hardly acts there."""
+    loras: tuple[LoRA, ...] = ()
+    """LoRA weights to mix in, in order."""
+    resolution: Resolution = "720p"
+    """How many lines the picture has."""
+    aspect_ratio: AspectRatio = "16:9"
+    """The shape of the picture, width to height."""
+    seed: Whole | None = None
+    """Where the randomness starts: the same seed and settings give the same clip. Left out, the service draws one."""
+    num_frames: Whole = Field(121, ge=9, le=1441)
+    """How many frames to make; 121 is about five seconds at 24 per second."""
+    frame_rate: Whole = Field(24, ge=1, le=60)
+    """How many frames are shown each second."""
+    first_pass_num_inference_steps: Whole = Field(8, ge=2, le=12)
+    """Steps of the first pass, which lays out the scene."""
+    second_pass_num_inference_steps: Whole = Field(8, ge=2, le=12)
+    """Steps of the second pass, which adds the details."""
+    second_pass_skip_initial_steps: Whole = Field(5, ge=1, le=11)
+    """Steps left out at the start of the second pass, so that it works on small details only; fewer than the pass has."""
+    expand_prompt: Flag = False
+    """Let a language model lengthen the prompt first."""
+    reverse_video: Flag = False
+    """Play the clip backwards."""
+    enable_safety_checker: Flag = True
+    """Check prompt and result. Turning this off needs the account's permission; without it the check stays on."""
+    enable_detail_pass: Flag = False
+    """Refine details in one more pass, for twice the base price."""
+    temporal_adain_factor: Annotated[Real, MultipleOf("0.05")] = Field(0.5, ge=0, le=1)
+    """How much later chunks take over the colours of the first one: high is steady, low may drift."""
+    tone_map_compression_ratio: Annotated[Real, MultipleOf("0.05")] = Field(0.0, ge=0, le=1)
+    """How much the range from dark to bright is squeezed: 0 not at all, 1 fully."""
+
+    @model_validator(mode="after")
+    def _leave_steps_to_run(self) -> Self:
+        skipped, steps = self.second_pass_skip_initial_steps, self.second_pass_num_inference_steps
+        if skipped >= steps:
+            raise PydanticCustomError(
+                "skip_too_large",
+                "second_pass_skip_initial_steps = {skipped} must be less than "
+                "second_pass_num_inference_steps = {steps}, or the second pass has nothing to do. "
+                "The nearest allowed value is {nearest}.",
+                {"field": "second_pass_skip_initial_steps", "skipped": skipped, "steps": steps, "nearest": steps - 1},
+            )
+        return self
+
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        """Width and height of the clip.
+
+        >>> TextToVideo(prompt="a boat", resolution="480p").frame_size
+        (854, 480)
+        """
+        return FRAME_SIZES[self.resolution, self.aspect_ratio]
+
+
+class TextToVideoOutput(Output):
+    """What text-to-video gives back."""
+
+    video: File
+    """The clip."""
+    seed: int
+    """The seed that was used."""
+    prompt: str
+    """The prompt that was used, longer than yours if you let it be expanded."""

@@ -1,0 +1,82 @@
+"""What every engine is: an input and its pictures go in, news of the work comes out, files are there at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from ...models.base import Input
+
+I_co = TypeVar("I_co", bound=Input, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the work is."""
+
+    stage: str
+    """What is being done, for a person: `painting 40 of 121`."""
+    fraction: float
+    """How much of the whole run is done, 0 to 1, never falling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A line for the run's log."""
+
+    message: str
+    level: str = "INFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A file that an engine wrote; in the run's output it becomes a File with an address."""
+
+    path: Path
+    content_type: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the File object, such as width and height."""
+
+
+Work = Generator[Progress | Log, None, dict[str, Any]]
+"""What an engine does, step by step.
+
+It yields at least every quarter of a second: between two yields the run can be cancelled, which closes
+the generator. Its return value is the run's output, with a `Made` wherever the output has a File.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[I_co]):
+    """All that an engine may know of a run."""
+
+    input: I_co
+    seed: int
+    """The input's seed, or the one that the service drew; models without a seed may ignore it."""
+    folder: Path
+    """An empty folder for the files it makes."""
+    sources: Mapping[str, bytes] = field(default_factory=dict)
+    """The bytes of each source picture, by the address that the input gives it."""
+
+
+class Engine(Protocol):
+    """A way of making media. Deterministic: the same input and seed give the same bytes."""
+
+    name: str
+    version: str
+
+    def __call__(self, job: Job[Any]) -> Work: ...
+
+
+class PictureError(Exception):
+    """A source picture that cannot be used; ends the run with `image_load_error`."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+        self.source, self.reason = source, reason
+
+    def __str__(self) -> str:
+        name = self.source if len(self.source) <= 80 else self.source[:79] + "…"
+        return f"The picture {name} could not be used: {self.reason}."
