@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from html import escape
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -60,20 +59,6 @@ class Estimate:
         amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"
         lines = ", ".join(map(str, self.breakdown))
         return f"Estimate({amount})" + (f": {lines}" if lines else "")
-
-    def _repr_html_(self) -> str:
-        cell = "padding:2px 12px 2px 0;text-align:{}"
-        rows = "".join(
-            f'<tr><td style="{cell.format("left")}">{escape(line.label)}</td>'
-            f'<td style="{cell.format("right")}">{line.credits if line.credits is not None else f"× {line.factor}"}</td></tr>'
-            for line in self.breakdown
-        )
-        total = "unknown" if self.credits is None else f"{self.credits:,} credits"
-        origin = "told by the service" if self.source == "exact" else "assumed from the catalog kept here"
-        return (
-            f'<table style="font-variant-numeric:tabular-nums"><tbody>{rows}'
-            f'<tr><th style="{cell.format("left")}">{total}</th><td style="{cell.format("right")}">{origin}</td></tr></tbody></table>'
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,217 @@
+"""Accounts: who may call, what they may do, and every credit that moves."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..errors import ReelbookError
+from . import choices
+from .refusals import Refusal
+from .store import Store
+
+PERMISSIONS = ("run", "upload", "unchecked")
+"""`run` and `upload` are everybody's unless a list says otherwise; `unchecked` may turn the safety checker off."""
+
+USUAL = ("run", "upload")
+
+
+class BadAccounts(ReelbookError, ValueError):
+    """A list of accounts that cannot be used as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One caller."""
+
+    name: str
+    permissions: frozenset[str]
+
+    def may(self, permission: str) -> None:
+        """Refuse unless this account has the permission."""
+        if permission not in self.permissions:
+            raise Refusal(
+                "forbidden",
+                f"The account {self.name!r} may not do that: it lacks the permission {permission!r}. Ask whoever runs the service.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """An account to be opened, or brought up to date."""
+
+    name: str
+    key: str
+    budget: int = choices.GRANT
+    permissions: tuple[str, ...] = USUAL
+
+
+def read_accounts(path: Path, budget: int = choices.GRANT) -> list[NewAccount]:
+    """The accounts of a CSV file with the columns name[,key][,budget][,permissions]; missing keys are made up."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadAccounts(f"The accounts in {path} could not be read: {error}.") from error
+    accounts = [_account(path, number, row, budget) for number, row in enumerate(rows, 2)]
+    names = [account.name for account in accounts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if not accounts or twice:
+        problem = f"the name {twice[0]!r} stands in it twice" if twice else "it has no rows under the heading `name`"
+        raise BadAccounts(f"The accounts in {path} cannot be used: {problem}.")
+    return accounts
+
+
+def _account(path: Path, line: int, row: dict[str, str | None], budget: int) -> NewAccount:
+    def cell(column: str) -> str:
+        return (row.get(column) or "").strip()
+
+    name, permissions = cell("name"), tuple(cell("permissions").replace(";", " ").split()) or USUAL
+    unknown = [permission for permission in permissions if permission not in PERMISSIONS]
+    if not name or unknown:
+        problem = f"permissions are {', '.join(PERMISSIONS)}, not {unknown[0]!r}" if unknown else "`name` is empty"
+        raise BadAccounts(f"{path}, line {line}: {problem}.")
+    if cell("budget") and not cell("budget").isdecimal():
+        raise BadAccounts(f"{path}, line {line}: the budget {cell('budget')!r} is not a whole number of credits.")
+    return NewAccount(name, cell("key") or new_key(), int(cell("budget") or budget), permissions)
+
+
+def new_key() -> str:
+    """A key nobody can guess."""
+    return f"rb_{secrets.token_urlsafe(24)}"
+
+
+class Accounts:
+    """All accounts of a service, and the log of what they paid."""
+
+    def __init__(self, store: Store, log: Path, clock: Callable[[], float]) -> None:
+        self._store, self._log, self._clock = store, log, clock
+        # Keys are random and long, so a plain hash is safe, and quick enough for every request.
+        self._by_hash: dict[str, Account] = {}
+        self._written = 0
+        self._log_is_whole = True
+        store.ask(self._catch_up).result()
+        store.after_commit(self._write_log)
+        store.ask(self._load).result()
+
+    def open(self, accounts: Iterable[NewAccount], *, grant_again: bool = True) -> None:
+        """Open accounts, or bring existing ones up to date; what they spent stays spent."""
+        for account in accounts:
+            self._store.ask(partial(self._upsert, account=account, grant_again=grant_again)).result()
+        self._store.ask(self._load).result()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all accounts."""
+        return sorted(account.name for account in self._by_hash.values())
+
+    def identify(self, key: str | None) -> Account:
+        """The account of a key."""
+        if not key:
+            raise Refusal("unauthorized", "This call needs a key: send it in the header x-api-key.")
+        account = self._by_hash.get(_hash(key))
+        if account is None:
+            raise Refusal(
+                "unauthorized", "This key is not known here. Check that it is complete and belongs to this service."
+            )
+        return account
+
+    def statement(self, db: sqlite3.Connection, account: Account) -> dict[str, Any]:
+        """What an account has, and has spent."""
+        row = db.execute("SELECT granted, reserved, spent FROM accounts WHERE name = ?", (account.name,)).fetchone()
+        return {
+            "name": account.name,
+            "credits_available": row["granted"] - row["reserved"] - row["spent"],
+            "credits_reserved": row["reserved"],
+            "credits_spent": row["spent"],
+            "permissions": sorted(account.permissions),
+        }
+
+    def reserve(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
+        """Put credits aside for a run, or refuse it."""
+        moved = db.execute(
+            "UPDATE accounts SET reserved = reserved + ? WHERE name = ? AND granted - reserved - spent >= ?",
+            (credits, account, credits),
+        )
+        if moved.rowcount == 0:
+            row = db.execute("SELECT granted - reserved - spent FROM accounts WHERE name = ?", (account,)).fetchone()
+            raise Refusal(
+                "insufficient_credits",
+                f"This run costs {credits} credits and the account has {row[0]} left. Nothing was charged.",
+                facts={"needed": credits, "available": row[0]},
+            )
+        self._note(db, account, request_id, credits, "reserve")
+
+    def settle(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
+        """Spend what was put aside."""
+        db.execute(
+            "UPDATE accounts SET reserved = reserved - ?, spent = spent + ? WHERE name = ?", (credits, credits, account)
+        )
+        self._note(db, account, request_id, credits, "settle")
+
+    def refund(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
+        """Give back what was put aside."""
+        db.execute("UPDATE accounts SET reserved = reserved - ? WHERE name = ?", (credits, account))
+        self._note(db, account, request_id, credits, "refund")
+
+    def _note(self, db: sqlite3.Connection, account: str, request_id: str, credits: int, kind: str) -> None:
+        db.execute(
+            "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
+            (self._clock(), request_id, account, credits, kind),
+        )
+
+    def _upsert(self, db: sqlite3.Connection, *, account: NewAccount, grant_again: bool) -> None:
+        granted = "excluded.granted" if grant_again else "granted"
+        taken = db.execute("SELECT name FROM accounts WHERE key_hash = ?", (_hash(account.key),)).fetchone()
+        if taken and taken["name"] != account.name:
+            raise BadAccounts(
+                f"The accounts {taken['name']!r} and {account.name!r} have the same key; give each its own."
+            )
+        db.execute(
+            "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+            f"key_hash = excluded.key_hash, permissions = excluded.permissions, granted = {granted}",
+            (account.name, _hash(account.key), " ".join(account.permissions), account.budget),
+        )
+
+    def _load(self, db: sqlite3.Connection) -> None:
+        rows = db.execute("SELECT name, key_hash, permissions FROM accounts").fetchall()
+        self._by_hash = {row["key_hash"]: Account(row["name"], frozenset(row["permissions"].split())) for row in rows}
+
+    def _catch_up(self, db: sqlite3.Connection) -> None:
+        """Make the log agree with the database, after a crash between the two."""
+        text = self._log.read_bytes() if self._log.exists() else b""
+        whole = text[: text.rfind(b"\n") + 1]
+        if whole != text:
+            self._log.write_bytes(whole)  # A line cut short by a crash is written again, whole.
+        # Rows are only ever added, so the number of lines is the number of rows already written.
+        self._written = whole.count(b"\n")
+        self._append(db)
+
+    def _append(self, db: sqlite3.Connection) -> None:
+        rows = db.execute(
+            "SELECT at, request_id, account, credits, kind FROM charges WHERE seq > ? ORDER BY seq", (self._written,)
+        ).fetchall()
+        if rows:
+            with self._log.open("a", encoding="utf-8") as log:
+                log.write("".join(json.dumps(dict(row)) + "\n" for row in rows))
+            self._written += len(rows)
+
+    def _write_log(self, db: sqlite3.Connection) -> None:
+        try:
+            self._append(db) if self._log_is_whole else self._catch_up(db)
+            self._log_is_whole = True
+        except OSError:
+            # The credits are safe in the database; the log is put right as soon as the disk lets us.
+            self._log_is_whole = False
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,139 @@
+"""The application: the table of addresses, put behind the checks that hold for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .core import Service
+from .refusals import Refusal
+from .routes import Row, table
+from .settings import Settings
+
+log = logging.getLogger("reelbook.service")
+
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """A service that is ready to be served; it starts and stops with the application's lifespan."""
+    service = Service(settings)
+    routes = [_route(service, row) for row in table() if row.in_spec or not settings.spec_only]
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(
+        routes=list(routes),
+        lifespan=lifespan,
+        # Our own description and page instead: they know the catalog, and load nothing from elsewhere.
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers={HTTPException: _http_exception},
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.add_middleware(Guard, service=service)
+    return app
+
+
+class Guard:
+    """What holds for every call: it comes to us by a name of ours, from no foreign page, and gets a request id."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name.lower() for name, _ in message["headers"]}
+                if b"x-request-id" not in names:
+                    message["headers"] = [*message["headers"], (b"x-request-id", str(uuid4()).encode())]
+            await send(message)
+
+        http = HTTPRequest(scope)
+        refusal = self._refusal(scope, http)
+        if refusal is not None:
+            await _refused(refusal)(scope, receive, send_named)
+            return
+        await self.app(scope, receive, send_named)
+
+    def _refusal(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
+        host = http.headers.get("host", "").lower()
+        if not self._is_ours(scope, host):
+            # A page on the internet can point its own name at 127.0.0.1; the Host header gives it away.
+            return Refusal(
+                "forbidden",
+                "This service does not answer to that host name. Use the address that it printed at its start.",
+            )
+        origin = http.headers.get("origin")
+        if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
+            return Refusal("forbidden", "Pages of other origins may not call this service.")
+        self.service.own(f"{scope['scheme']}://{host}")
+        return None
+
+    def _is_ours(self, scope: Scope, host: str) -> bool:
+        name, port = host, 80
+        if not host.endswith("]") and ":" in host:
+            name, _, digits = host.rpartition(":")
+            port = int(digits) if digits.isdecimal() else -1
+        server = scope.get("server") or ("", None)
+        if server[1] is not None and port != server[1]:
+            return False
+        # The address that this very connection came in by is an IP address, which no page can rebind.
+        return name in LOCAL_NAMES or name.strip("[]") == server[0] or name in self.service.settings.hosts
+
+
+def _route(service: Service, row: Row) -> Route:
+    async def call(http: HTTPRequest) -> Response:
+        try:
+            return await row.handler(service, http)
+        except Refusal as refusal:
+            return _refused(refusal)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("%s %s broke off", row.method, row.path)
+            trouble = Refusal(
+                "unavailable",
+                "Something went wrong inside the service, and nothing was charged for this call. Try again; its log says more.",
+            )
+            return _refused(trouble)
+
+    return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
+
+
+def _refused(refusal: Refusal) -> Response:
+    return JSONResponse(refusal.body(), status_code=refusal.status, headers=refusal.headers)
+
+
+async def _http_exception(http: HTTPRequest, error: Exception) -> Response:
+    status = getattr(error, "status_code", 500)
+    if status == 405:
+        allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
+        return _refused(
+            Refusal(
+                "method_not_allowed",
+                f"This address does not take {http.method}. It takes {allowed}.",
+                headers={"Allow": allowed},
+            )
+        )
+    return _refused(Refusal("not_found", "There is nothing at this address. /docs lists the addresses that there are."))

@@ -1,0 +1,194 @@
+"""The service as one object: its store, accounts, files, queue and crew, and what can be asked of them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from .._version import __version__
+from ..errors import UnknownModel
+from ..models import pricing
+from ..models.base import WIRE, Input
+from ..models.catalog import CATALOG, Endpoint, endpoint
+from ..models.files import pictures_of
+from ..models.pricing import Estimate
+from ..models.queue import COMPLETED, IN_QUEUE
+from . import choices
+from .accounts import Account, Accounts
+from .crew import Crew
+from .files import Files
+from .queue import Queue, Request
+from .refusals import Refusal, invalid, invalid_at
+from .settings import Settings
+from .sources import SourceError, data_uri
+from .store import Store
+
+SWEEP_SECONDS = 3600.0
+MOST_LOG = 2_000_000
+
+
+class Service:
+    """All of a running service but its HTTP."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        data = settings.data
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _trim(data / "workers.log")
+        self.store = Store(data / "service.sqlite3")
+        self.id: str = self.store.ask(_identity).result()
+        self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
+        self.files = Files(self.store, data / "files", settings.clock, settings.retention)
+        self.queue = Queue(self.store, self.accounts, settings.clock, settings.most_waiting)
+        self.crew = Crew(settings, self.queue, self.files)
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up unfinished requests and begin to work."""
+        self.queue.resume()
+        self.crew.start()
+        self._sweeper = asyncio.create_task(self._sweep())
+
+    async def stop(self) -> None:
+        """Stop working; nothing that was accepted is lost."""
+        if self._sweeper:
+            self._sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweeper
+        await self.crew.stop()
+        await asyncio.to_thread(self.store.close)
+
+    def own(self, *addresses: str) -> None:
+        """Addresses of this service, so that it knows its own files when it meets them."""
+        new = [address for address in addresses if address not in self.crew.own_addresses]
+        if new:
+            self.crew.own_addresses = (*self.crew.own_addresses, *new)
+
+    def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
+        """The typed input of a model, or a 422 that names each problem."""
+        try:
+            request = row.input.model_validate(value, context=WIRE)
+        except ValidationError as error:
+            raise invalid(row.input, error, at) from None
+        for loc, address in pictures_of(request):
+            if address.lower().startswith("data:"):
+                try:
+                    data_uri(address)
+                except SourceError as error:
+                    raise invalid_at([*at, *loc], str(error), "data_uri") from None
+        return request
+
+    def estimate(self, request: Input) -> Estimate:
+        """What a run costs here. Here it is exact, whatever it is based on: it is what will be charged."""
+        found = pricing.estimate(request, self.settings.rates)
+        return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
+
+    async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
+        """Accept a run: its credits reserved, its place in the queue taken."""
+        account.may("run")
+        if "unchecked" in account.permissions:
+            self.crew.unchecked |= {account.name}
+        price = self.estimate(request).credits or 0
+        accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
+        return accepted
+
+    async def cancel(self, request: Request) -> str:
+        """Cancel a request; says what came of it."""
+        answer = await self.queue.cancel(request)
+        if answer == "CANCELLATION_REQUESTED":
+            self.crew.cancel(request)
+        return answer
+
+    def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
+        """The queue status object."""
+        status: dict[str, Any] = {"status": request.status, "request_id": request.id}
+        if request.status == IN_QUEUE:
+            status["queue_position"] = self.queue.position(request)
+        if logs:
+            status["logs"] = {"entries": list(request.logs)}
+        status["metrics"] = request.metrics()
+        status |= addresses(request, base_url)
+        if request.error and not self.settings.spec_only:
+            status |= {"error": request.error["detail"], "error_type": request.error["error_type"]}
+        return status
+
+    def result(self, request: Request, base_url: str) -> dict[str, Any]:
+        """The output of a request, or a refusal that says why there is none."""
+        if request.status != COMPLETED:
+            raise Refusal("not_ready", "Request is still in progress. Ask its status, or wait a little and ask again.")
+        if request.error is not None:
+            raise Refusal(request.error["error_type"], request.error["detail"])
+        output = request.output or {}
+        return dict(self._shown(output, base_url, inline=bool(output.get("$inline"))))
+
+    def _shown(self, value: Any, base_url: str, inline: bool) -> Any:
+        """An output with its files as File objects, at the address the caller uses."""
+        if isinstance(value, list):
+            return [self._shown(item, base_url, inline) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "$file" not in value:
+            return {name: self._shown(item, base_url, inline) for name, item in value.items() if name != "$inline"}
+        try:
+            stored = self.files.get(value["$file"])
+        except Refusal:
+            raise Refusal(
+                "not_found", "The files of this request were kept as long as files are kept here, and are gone."
+            ) from None
+        shown = stored.as_file(base_url)
+        if inline:
+            content = base64.b64encode(self.files.path(stored).read_bytes()).decode()
+            shown["url"] = f"data:{stored.content_type};base64,{content}"
+        return {**shown, **value["facts"]}
+
+    async def _sweep(self) -> None:
+        while True:
+            await self.files.sweep()
+            await asyncio.sleep(SWEEP_SECONDS)
+
+
+def row_of(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:
+    """The catalog row of a model that a caller named."""
+    if not isinstance(endpoint_id, str):
+        raise invalid_at(at, "`endpointId` must be text: the id of a model.", "string_type")
+    try:
+        return endpoint(endpoint_id)
+    except UnknownModel:
+        known = ", ".join(row.id for row in CATALOG)
+        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. There are: {known}.") from None
+
+
+def addresses(request: Request, base_url: str) -> dict[str, str]:
+    """Where a request can be followed."""
+    root = f"{base_url}/{request.endpoint_id}/requests/{request.id}"
+    return {"status_url": f"{root}/status", "response_url": root, "cancel_url": f"{root}/cancel"}
+
+
+def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
+    """A fingerprint of a submission, the same for the same JSON in any order of fields."""
+    return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
+
+
+def description() -> dict[str, Any]:
+    """Who answers here; the caller adds the id."""
+    return {"service": "reelbook", "version": __version__, "features": list(choices.FEATURES)}
+
+
+def _identity(db: Any) -> str:
+    """An id that stays with the data folder, so that a new port is still the same service."""
+    db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
+    return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])
+
+
+def _trim(log: Path) -> None:
+    if log.exists() and log.stat().st_size > MOST_LOG:
+        log.unlink()

@@ -1,0 +1,32 @@
+"""Which engine answers for which model."""
+
+from __future__ import annotations
+
+from ...models.base import Input
+from ...models.image_to_video import ImageToVideo
+from ...models.images_to_video import ImagesToVideo
+from ...models.smart_resize import SmartResize
+from ...models.text_to_video import TextToVideo
+from .protocol import Engine
+
+
+def engine_for(request: Input) -> Engine:
+    """The engine of a model, imported only now: each brings its own libraries."""
+    match request:
+        case TextToVideo():
+            from .sketch import sketch
+
+            return sketch
+        case ImageToVideo():
+            from .move import move
+
+            return move
+        case SmartResize():
+            from .recompose import recompose
+
+            return recompose
+        case ImagesToVideo():
+            from .stitch import stitch
+
+            return stitch
+    raise LookupError(f"no engine makes {request.endpoint_id}")

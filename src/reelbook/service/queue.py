@@ -1,0 +1,320 @@
+"""The queue: requests from submission to their end, durable at both, followed in memory in between."""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import json
+import sqlite3
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..models.queue import COMPLETED, IN_PROGRESS, IN_QUEUE
+from . import choices
+from .accounts import Account, Accounts
+from .refusals import Refusal
+from .store import Store
+
+MOST_REMEMBERED = 2_000
+"""Finished requests kept in memory; older ones are read again from the database."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request, as it stands."""
+
+    seq: int
+    id: str
+    account: str
+    endpoint_id: str
+    credits: int
+    created: float
+    status: str = IN_QUEUE
+    attempts: int = 0
+    cancelling: bool = False
+    progress: float = 0.0
+    stage: str = ""
+    started: float | None = None
+    finished: float | None = None
+    output: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    """`error_type`, `detail` and further facts of a failure."""
+    engine: str | None = None
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    watchers: list[asyncio.Event] = field(default_factory=list)
+
+    def log(self, at: float, message: str, level: str = "INFO", source: str = "engine") -> None:
+        """Add a line to the log that the caller sees."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
+        self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
+        self.tell()
+
+    def tell(self) -> None:
+        """Wake everybody who follows this request."""
+        for watcher in self.watchers:
+            watcher.set()
+
+    def record(self) -> str:
+        """What outlives this process."""
+        names = ("started", "output", "error", "engine", "logs", "attempts")
+        return json.dumps({name: getattr(self, name) for name in names})
+
+    def metrics(self) -> dict[str, Any]:
+        """Figures for the status object."""
+        if self.status == IN_PROGRESS:
+            return {"progress": round(self.progress, 4), "stage": self.stage}
+        if self.status == COMPLETED and self.finished is not None:
+            start = self.started if self.started is not None else self.finished
+            return {
+                "inference_time": round(self.finished - start, 4),
+                "queue_time": round(start - self.created, 4),
+                "credits": 0 if self.error else self.credits,
+                "engine": self.engine,
+            }
+        return {}
+
+
+class Queue:
+    """All requests of a service. Used from the service's event loop only."""
+
+    def __init__(self, store: Store, accounts: Accounts, clock: Callable[[], float], most_waiting: int) -> None:
+        self._store, self._accounts, self._clock, self._most_waiting = store, accounts, clock, most_waiting
+        self._live: dict[str, Request] = {}
+        self._done: OrderedDict[str, Request] = OrderedDict()
+        self._waiting: list[int] = []
+        self._by_seq: dict[int, Request] = {}
+        self._waiting_of: dict[str, int] = {}
+        self._something_waits = asyncio.Event()
+
+    def resume(self) -> None:
+        """Take up what an earlier process of this service left unfinished, in the old order."""
+        rows = self._store.ask(
+            lambda db: db.execute(
+                "SELECT seq, id, account, endpoint, credits, created, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
+            ).fetchall()
+        ).result()
+        for row in rows:
+            request = Request(
+                row["seq"],
+                row["id"],
+                row["account"],
+                row["endpoint"],
+                row["credits"],
+                row["created"],
+                cancelling=bool(row["cancelling"]),
+            )
+            request.log(
+                self._clock(),
+                "The service was started again and takes this run up once more, free of charge.",
+                source="service",
+            )
+            self._add(request)
+
+    async def submit(
+        self,
+        account: Account,
+        endpoint_id: str,
+        input: Mapping[str, Any],
+        credits: int,
+        idempotency: tuple[str, str] | None = None,
+    ) -> tuple[Request, bool]:
+        """A new request, its credits reserved; or the earlier one that the idempotency key stands for.
+
+        The second value tells whether it is new.
+        """
+        if self._waiting_of.get(account.name, 0) >= self._most_waiting:
+            raise Refusal(
+                "too_many_requests",
+                f"{self._most_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
+                headers={"Retry-After": str(choices.RETRY_AFTER_SECONDS)},
+            )
+        # A task of its own: a caller that hangs up must not leave a paid request that nobody works on.
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock())
+        entering = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
+        earlier = await asyncio.shield(entering)
+        return (request, True) if earlier is None else (await self.find(account, earlier), False)
+
+    async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
+        # Counted before the commit, so that a burst cannot slip past the limit.
+        self._waiting_of[request.account] = self._waiting_of.get(request.account, 0) + 1
+        try:
+            earlier = await asyncio.wrap_future(
+                self._store.ask(lambda db: self._insert(db, request, text, idempotency))
+            )
+        finally:
+            self._waiting_of[request.account] -= 1
+        if earlier is None:
+            self._add(request)
+        return earlier
+
+    def _insert(
+        self, db: sqlite3.Connection, request: Request, text: str, idempotency: tuple[str, str] | None
+    ) -> str | None:
+        if idempotency is not None:
+            key, body_hash = idempotency
+            since = request.created - choices.IDEMPOTENCY_SECONDS
+            db.execute("DELETE FROM idempotency WHERE at <= ?", (since,))
+            row = db.execute(
+                "SELECT body_hash, request_id FROM idempotency WHERE account = ? AND key = ?", (request.account, key)
+            ).fetchone()
+            if row is not None:
+                if row["body_hash"] != body_hash:
+                    raise Refusal(
+                        "validation_error",
+                        "This Idempotency-Key was used for another body within the last 24 hours. Use a new key for a new request.",
+                    )
+                return str(row["request_id"])
+            db.execute(
+                "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)",
+                (request.account, key, body_hash, request.id, request.created),
+            )
+        self._accounts.reserve(db, request.account, request.id, request.credits)
+        cursor = db.execute(
+            "INSERT INTO requests (id, account, endpoint, input, credits, created) VALUES (?, ?, ?, ?, ?, ?)",
+            (request.id, request.account, request.endpoint_id, text, request.credits, request.created),
+        )
+        request.seq = cursor.lastrowid or 0
+        return None
+
+    async def find(self, account: Account, request_id: str) -> Request:
+        """A request of this account; anybody else's is not there."""
+        request = self._live.get(request_id) or self._done.get(request_id) or await self._reread(request_id)
+        if request is None or request.account != account.name:
+            raise Refusal("not_found", f"There is no request {request_id[:100]!r} of this account.")
+        return request
+
+    async def input_of(self, request: Request) -> dict[str, Any]:
+        """The input of a request; kept on disk, because it can hold a whole picture."""
+        row = await asyncio.wrap_future(
+            self._store.ask(lambda db: db.execute("SELECT input FROM requests WHERE id = ?", (request.id,)).fetchone())
+        )
+        return dict(json.loads(row["input"]))
+
+    def position(self, request: Request) -> int:
+        """How many requests are ahead of this one."""
+        return bisect.bisect_left(self._waiting, request.seq)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return len(self._waiting)
+
+    async def take(self) -> Request:
+        """The next request to work on; waits for one."""
+        while not self._waiting:
+            self._something_waits.clear()
+            await self._something_waits.wait()
+        request = self._by_seq.pop(self._waiting.pop(0))
+        self._waiting_of[request.account] -= 1
+        request.status, request.attempts = IN_PROGRESS, request.attempts + 1
+        request.started = self._clock()
+        request.tell()
+        return request
+
+    def put_back(self, request: Request, message: str) -> None:
+        """Let a request whose worker died wait again, at its old place."""
+        request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
+        request.log(self._clock(), message, "WARNING", "service")
+        self._wait(request)
+
+    async def cancel(self, request: Request) -> str:
+        """Cancel a request: at once while it waits, soon while it runs. Says which."""
+        if request.status == COMPLETED:
+            return "ALREADY_COMPLETED"
+        if request.status == IN_QUEUE:
+            self._stop_waiting(request)
+            request.status = IN_PROGRESS  # Nobody may take it while the commit is under way.
+            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancelled())))
+            return "CANCELLED"
+        request.cancelling = True
+        # Durable: a service that stops now must not run it again after its next start.
+        await asyncio.wrap_future(
+            self._store.ask(
+                lambda db: db.execute("UPDATE requests SET cancelling = 1 WHERE id = ?", (request.id,)) and None
+            )
+        )
+        return "CANCELLATION_REQUESTED"
+
+    async def finish(
+        self,
+        request: Request,
+        *,
+        output: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None,
+        also: Callable[[sqlite3.Connection], object] = lambda db: None,
+    ) -> None:
+        """The end of a request: its outcome, its credits and its files in one commit."""
+        finished = self._clock()
+        request.output, request.error = output, error
+
+        def commit(db: sqlite3.Connection) -> None:
+            ended = db.execute(
+                "UPDATE requests SET finished = ?, record = ? WHERE id = ? AND finished IS NULL",
+                (finished, request.record(), request.id),
+            )
+            if ended.rowcount:
+                move = self._accounts.refund if error else self._accounts.settle
+                move(db, request.account, request.id, request.credits)
+                also(db)
+
+        await asyncio.wrap_future(self._store.ask(commit))
+        request.finished, request.status = finished, COMPLETED
+        self._live.pop(request.id, None)
+        self._remember(request)
+        request.tell()
+
+    def _add(self, request: Request) -> None:
+        self._live[request.id] = request
+        self._wait(request)
+
+    def _wait(self, request: Request) -> None:
+        bisect.insort(self._waiting, request.seq)
+        self._by_seq[request.seq] = request
+        self._waiting_of[request.account] = self._waiting_of.get(request.account, 0) + 1
+        self._something_waits.set()
+        request.tell()
+
+    def _stop_waiting(self, request: Request) -> None:
+        del self._waiting[bisect.bisect_left(self._waiting, request.seq)]
+        del self._by_seq[request.seq]
+        self._waiting_of[request.account] -= 1
+
+    def _remember(self, request: Request) -> None:
+        self._done[request.id] = request
+        if len(self._done) > MOST_REMEMBERED:
+            self._done.popitem(last=False)
+
+    async def _reread(self, request_id: str) -> Request | None:
+        row = await asyncio.wrap_future(
+            self._store.ask(
+                lambda db: db.execute(
+                    "SELECT seq, id, account, endpoint, credits, created, finished, record FROM requests "
+                    "WHERE id = ? AND finished IS NOT NULL",
+                    (request_id,),
+                ).fetchone()
+            )
+        )
+        if row is None:
+            return self._live.get(request_id)
+        request = Request(
+            row["seq"],
+            row["id"],
+            row["account"],
+            row["endpoint"],
+            row["credits"],
+            row["created"],
+            status=COMPLETED,
+            finished=row["finished"],
+            **json.loads(row["record"]),
+        )
+        self._remember(request)
+        return request
+
+
+def cancelled() -> dict[str, Any]:
+    """The error of a request that was cancelled."""
+    return {"error_type": "cancelled", "detail": "The request was cancelled; its credits were given back."}

@@ -1,0 +1,318 @@
+"""What each address does: one short handler for each row of the table at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
+
+from ..models.catalog import CATALOG
+from ..models.pricing import Estimate
+from ..models.queue import COMPLETED
+from . import choices, docs, openapi
+from .accounts import Account
+from .bodies import json_object, uploaded_file
+from .core import Service, addresses, body_hash, description, row_of
+from .files import HEADERS
+from .queue import Request
+from .refusals import Refusal, invalid_at
+
+Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
+
+
+async def root(service: Service, http: HTTPRequest) -> Response:
+    return JSONResponse({**description(), "id": service.id})
+
+
+async def run_model(service: Service, http: HTTPRequest) -> Response:
+    account = caller(service, http)
+    body = await json_object(http)
+    request = await _submitted(service, http, account, body)
+    if service.settings.spec_only:
+        return JSONResponse({"requestId": request.id}, headers={"x-request-id": request.id})
+    urls = addresses(request, base_url(http))
+    answer = {
+        "requestId": request.id,
+        "status": request.status,
+        "statusUrl": urls["status_url"],
+        "responseUrl": urls["response_url"],
+        "cancelUrl": urls["cancel_url"],
+        "credits": request.credits,
+    }
+    return JSONResponse(answer, headers={"x-request-id": request.id})
+
+
+async def submit(service: Service, http: HTTPRequest) -> Response:
+    account = caller(service, http)
+    endpoint_id = http.url.path.strip("/")
+    body = await json_object(http)
+    request = await _accepted(service, http, account, endpoint_id, body, ("body",))
+    return JSONResponse(shown_status(service, http, request), headers={"x-request-id": request.id})
+
+
+async def status(service: Service, http: HTTPRequest) -> Response:
+    request = await _found(service, http)
+    logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
+    return JSONResponse(shown_status(service, http, request, logs=logs), headers={"x-request-id": request.id})
+
+
+async def stream(service: Service, http: HTTPRequest) -> Response:
+    request = await _found(service, http)
+    return StreamingResponse(
+        _changes(service, http, request),
+        media_type="text/event-stream",
+        headers={"x-request-id": request.id, "cache-control": "no-store"},
+    )
+
+
+async def result(service: Service, http: HTTPRequest) -> Response:
+    request = await _found(service, http)
+    # In a thread: an inlined picture is read from disk and can be large.
+    output = await asyncio.to_thread(service.result, request, base_url(http))
+    return JSONResponse(output, headers={"x-request-id": request.id})
+
+
+async def cancel(service: Service, http: HTTPRequest) -> Response:
+    request = await _found(service, http)
+    answer = await service.cancel(request)
+    success = answer != "ALREADY_COMPLETED"
+    shown = {"success": success} if service.settings.spec_only else {"success": success, "status": answer}
+    return JSONResponse(shown, headers={"x-request-id": request.id})
+
+
+async def batch_status(service: Service, http: HTTPRequest) -> Response:
+    account = caller(service, http)
+    ids = (await json_object(http)).get("ids")
+    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
+        raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
+    if len(ids) > choices.MOST_BATCH:
+        raise invalid_at(
+            ("body", "ids"), f"`ids` has {len(ids):,} entries; {choices.MOST_BATCH:,} at most are taken.", "too_long"
+        )
+    answer: dict[str, Any] = {}
+    for request_id in ids:
+        try:
+            request = await service.queue.find(account, request_id)
+        except Refusal:
+            continue
+        answer[request_id] = shown_status(service, http, request)
+        if request.status == COMPLETED and request.error is None:
+            answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
+    return JSONResponse(answer)
+
+
+async def estimate(service: Service, http: HTTPRequest) -> Response:
+    caller(service, http)
+    body = await json_object(http)
+    row = row_of(body.get("endpointId"))
+    request = service.read_input(row, body.get("input"), ("body", "input"))
+    return JSONResponse(shown_estimate(service.estimate(request)))
+
+
+async def account_statement(service: Service, http: HTTPRequest) -> Response:
+    account = caller(service, http)
+    return JSONResponse(
+        await asyncio.wrap_future(service.store.ask(lambda db: service.accounts.statement(db, account)))
+    )
+
+
+async def models(service: Service, http: HTTPRequest) -> Response:
+    return JSONResponse(
+        [
+            {
+                "id": row.id,
+                "category": row.category,
+                "purpose": row.purpose,
+                "rateCard": row.rate_card,
+                "baseCredits": row.base_credits,
+                "minimumCredits": row.minimum_credits,
+                "openapi": f"{base_url(http)}/models/openapi.json?endpoint_id={row.id}",
+            }
+            for row in CATALOG
+        ]
+    )
+
+
+async def model_description(service: Service, http: HTTPRequest) -> Response:
+    endpoint_id = http.query_params.get("endpoint_id")
+    if not endpoint_id:
+        raise invalid_at(
+            ("query", "endpoint_id"), "Say which model: add ?endpoint_id=<model id> to the address.", "missing"
+        )
+    return JSONResponse(openapi.of_model(row_of(endpoint_id), base_url(http)))
+
+
+async def whole_description(service: Service, http: HTTPRequest) -> Response:
+    return JSONResponse(openapi.of_service(base_url(http), spec_only=service.settings.spec_only))
+
+
+async def read_docs(service: Service, http: HTTPRequest) -> Response:
+    return HTMLResponse(docs.page(base_url(http)), headers=docs.HEADERS)
+
+
+async def upload(service: Service, http: HTTPRequest) -> Response:
+    account = caller(service, http)
+    account.may("upload")
+    # Not in the files' own folder: what is half written must never be served.
+    path = service.settings.data / f"upload-{uuid4().hex}.part"
+    try:
+        content_type = await uploaded_file(http, path)
+        stored = await service.files.add_upload(path, account, content_type)
+    finally:
+        path.unlink(missing_ok=True)
+    return JSONResponse(stored.as_file(base_url(http)))
+
+
+async def file(service: Service, http: HTTPRequest) -> Response:
+    stored = service.files.get(http.path_params["token"])
+    etag = f'"{stored.sha256}"'
+    headers = {**HEADERS, "etag": etag}
+    if etag in http.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return FileResponse(
+        service.files.path(stored),
+        media_type=stored.content_type,
+        filename=stored.name,
+        content_disposition_type="inline",
+        headers=headers,
+    )
+
+
+def caller(service: Service, http: HTTPRequest) -> Account:
+    """Who asks; refused without a known key."""
+    return service.accounts.identify(http.headers.get("x-api-key"))
+
+
+def base_url(http: HTTPRequest) -> str:
+    """The address by which this caller reaches the service; its Host header was checked before."""
+    return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
+
+
+def shown_status(service: Service, http: HTTPRequest, request: Request, *, logs: bool = False) -> dict[str, Any]:
+    return service.status(request, base_url(http), logs=logs)
+
+
+def shown_estimate(found: Estimate) -> dict[str, Any]:
+    """An estimate as JSON; amounts as numbers that lose no digit a price has."""
+    lines = [
+        {"label": line.label, "credits": float(line.credits)}
+        if line.credits is not None
+        else {"label": line.label, "factor": float(line.factor or 1)}
+        for line in found.breakdown
+    ]
+    return {"credits": found.credits, "breakdown": lines, "rateCard": found.rate_card, "source": found.source}
+
+
+async def _submitted(service: Service, http: HTTPRequest, account: Account, body: dict[str, Any]) -> Request:
+    unknown = [name for name in body if name not in ("endpointId", "input")]
+    if unknown:
+        raise invalid_at(
+            ("body", unknown[0]),
+            f"There is no field `{unknown[0][:60]}`. There are: endpointId, input.",
+            "extra_forbidden",
+        )
+    if "endpointId" not in body:
+        raise invalid_at(("body", "endpointId"), "`endpointId` is required: the id of a model.", "missing")
+    return await _accepted(service, http, account, body["endpointId"], body.get("input"), ("body", "input"))
+
+
+async def _accepted(
+    service: Service, http: HTTPRequest, account: Account, endpoint_id: Any, value: Any, at: tuple[str, ...]
+) -> Request:
+    row = row_of(endpoint_id)
+    if value is None:
+        raise invalid_at(at, "`input` is required: an object with the model's fields.", "missing")
+    request = service.read_input(row, value, at)
+    return await service.submit(account, request, _idempotency(service, http, row.id, value))
+
+
+def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
+    key = http.headers.get("idempotency-key")
+    if key is None or service.settings.spec_only:
+        return None
+    if not 1 <= len(key) <= 255:
+        raise invalid_at(
+            ("header", "Idempotency-Key"), "An Idempotency-Key has 1 to 255 characters; a UUID is a good one."
+        )
+    return key, body_hash(endpoint_id, value)
+
+
+async def _found(service: Service, http: HTTPRequest) -> Request:
+    """The request that an address names, by the whole model id or its first two segments."""
+    account = caller(service, http)
+    request_id = http.path_params["request_id"]
+    request = await service.queue.find(account, request_id)
+    prefix = http.url.path.partition("/requests/")[0].strip("/")
+    if request.endpoint_id != prefix and not request.endpoint_id.startswith(prefix + "/"):
+        raise Refusal("not_found", f"There is no request {request_id[:100]!r} of the model {prefix}.")
+    return request
+
+
+async def _changes(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
+    """Every change of a request as an event, and a sign of life when there is none."""
+    changed = asyncio.Event()
+    request.watchers.append(changed)
+    try:
+        while True:
+            changed.clear()
+            yield f"data: {json.dumps(shown_status(service, http, request, logs=True))}\n\n"
+            if request.status == COMPLETED:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), choices.HEARTBEAT_SECONDS)
+            except TimeoutError:
+                yield ": still here\n\n"
+    finally:
+        request.watchers.remove(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One address."""
+
+    method: str
+    path: str
+    handler: Handler
+    in_spec: bool = True
+    """Whether the specification shows it, so that it is there with --spec-only too."""
+
+
+def table() -> list[Row]:
+    """Every address of the service."""
+    rows = [
+        Row("GET", "/", root, in_spec=False),
+        Row("POST", "/models/run", run_model),
+        Row("POST", "/models/pricing/estimate", estimate),
+        Row("GET", "/models/openapi.json", model_description),
+        Row("GET", "/openapi.json", whole_description),
+        Row("GET", "/docs", read_docs),
+        Row("GET", "/models", models, in_spec=False),
+        Row("GET", "/account", account_statement, in_spec=False),
+        Row("POST", "/requests/status", batch_status, in_spec=False),
+        Row("POST", "/files", upload, in_spec=False),
+        # Not in the spec's table, and yet the place its File objects point to.
+        Row("GET", "/files/{token}/{name}", file),
+    ]
+    for prefix in prefixes():
+        one = f"/{prefix}/requests/{{request_id}}"
+        if prefix in {row.id for row in CATALOG}:
+            rows.append(Row("POST", f"/{prefix}", submit))
+        rows += [
+            Row("GET", one, result),
+            Row("GET", f"{one}/status", status),
+            Row("GET", f"{one}/status/stream", stream, in_spec=False),
+            Row("PUT", f"{one}/cancel", cancel),
+        ]
+    return rows
+
+
+def prefixes() -> list[str]:
+    """The paths under which the queue answers: each model's id, and its first two segments."""
+    ids = [row.id for row in CATALOG]
+    return list(dict.fromkeys([*ids, *("/".join(name.split("/")[:2]) for name in ids)]))

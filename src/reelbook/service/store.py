@@ -1,0 +1,142 @@
+"""The service's database: one thread that writes, many requests in each commit."""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+MOST_IN_A_COMMIT = 256
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS accounts (
+    name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
+    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
+    CHECK (reserved >= 0 AND spent >= 0)
+);
+CREATE TABLE IF NOT EXISTS requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
+    input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT
+);
+CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
+CREATE TABLE IF NOT EXISTS charges (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
+    credits INTEGER NOT NULL, kind TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS idempotency (
+    account TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, request_id TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (account, key)
+);
+CREATE TABLE IF NOT EXISTS files (
+    token TEXT PRIMARY KEY, file_id TEXT UNIQUE, account TEXT NOT NULL, name TEXT NOT NULL, content_type TEXT NOT NULL,
+    size INTEGER NOT NULL, sha256 TEXT NOT NULL, created REAL NOT NULL
+);
+"""
+
+
+class Store:
+    """A database that commits for many callers at once.
+
+    A commit costs a few milliseconds of waiting for the disk, however much is in it; so one thread takes
+    all that has been asked for meanwhile, does it in one transaction, and only then tells the callers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._asked: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._after_commit: Callable[[sqlite3.Connection], None] = lambda connection: None
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), name="reelbook-store", daemon=True)
+        self._thread.start()
+        ready.result()
+
+    def ask(self, work: Work[T]) -> Future[T]:
+        """Do this in the next commit; the future is fulfilled once it is safe on disk."""
+        future: Future[T] = Future()
+        self._asked.put((work, future))
+        return future
+
+    def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Do this after every commit, before the callers learn of it."""
+        self._after_commit = work
+
+    def close(self) -> None:
+        """Finish what was asked, then close the file."""
+        self._asked.put(None)
+        self._thread.join()
+
+    def _serve(self, ready: Future[None]) -> None:
+        try:
+            connection = self._opened()
+        except BaseException as error:
+            ready.set_exception(error)
+            return
+        ready.set_result(None)
+        while (batch := self._batch()) is not None:
+            self._commit(connection, batch)
+        connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
+        connection.row_factory = sqlite3.Row
+        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still around.
+        connection.execute("PRAGMA journal_mode=TRUNCATE")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.executescript(SCHEMA)
+        return connection
+
+    def _batch(self) -> list[tuple[Work[Any], Future[Any]]] | None:
+        first = self._asked.get()
+        if first is None:
+            return None
+        batch = [first]
+        while len(batch) < MOST_IN_A_COMMIT:
+            try:
+                item = self._asked.get_nowait()
+            except queue.Empty:
+                break
+            if item is None:
+                self._asked.put(None)  # Seen again once this batch is safe.
+                break
+            batch.append(item)
+        return batch
+
+    def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
+        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for work, future in batch:
+                result, error = self._attempt(connection, work)
+                outcomes.append((future, result, error))
+            connection.execute("COMMIT")
+            self._after_commit(connection)
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            outcomes = [(future, None, error) for _, future in batch]
+        for future, result, failure in outcomes:
+            # A caller that has gone away takes only its own answer with it.
+            if future.set_running_or_notify_cancel():
+                future.set_exception(failure) if failure else future.set_result(result)
+
+    @staticmethod
+    def _attempt(connection: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
+        """One caller's work, undone alone if it fails."""
+        connection.execute("SAVEPOINT one")
+        try:
+            result = work(connection)
+        except Exception as error:
+            connection.execute("ROLLBACK TO one")
+            connection.execute("RELEASE one")
+            return None, error
+        connection.execute("RELEASE one")
+        return result, None
