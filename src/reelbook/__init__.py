@@ -1,1 +1,125 @@
-"""x"""
+"""Reelbook: the notebook toolkit for hosted video and image models.
+
+    import reelbook as rb
+
+    run = rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49, seed=7))
+
+Importing this module is quick and quiet: each name brings its own code along when it is first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .connect import Client, attach, connect, estimate, run, start
+    from .errors import (
+        BadDescription,
+        BadRates,
+        DownloadFailed,
+        Forbidden,
+        InsufficientCredits,
+        InvalidInput,
+        NotFound,
+        ReelbookError,
+        Refused,
+        RunCancelled,
+        RunFailed,
+        RunTimeout,
+        ServiceBroken,
+        ServiceError,
+        TooManyRequests,
+        Unauthorized,
+        UncertainRun,
+        UnknownModel,
+        Unreachable,
+    )
+    from .models.image_to_video import ImageToVideo
+    from .models.images_to_video import Frame, ImagesToVideo
+    from .models.pricing import Estimate
+    from .models.smart_resize import Size, SmartResize
+    from .models.text_to_video import LoRA, TextToVideo
+    from .runs import Run
+
+_HOME = {
+    "connect": ("Client", "attach", "connect", "estimate", "run", "start"),
+    "errors": (
+        "BadDescription", "BadRates", "DownloadFailed", "Forbidden", "InsufficientCredits", "InvalidInput", "NotFound",
+        "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
+        "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
+    ),
+    "models.image_to_video": ("ImageToVideo",),
+    "models.images_to_video": ("Frame", "ImagesToVideo"),
+    "models.pricing": ("Estimate",),
+    "models.smart_resize": ("Size", "SmartResize"),
+    "models.text_to_video": ("LoRA", "TextToVideo"),
+    "runs": ("Run",),
+}  # fmt: skip
+"""Which module each public name lives in."""
+
+__all__ = [
+    "BadDescription",
+    "BadRates",
+    "Client",
+    "DownloadFailed",
+    "Estimate",
+    "Forbidden",
+    "Frame",
+    "ImageToVideo",
+    "ImagesToVideo",
+    "InsufficientCredits",
+    "InvalidInput",
+    "LoRA",
+    "NotFound",
+    "ReelbookError",
+    "Refused",
+    "Run",
+    "RunCancelled",
+    "RunFailed",
+    "RunTimeout",
+    "ServiceBroken",
+    "ServiceError",
+    "Size",
+    "SmartResize",
+    "TextToVideo",
+    "TooManyRequests",
+    "Unauthorized",
+    "UncertainRun",
+    "UnknownModel",
+    "Unreachable",
+    "__version__",
+    "attach",
+    "connect",
+    "estimate",
+    "run",
+    "start",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOME.items():
+        if name in names:
+            value = getattr(import_module(f".{module}", __name__), name)
+            globals()[name] = value
+            _hang_pictures()
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _hang_pictures() -> None:
+    """Teach the notebook to show our values, as soon as one of our names is used in one."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is not None and not getattr(shell, "_reelbook_shown", False):
+        from .display import register
+
+        shell._reelbook_shown = True
+        register(shell)

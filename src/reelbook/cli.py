@@ -1,0 +1,194 @@
+"""The command line: a shared service, the catalog, an estimate, and a look at the health of an installation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from ._version import __version__
+from .errors import ReelbookError
+from .models.base import Input
+from .models.catalog import CATALOG, endpoint
+from .models.pricing import Rates, estimate
+from .service.accounts import NewAccount, new_key, read_accounts
+from .service.choices import GRANT
+from .service.settings import Settings
+
+if TYPE_CHECKING:
+    from .service.server import Server
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except ReelbookError as error:
+        print(f"reelbook: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="reelbook", description="Videos and images from hosted models, in notebooks.")
+    parser.add_argument("--version", action="version", version=f"reelbook {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="run a service on this machine, for yourself or a class")
+    serve.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default %(default)s: this machine only)"
+    )
+    serve.add_argument(
+        "--port", type=int, default=8600, help="port to listen on, 0 for a free one (default %(default)s)"
+    )
+    serve.add_argument("--data", type=Path, help="folder of its database and files (default: your user data folder)")
+    serve.add_argument("--key", help="the key of the account `default` (default: made up once, and printed)")
+    serve.add_argument("--accounts", type=Path, help="CSV of accounts: name[,key][,budget][,permissions]")
+    serve.add_argument("--budget", type=int, help="credits of each account that has no budget of its own")
+    serve.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
+    serve.add_argument("--retention", type=float, metavar="DAYS", help="how long files are kept (default 7 days)")
+    serve.add_argument("--workers", type=int, help="runs worked on at once (default: number of cores, 4 at most)")
+    serve.add_argument(
+        "--name", action="append", default=[], help="a host name by which clients call this machine; repeatable"
+    )
+    serve.add_argument("--spec-only", action="store_true", help="answer with only what the specification shows")
+    serve.add_argument("--quiet", action="store_true", help="print nothing but the keys that were made up")
+    serve.set_defaults(command=_serve)
+
+    models = commands.add_parser("models", help="list the models and their prices")
+    models.set_defaults(command=_models)
+
+    estimate = commands.add_parser("estimate", help="say what a run costs")
+    estimate.add_argument("model", help="a model id, such as svc/text-to-video-13b-distilled")
+    estimate.add_argument("input", help="the input as JSON, or - to read it from standard input")
+    estimate.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
+    estimate.set_defaults(command=_estimate)
+
+    run = commands.add_parser("run", help="run a model and print where its files are")
+    run.add_argument("model", help="a model id")
+    run.add_argument("input", help="the input as JSON, or - to read it from standard input")
+    run.set_defaults(command=_run)
+
+    doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from .service.server import Server, bound_socket
+
+    settings = _settings(options)
+    accounts = _accounts(options)
+    try:
+        listening = bound_socket(options.host, options.port)
+    except (OSError, OverflowError) as error:
+        print(
+            f"reelbook: cannot listen on {options.host}:{options.port} ({error}). Choose another --port.",
+            file=sys.stderr,
+        )
+        return 1
+    server = Server(settings, listening)
+    if not accounts and not server.service.accounts.names:
+        accounts = [NewAccount("default", new_key(), _budget(options))]
+    server.service.accounts.open(accounts, grant_again=options.budget is not None or options.accounts is not None)
+    _announce(options, server, accounts)
+    # The server takes signals over while it serves and raises them again at its end; by then all is done.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    server.serve()
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    data = options.data or platformdirs.user_data_path("reelbook") / "service"
+    settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
+    if options.rates:
+        settings = replace(settings, rates=Rates.read(options.rates))
+    if options.retention is not None:
+        settings = replace(settings, retention=options.retention * 24 * 3600)
+    if options.workers is not None:
+        settings = replace(settings, workers=max(1, options.workers))
+    return settings
+
+
+def _accounts(options: argparse.Namespace) -> list[NewAccount]:
+    """The accounts that the arguments ask for; none means: as they were, or a first one."""
+    accounts = read_accounts(options.accounts, _budget(options)) if options.accounts else []
+    if options.key:
+        accounts.append(NewAccount("default", options.key, _budget(options)))
+    return accounts
+
+
+def _budget(options: argparse.Namespace) -> int:
+    return GRANT if options.budget is None else max(0, options.budget)
+
+
+def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAccount]) -> None:
+    if not options.quiet:
+        print(
+            f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
+        )
+        if options.spec_only:
+            print("  It answers with only what the specification shows.")
+    for account in accounts:
+        if account.key != options.key:
+            print(f"  key    {account.key}   (account {account.name}; shown only now)")
+    if not accounts and not options.quiet:
+        print("  The accounts and keys of this data folder are the ones it had before.")
+    sys.stdout.flush()
+
+
+def _models(options: argparse.Namespace) -> int:
+    wide = max(len(row.id) for row in CATALOG)
+    for row in CATALOG:
+        print(f"{row.id:{wide}}  {row.base_credits:>4} credits  {row.purpose}")
+    return 0
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    found = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
+    for line in found.breakdown:
+        print(f"  {line}")
+    print(f"{found.credits} credits ({found.source}, from the catalog kept here; the service's own price counts)")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from . import run
+
+    done = run(_input(options))
+    for file in done.media:
+        print(file.path)
+    print(f"{done.credits} credits ({done.credits_source}), request {done.request_id}", file=sys.stderr)
+    return 0
+
+
+def _input(options: argparse.Namespace) -> Input:
+    text = sys.stdin.read() if options.input == "-" else options.input
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise ReelbookError(f"The input is not well-formed JSON: {error}.") from None
+    if not isinstance(values, dict):
+        raise ReelbookError('The input must be a JSON object, such as {"prompt": "a paper boat"}.')
+    return endpoint(options.model).input(**values)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Try everything that a first run needs, and say what each part took."""
+    from .doctor import findings
+
+    healthy = True
+    for good, what in findings():
+        print(f"{'ok ' if good else 'BAD'}  {what}", flush=True)
+        healthy = healthy and good
+    return 0 if healthy else 1

@@ -1,0 +1,1 @@
+"""One HTTP conversation with a service."""

@@ -1,0 +1,58 @@
+"""A check of everything that a first run needs, part by part, on a library of its own."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "fastapi", "uvicorn")
+
+Finding = tuple[bool, str]
+
+
+def findings() -> Iterator[Finding]:
+    """Each part as (good, sentence)."""
+    yield sys.version_info >= (3, 11), f"Python {platform.python_version()} (3.11 or newer is needed)"
+    for package in PACKAGES:
+        yield _package(package)
+    yield _encoder()
+    yield from _first_run()
+
+
+def _package(name: str) -> Finding:
+    try:
+        return True, f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return False, f"{name} is missing: pip install {name}"
+
+
+def _encoder() -> Finding:
+    from .service.engines.movie import has_x264
+
+    if has_x264():
+        return True, "H.264 encoder: libx264"
+    return False, "PyAV has no libx264 here: clips are made in another format, which some browsers do not play"
+
+
+def _first_run() -> Iterator[Finding]:
+    """A real run on a service of its own, thrown away afterwards."""
+    from .connect import connect
+    from .errors import ReelbookError
+    from .models.text_to_video import TextToVideo
+
+    # What is left is removed as far as the system lets us; a virus scanner may hold a file for a moment.
+    with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
+        began = time.perf_counter()
+        try:
+            with connect(library=folder) as client:
+                yield True, f"embedded service at {client.base_url}, ready after {time.perf_counter() - began:.2f} s"
+                began = time.perf_counter()
+                run = client.run(TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", seed=7))
+                took = time.perf_counter() - began
+                yield run.video.probe.frames == 9, f"a run of nine frames, from call to file in {took:.2f} s"
+        except ReelbookError as error:
+            yield False, str(error)

@@ -1,0 +1,1 @@
+"""What was asked for and received, kept beside the notebooks that asked."""

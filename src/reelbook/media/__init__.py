@@ -1,0 +1,1 @@
+"""Media on this machine: pixels and figures, no network."""
