@@ -126,6 +126,28 @@ class Run:
         """The log so far, each line once."""
         return self._status.lines
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """The run as one row of a table: the input under its own names, the output as `output_…`, then how it went."""
+        asked = {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
+        told = {} if self._output is None else {f"output_{name}": value for name, value in self._output if name != "video"}
+        video = next((file for file in self._media if file.is_video), None)
+        films = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
+        timings = self.timings
+        return {
+            **asked,
+            **told,
+            **films,
+            "status": self.status,
+            "credits": self.credits,
+            "credits_source": self.credits_source,
+            "queued_s": timings.get("queued"),
+            "running_s": timings.get("running"),
+            "error": None if self._failure is None else str(self._failure),
+            "request_id": self.request_id,
+            "model": self.endpoint_id,
+        }
+
     def wait(self, timeout: float | None = None) -> Run:
         """Wait until it is finished and its media are here; an hour, unless told otherwise.
 
@@ -137,7 +159,7 @@ class Run:
             if time.monotonic() >= deadline:
                 raise RunTimeout(self.request_id, self.status, limit)
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         return self
 
     def __await__(self) -> Generator[Any, None, Run]:

@@ -36,11 +36,11 @@ def run_strip(run: Run) -> bytes | None:
 
 def file_figure(file: LocalFile, text: str) -> str:
     """One file. The markup works without scripts and styles of ours, so it survives being saved and sanitised."""
-    frames = Markup('<img src="{}" alt="{}" style="display:block;max-width:100%;margin-top:4px">').format(
-        _uri("image/jpeg", strip(file)), f"six frames over time: {text}"
-    )
     size = file.path.stat().st_size
     width = min(WIDTH, file.probe.width)
+    frames = Markup('<img src="{}" alt="{}" style="display:block;width:{}px;max-width:100%;margin-top:4px">').format(
+        _uri("image/jpeg", strip(file)), f"six frames over time: {text}", width
+    )
     height = round(width * file.probe.height / file.probe.width)
     box = f"display:block;width:{width}px;max-width:100%;height:auto;aspect-ratio:{file.probe.width}/{file.probe.height};border-radius:6px"
     body = Markup("")

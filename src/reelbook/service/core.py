@@ -65,7 +65,8 @@ class Service:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sweeper
         await self.crew.stop()
-        await asyncio.to_thread(self.store.close)
+        # In this thread: at the end of the interpreter there are no others to be had.
+        self.store.close()
 
     def own(self, *addresses: str) -> None:
         """Addresses of this service, so that it knows its own files when it meets them."""

@@ -93,7 +93,7 @@ class Crew:
                 await self._end(request, ending, folder)
         finally:
             self._busy.pop(request.id, None)
-            await asyncio.to_thread(shutil.rmtree, folder, True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def _ending(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
         """How the run ended; None if it should be tried again."""

@@ -1,0 +1,47 @@
+# Everything here needs only python3 (3.11 or newer) and make. The first target you run makes .venv; later ones reuse it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BUILD := build
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit lab bench deep docs lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
+
+$(READY): binder/requirements.txt pyproject.toml
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh .ci/venv
+	@touch $(READY)
+
+demo: $(READY) ## run the first notebook on the embedded service; prints its table, writes build/first-video.html
+	@$(BIN)/python .ci/demo.py $(BUILD)/first-video.html
+
+test: $(READY) ## lint, check types, run every test
+	@BIN="$(BIN)" sh .ci/test
+
+check: $(READY) ## lint and check types only
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+unit: $(READY) ## the quick tests only
+	@$(BIN)/pytest -q tests/models tests/client tests/library tests/test_*.py src
+
+lab: $(READY) ## open JupyterLab on the notebooks
+	@$(BIN)/jupyter lab --notebook-dir notebooks
+
+bench: $(READY) ## measure beside peers, and print the ratios
+	@for bench in tests/bench/*.py; do echo; echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+deep: $(READY) ## the large size of every measurement; takes its time
+	@$(BIN)/pytest -q --deep
+
+docs: $(READY) ## write the service's own documentation to build/docs.html
+	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook.service.docs import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
+
+lock: ## make binder/requirements.txt anew from pyproject.toml (needs uv)
+	@sh .ci/lock
+
+clean: ## remove what these targets made, the environment included
+	rm -rf $(VENV) $(BUILD) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis

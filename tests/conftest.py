@@ -1,0 +1,61 @@
+"""Fixtures that all tests share: real services on free ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reelbook.service.accounts import NewAccount
+from reelbook.service.server import Server, bound_socket
+from reelbook.service.settings import Settings
+from tests.support import KEY, Serve, Served, as_data_uri, png
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--deep", action="store_true", help="run the large size of every measurement")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the large sizes to `make deep`; they are deselected, not skipped, so nothing looks tested that is not."""
+    if config.getoption("--deep"):
+        return
+    deep = [item for item in items if item.get_closest_marker("deep")]
+    if deep:
+        config.hook.pytest_deselected(items=deep)
+        items[:] = [item for item in items if item not in deep]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts services: real ones, on free ports, each with its folder; they stop with the test."""
+    with ExitStack() as stack:
+
+        def start(*, accounts: list[NewAccount] | None = None, data: Path | None = None, **settings: Any) -> Served:
+            folder = data or tmp_path / f"service-{len(list(tmp_path.iterdir()))}"
+            server = Server(Settings(data=folder, **settings), bound_socket("127.0.0.1", 0))
+            server.service.accounts.open(accounts or [NewAccount("default", KEY)])
+            stack.enter_context(server)
+            http = stack.enter_context(httpx.Client(base_url=server.base_url, timeout=30, trust_env=False))
+            return Served(server, http)
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One service for all tests that leave no trace in each other's way."""
+    server = Server(Settings(data=tmp_path_factory.mktemp("shared-service")), bound_socket("127.0.0.1", 0))
+    server.service.accounts.open([NewAccount("default", KEY)])
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        yield Served(server, http)
+
+
+@pytest.fixture(scope="session")
+def dot() -> str:
+    """A 16×16 picture as a data URI: the source of the quickest job there is."""
+    return as_data_uri(png(16, 16))

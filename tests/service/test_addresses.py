@@ -1,0 +1,168 @@
+"""The spec's addresses, called with nothing but HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from reelbook.models.catalog import CATALOG
+from reelbook.service import choices
+from reelbook.service.routes import prefixes
+from tests.support import KEY, Serve, Served
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+MOVE = "svc/video-gen/v2.1/master/image-to-video"
+RESIZE = "svc/smart-resize"
+
+
+def inputs(dot: str) -> dict[str, dict[str, object]]:
+    """The smallest job of each model."""
+    return {
+        TEXT: {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7},
+        MOVE: {"prompt": "closer", "image_url": dot},
+        RESIZE: {"image_url": dot, "target_sizes": ["16x16", "24x16"], "num_images_per_size": 2},
+        STITCH: {"images": [{"url": dot, "frames": 2}, dot], "fps": 4},
+    }
+
+
+@pytest.mark.parametrize("endpoint_id", [row.id for row in CATALOG])
+def test_each_model_goes_from_run_to_result_and_its_files_can_be_fetched(
+    shared: Served, dot: str, endpoint_id: str
+) -> None:
+    """Run, status, result and download work for all four models with the fields of the spec."""
+    answer = shared.run(endpoint_id, inputs(dot)[endpoint_id]).json()
+    final = shared.finished(endpoint_id, answer["requestId"])
+    output = shared.result(endpoint_id, answer["requestId"]).json()
+
+    assert final["status"] == "COMPLETED"
+    assert (
+        final["metrics"]["credits"] == answer["credits"] == next(r.base_credits for r in CATALOG if r.id == endpoint_id)
+    )
+    files = output["images"] if endpoint_id == RESIZE else [output["video"]]
+    assert len(files) == (4 if endpoint_id == RESIZE else 1)
+    for file in files:
+        fetched = shared.http.get(file["url"])
+        assert fetched.status_code == 200
+        assert len(fetched.content) == file["file_size"]
+        assert fetched.headers["content-type"] == file["content_type"]
+        assert fetched.headers["x-content-type-options"] == "nosniff"
+    if endpoint_id == TEXT:
+        assert (output["seed"], output["prompt"]) == (7, "a paper boat")
+
+
+def test_the_queue_answers_under_the_whole_id_and_under_its_first_two_segments(shared: Served, dot: str) -> None:
+    """A request can be followed by both prefixes, and by no other model's."""
+    request_id = shared.submitted(STITCH, inputs(dot)[STITCH])
+    shared.finished(STITCH, request_id)
+
+    for prefix in (STITCH, "svc/frames-api"):
+        assert shared.get(f"/{prefix}/requests/{request_id}/status").json()["status"] == "COMPLETED"
+        assert shared.result(prefix, request_id).status_code == 200
+    assert shared.get(f"/{RESIZE}/requests/{request_id}/status").status_code == 404
+    assert shared.result("svc/video-gen", request_id).status_code == 404
+    assert {"svc/video-gen", "svc/frames-api"} < set(prefixes())
+
+
+def test_a_model_takes_its_input_as_the_whole_body_too(shared: Served, dot: str) -> None:
+    """POST to a model's own path answers a status object with the addresses to follow."""
+    response = shared.http.post(f"/{STITCH}", json=inputs(dot)[STITCH], headers={"x-api-key": KEY})
+
+    status = response.json()
+    assert response.status_code == 200
+    assert status["status"] in ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
+    assert status["status_url"] == f"{shared.base_url}/{STITCH}/requests/{status['request_id']}/status"
+    assert response.headers["x-request-id"] == status["request_id"]
+    shared.finished(STITCH, status["request_id"])
+
+
+def test_status_tells_place_progress_and_log(serve: Serve, dot: str) -> None:
+    """The status object holds the fields of the spec, and the log only when it is asked for."""
+    served = serve(workers=1)
+    first = served.submitted(TEXT, {"prompt": "a boat", "num_frames": 241})
+    waiting = [served.submitted(STITCH, inputs(dot)[STITCH]) for _ in range(3)]
+
+    places = [served.get(f"/{STITCH}/requests/{request_id}/status").json() for request_id in waiting]
+    served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": KEY})
+    final = served.finished(STITCH, waiting[-1])
+
+    assert [(place["status"], place["queue_position"]) for place in places] == [
+        ("IN_QUEUE", 0),
+        ("IN_QUEUE", 1),
+        ("IN_QUEUE", 2),
+    ]
+    assert "logs" not in places[0]
+    entries = final["logs"]["entries"]
+    assert entries
+    assert set(entries[0]) == {"message", "level", "source", "timestamp"}
+    assert "stitch" in entries[0]["message"]
+    assert final["metrics"]["engine"].startswith("stitch")
+
+
+def test_who_answers_and_the_list_of_models_need_no_key(shared: Served) -> None:
+    """`/`, `/models`, the descriptions and `/docs` are open; the id is the service's own."""
+    root = shared.http.get("/").json()
+
+    assert root["features"] == list(choices.FEATURES)
+    assert root["id"] == shared.server.service.id
+    assert [row["id"] for row in shared.http.get("/models").json()] == [row.id for row in CATALOG]
+    for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
+        assert shared.http.get(path).status_code == 200
+
+
+def test_the_docs_page_lists_every_model_field_address_and_choice(shared: Served) -> None:
+    """A person finds on one page what there is and what we decided, and the page loads nothing else."""
+    page = shared.http.get("/docs")
+
+    for row in CATALOG:
+        assert row.id in page.text
+        assert all(f"<code>{name}</code>" in page.text for name in row.input.model_fields)
+    assert page.text.count("<tr>") >= len(choices.CHOICES) + sum(len(row.input.model_fields) for row in CATALOG)
+    assert "src=" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_an_estimate_prices_a_run_without_running_it(shared: Served, dot: str) -> None:
+    """Credits, breakdown, rate card and source; nothing is charged; a bad input gets the same 422 as a run."""
+    before = len(shared.charges())
+
+    def estimate(input: object) -> object:
+        body = {"endpointId": TEXT, "input": input}
+        return shared.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": KEY})
+
+    good = estimate({"prompt": "a boat", "enable_detail_pass": True})
+    bad = estimate({"prompt": "a boat", "num_frames": 8})
+
+    assert good.json() == {  # type: ignore[attr-defined]
+        "credits": 106,
+        "breakdown": [{"label": "base", "credits": 53.0}, {"label": "detail pass", "factor": 2.0}],
+        "rateCard": "video-standard",
+        "source": "exact",
+    }
+    assert bad.status_code == 422  # type: ignore[attr-defined]
+    assert bad.json() == shared.run(TEXT, {"prompt": "a boat", "num_frames": 8}).json()  # type: ignore[attr-defined]
+    assert len(shared.charges()) == before
+
+
+def test_many_requests_can_be_asked_after_in_one_call(shared: Served, dot: str) -> None:
+    """Batch status answers for known ids, with the output inside once there is one, and leaves out the others."""
+    request_ids = [shared.submitted(STITCH, inputs(dot)[STITCH]) for _ in range(3)]
+    for request_id in request_ids:
+        shared.finished(STITCH, request_id)
+
+    answer = shared.http.post(
+        "/requests/status", json={"ids": [*request_ids, "unknown"]}, headers={"x-api-key": KEY}
+    ).json()
+
+    assert set(answer) == set(request_ids)
+    assert all(status["output"] == shared.result(STITCH, request_id).json() for request_id, status in answer.items())
+
+
+def test_sync_mode_puts_the_pictures_into_the_answer(shared: Served, dot: str) -> None:
+    """With sync_mode each url is a data URI that holds the very file."""
+    output = shared.done(
+        RESIZE, {"image_url": dot, "target_sizes": ["24x16"], "sync_mode": True, "output_format": "webp"}
+    )
+
+    (image,) = output["images"]
+    assert image["url"].startswith("data:image/webp;base64,UklGR")
+    assert (image["width"], image["height"]) == (24, 16)

@@ -1,0 +1,76 @@
+"""Cancelling: in the queue, at work, too late, and what was never there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support import KEY, Serve, Served
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+LONG = {"prompt": "a calm lake", "num_frames": 1441}
+
+
+def cancel(served: Served, endpoint_id: str, request_id: str) -> tuple[int, object]:
+    response = served.http.put(f"/{endpoint_id}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    return response.status_code, response.json()
+
+
+def test_a_waiting_request_is_cancelled_at_once_and_refunded(serve: Serve, dot: str) -> None:
+    """It leaves the queue, the ones behind it move up, and its credits come back."""
+    served = serve(workers=1)
+    running = served.submitted(TEXT, LONG)
+    first, second = (served.submitted(STITCH, {"images": [dot]}) for _ in range(2))
+
+    answer = cancel(served, STITCH, first)
+
+    assert answer == (200, {"success": True, "status": "CANCELLED"})
+    assert served.get(f"/{STITCH}/requests/{second}/status").json()["queue_position"] == 0
+    assert [c["kind"] for c in served.charges() if c["request_id"] == first] == ["reserve", "refund"]
+    cancel(served, TEXT, running)
+
+
+def test_a_running_request_stops_within_a_second_and_is_refunded(serve: Serve) -> None:
+    """The answer says that it was requested; the run ends cancelled, and its result is a 499."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, LONG)
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
+    ) as events:
+        next(line for line in events.iter_lines() if '"stage": "painting' in line)
+
+    began = time.monotonic()
+    answer = cancel(served, TEXT, request_id)
+    final = served.finished(TEXT, request_id)
+    took = time.monotonic() - began
+
+    assert answer == (200, {"success": True, "status": "CANCELLATION_REQUESTED"})
+    assert final["error_type"] == "cancelled"
+    assert served.result(TEXT, request_id).status_code == 499
+    assert [c["kind"] for c in served.charges()] == ["reserve", "refund"]
+    assert served.get("/account").json()["credits_reserved"] == 0
+    assert took < 1.5
+
+
+def test_a_finished_request_cannot_be_cancelled_and_stays_paid(shared: Served, dot: str) -> None:
+    """The second try says ALREADY_COMPLETED; nothing is refunded."""
+    request_id = shared.submitted(STITCH, {"images": [dot]})
+    shared.finished(STITCH, request_id)
+
+    answer = cancel(shared, STITCH, request_id)
+
+    assert answer == (200, {"success": False, "status": "ALREADY_COMPLETED"})
+    assert shared.result(STITCH, request_id).status_code == 200
+    assert [c["kind"] for c in shared.charges() if c["request_id"] == request_id] == ["reserve", "settle"]
+
+
+@pytest.mark.parametrize("request_id", ["unknown", "00000000-0000-0000-0000-000000000000", "x" * 150])
+def test_an_unknown_request_is_a_404(shared: Served, request_id: str) -> None:
+    """Nothing to cancel: 404 with a sentence."""
+    status, body = cancel(shared, STITCH, request_id)
+
+    assert status == 404
+    assert isinstance(body, dict)
+    assert body["error_type"] == "not_found"

@@ -1,0 +1,96 @@
+"""What tests use: a running service called with nothing but HTTP, and pictures drawn on the spot."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image, ImageDraw
+
+from reelbook.service.server import Server
+
+KEY = "test-key"
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running service, called with nothing but HTTP."""
+
+    server: Server
+    http: httpx.Client
+
+    @property
+    def base_url(self) -> str:
+        return self.server.base_url
+
+    def run(self, endpoint_id: str, input: Any, key: str = KEY, **headers: str) -> httpx.Response:
+        """The shared run call."""
+        body = {"endpointId": endpoint_id, "input": input}
+        return self.http.post("/models/run", json=body, headers={"x-api-key": key, **headers})
+
+    def submitted(self, endpoint_id: str, input: Any, key: str = KEY) -> str:
+        """The request id of an accepted run."""
+        response = self.run(endpoint_id, input, key)
+        assert response.status_code == 200, response.text
+        return str(response.json()["requestId"])
+
+    def get(self, path: str, key: str = KEY) -> httpx.Response:
+        return self.http.get(path, headers={"x-api-key": key})
+
+    def finished(self, endpoint_id: str, request_id: str, key: str = KEY, within: float = 60) -> dict[str, Any]:
+        """The final status, followed through the stream of events, so that nothing sleeps."""
+        path = f"/{endpoint_id}/requests/{request_id}/status/stream"
+        deadline = time.monotonic() + within
+        with self.http.stream("GET", path, headers={"x-api-key": key}, timeout=within) as events:
+            assert events.status_code == 200
+            for line in events.iter_lines():
+                assert time.monotonic() < deadline, "the run did not end in time"
+                if line.startswith("data: "):
+                    status = json.loads(line.removeprefix("data: "))
+                    if status["status"] == "COMPLETED":
+                        return dict(status)
+        raise AssertionError("the stream ended before the run did")
+
+    def result(self, endpoint_id: str, request_id: str, key: str = KEY) -> httpx.Response:
+        return self.get(f"/{endpoint_id}/requests/{request_id}", key)
+
+    def done(self, endpoint_id: str, input: Any, key: str = KEY) -> dict[str, Any]:
+        """The output of a run, from submission to result."""
+        request_id = self.submitted(endpoint_id, input, key)
+        self.finished(endpoint_id, request_id, key)
+        response = self.result(endpoint_id, request_id, key)
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    def charges(self) -> list[dict[str, Any]]:
+        """The charge log, the oracle of all money."""
+        return read_charges(self.server.service.settings.data)
+
+
+def read_charges(data: Path) -> list[dict[str, Any]]:
+    """Every line of a service's charge log."""
+    log = data / "charges.jsonl"
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+Serve = Callable[..., Served]
+
+
+def png(width: int = 32, height: int = 16, colour: str = "teal", *, kind: str = "PNG") -> bytes:
+    """A small picture with a mark in one corner."""
+    picture = Image.new("RGB", (width, height), colour)
+    ImageDraw.Draw(picture).rectangle((0, 0, width // 4, height // 4), fill="white")
+    out = io.BytesIO()
+    picture.save(out, kind)
+    return out.getvalue()
+
+
+def as_data_uri(content: bytes, kind: str = "image/png") -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
