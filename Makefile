@@ -26,7 +26,7 @@ check: $(READY) ## lint and check types only
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 unit: $(READY) ## the quick tests only
-	@$(BIN)/pytest -q tests/models tests/client tests/library tests/test_*.py src
+	@$(BIN)/pytest -q tests/models tests/client tests/libraries tests/test_*.py src
 
 lab: $(READY) ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --notebook-dir notebooks

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .connect import Client, attach, connect, estimate, run, start
+    from .clients import Client, attach, connect, estimate, run, start
     from .errors import (
         BadDescription,
         BadRates,
         DownloadFailed,
+        FolderInUse,
         Forbidden,
         InsufficientCredits,
         InvalidInput,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from .runs import Run
 
 _HOME = {
-    "connect": ("Client", "attach", "connect", "estimate", "run", "start"),
+    "clients": ("Client", "attach", "connect", "estimate", "run", "start"),
     "errors": (
-        "BadDescription", "BadRates", "DownloadFailed", "Forbidden", "InsufficientCredits", "InvalidInput", "NotFound",
+        "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "NotFound",
         "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
@@ -67,6 +68,7 @@ __all__ = [
     "Client",
     "DownloadFailed",
     "Estimate",
+    "FolderInUse",
     "Forbidden",
     "Frame",
     "ImageToVideo",

@@ -40,7 +40,7 @@ def _encoder() -> Finding:
 
 def _first_run() -> Iterator[Finding]:
     """A real run on a service of its own, thrown away afterwards."""
-    from .connect import connect
+    from .clients import connect
     from .errors import ReelbookError
     from .models.text_to_video import TextToVideo
 

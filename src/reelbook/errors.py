@@ -3,6 +3,7 @@
     ReelbookError
     ├── InvalidInput          a value the model cannot take; nothing was sent
     ├── BadRates              a table of per-unit rates that cannot be used
+    ├── BadDescription        a model's description that no input can be built from
     ├── UnknownModel          no such model, here or at the service
     ├── ServiceError          the service answered, and said no
     │   ├── Unauthorized          401: the key is missing or unknown
@@ -12,6 +13,7 @@
     │   ├── Refused               409, 413, 422: the request as written is not acceptable
     │   ├── TooManyRequests       429: later, please
     │   └── ServiceBroken         5xx, or an answer that cannot be read
+    ├── FolderInUse           a folder that another running service owns
     ├── Unreachable           nobody answered at that address
     ├── UncertainRun          a paid request was sent and its answer was lost
     ├── RunFailed             the service accepted the run and could not finish it
@@ -24,9 +26,13 @@ This module imports nothing, so every floor of the house may use it.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+LONGEST_SENTENCE = 1_800
+"""How much of its text an error shows; what a service answers can be a whole page."""
 
 
 class ReelbookError(Exception):
@@ -66,9 +72,15 @@ class InvalidInput(ReelbookError, ValueError):
 
     def __str__(self) -> str:
         if len(self.problems) == 1:
-            return f"{self.model}: {self.problems[0].message}"
-        lines = "\n".join(f"  - {problem.message}" for problem in self.problems)
-        return f"{self.model} has {len(self.problems)} problems:\n{lines}"
+            return _cut(f"{self.model}: {self.problems[0].message}")
+        lines = [f"{self.model} has {len(self.problems)} problems:"]
+        room = LONGEST_SENTENCE
+        for place, problem in enumerate(self.problems):
+            room -= len(problem.message)
+            if room < 0 and place:
+                return "\n".join([*lines, f"  - and {len(self.problems) - place} more; mend these first."])
+            lines.append(f"  - {_cut(problem.message)}")
+        return "\n".join(lines)
 
 
 class UnknownModel(ReelbookError, LookupError):
@@ -79,16 +91,26 @@ class UnknownModel(ReelbookError, LookupError):
         self.endpoint_id, self.known = endpoint_id, tuple(known)
 
     def __str__(self) -> str:
-        listed = f" Known here: {', '.join(self.known)}." if self.known else ""
-        return f"There is no model {self.endpoint_id!r}.{listed}"
+        name = str(self.endpoint_id)[:200]
+        close = difflib.get_close_matches(name, self.known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        known = f" Known here: {', '.join(self.known)}." if self.known else " Check it against the service's own list."
+        return _cut(f"There is no model {name!r}.{hint}{known}")
 
 
 class BadRates(ReelbookError, ValueError):
     """A table of per-unit rates that cannot be used as it is."""
 
 
+class BadDescription(ReelbookError, ValueError):
+    """A model's description that no input can be built from."""
+
+
 class ServiceError(ReelbookError):
     """The service answered, and said no."""
+
+    advice: ClassVar[str] = "Read the service's reason, change the request, and try again."
+    """What to do about this kind of refusal."""
 
     def __init__(
         self,
@@ -108,42 +130,82 @@ class ServiceError(ReelbookError):
         return _revive, (type(self), self.message, self.status, self.error_type, self.request_id, self.facts)
 
     def __str__(self) -> str:
-        of = f" (request {self.request_id})" if self.request_id else ""
-        return f"{self.message}{of}"
+        of = f" (Request {self.request_id}.)" if self.request_id else ""
+        return f"{_cut(_ended(self.message))}{of} {self.advice}"
 
 
 def _revive(
-    kind: type[ServiceError], message: str, status: int, error_type: str, request_id: str, facts: dict[str, Any]
+    kind: type[ServiceError],
+    message: str,
+    status: int,
+    error_type: str | None,
+    request_id: str | None,
+    facts: dict[str, Any],
 ) -> ServiceError:
     return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts)
+
+
+def _ended(text: str) -> str:
+    """A sentence with a full stop, because another one follows it."""
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_SENTENCE else f"{text[: LONGEST_SENTENCE - 1]}…"
 
 
 class Unauthorized(ServiceError):
     """401: the key is missing or unknown."""
 
+    advice = "Check the key, and that it belongs to this service."
+
 
 class InsufficientCredits(ServiceError):
     """402: the account cannot pay for it."""
+
+    advice = "Add credits to the account, or ask for less: `estimate` tells what a run costs."
 
 
 class Forbidden(ServiceError):
     """403: this account may not do that."""
 
+    advice = "Ask whoever keeps the account for the permission, or leave that out of the request."
+
 
 class NotFound(ServiceError):
     """404: no such model, run or file."""
+
+    advice = "Check the spelling, and that the key is that of the account which made it."
 
 
 class Refused(ServiceError):
     """409, 413 or 422: the request as it is written is not acceptable."""
 
+    advice = "Change the request as it says; sent again as it is, it would be refused again."
+
 
 class TooManyRequests(ServiceError):
     """429: the service wants us to wait."""
 
+    advice = "Wait a little, then try again."
+
 
 class ServiceBroken(ServiceError):
     """5xx, or an answer that cannot be read."""
+
+    advice = "The fault is at the service: try again later, and tell whoever runs it if that does not help."
+
+
+class FolderInUse(ReelbookError):
+    """A folder that another running service owns."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.folder = folder
+
+    def __str__(self) -> str:
+        return f"Another running service owns the folder {self.folder}. Stop that one first, or choose another folder."
 
 
 class Unreachable(ReelbookError):
@@ -184,18 +246,24 @@ class RunFailed(ReelbookError):
 
     def __str__(self) -> str:
         kind = f" [{self.error_type}]" if self.error_type else ""
-        return f"Run {self.request_id} failed{kind}: {self.message}"
+        return (
+            f"Run {self.request_id} failed{kind}: {_cut(_ended(self.message))} "
+            "Read its logs, change the input if it is at fault, and run it again."
+        )
 
 
 class RunCancelled(ReelbookError):
-    """The run was cancelled; the service refunds it."""
+    """The run was cancelled before it was finished."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(request_id)
         self.request_id = request_id
 
     def __str__(self) -> str:
-        return f"Run {self.request_id} was cancelled. Its credits were given back; run it again when you like."
+        return (
+            f"Run {self.request_id} was cancelled before it was finished, so there is no result. "
+            "Run it again when you like; the account shows what was given back."
+        )
 
 
 class RunTimeout(ReelbookError):
@@ -221,6 +289,6 @@ class DownloadFailed(ReelbookError):
 
     def __str__(self) -> str:
         return (
-            f"Run {self.request_id} finished, but its file could not be fetched from {self.url} ({self.reason}). "
+            f"Run {self.request_id} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
             "The result is still at the service: fetch it again with run.fetch(), at no cost."
         )

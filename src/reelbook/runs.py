@@ -18,7 +18,7 @@ from .errors import ReelbookError, RunCancelled, RunFailed, RunTimeout, ServiceE
 from .loop import TICK_SECONDS, BackgroundLoop
 from .media.local import LocalFile
 from .models.base import Input, Output
-from .models.catalog import endpoint_for
+from .models.catalog import CATALOG
 from .models.queue import COMPLETED, QueueStatus
 
 WAIT_SECONDS = 3600.0
@@ -129,8 +129,12 @@ class Run:
     @property
     def row(self) -> dict[str, Any]:
         """The run as one row of a table: the input under its own names, the output as `output_…`, then how it went."""
-        asked = {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
-        told = {} if self._output is None else {f"output_{name}": value for name, value in self._output if name != "video"}
+        asked = (
+            {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
+        )
+        told = (
+            {} if self._output is None else {f"output_{name}": value for name, value in self._output if name != "video"}
+        )
         video = next((file for file in self._media if file.is_video), None)
         films = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
         timings = self.timings
@@ -224,7 +228,7 @@ class Run:
             raise RunFailed(self.request_id, refusal.message, refusal.error_type) from None
 
     def _typed(self, output: Mapping[str, Any]) -> Output:
-        row = endpoint_for(self.input) if self.input is not None else None
+        row = next((row for row in CATALOG if row.id == self.endpoint_id), None)
         return (row.output if row else Output).model_validate(dict(output))
 
     def _seen(self, status: QueueStatus) -> None:

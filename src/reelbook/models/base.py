@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,6 +22,19 @@ def _first_paragraph(schema: dict[str, Any]) -> None:
         schema["description"] = schema["description"].partition("\n\n")[0]
 
 
+def _arguments(values: dict[str, Any]) -> str:
+    """Values as arguments of a call, also those whose names Python would not take as such."""
+    plain = {name: value for name, value in values.items() if _is_argument(name)}
+    odd = {name: value for name, value in values.items() if name not in plain}
+    return ", ".join([*(f"{name}={value!r}" for name, value in plain.items()), *([f"**{odd!r}"] if odd else [])])
+
+
+def _is_argument(name: str) -> bool:
+    # Python would read `ﬁ`, one letter, as `fi`.
+    is_as_read = unicodedata.normalize("NFKC", name) == name
+    return name.isidentifier() and is_as_read and not keyword.iskeyword(name) and not name.startswith("__")
+
+
 class Part(BaseModel):
     """A small immutable value inside an input, such as one LoRA."""
 
@@ -32,7 +47,8 @@ class Part(BaseModel):
         json_schema_extra=_first_paragraph,
     )
 
-    def __init__(self, **values: Any) -> None:
+    # Only by position, because a described model may have a field of the name `self`.
+    def __init__(self, /, **values: Any) -> None:
         try:
             self.__pydantic_validator__.validate_python(values, self_instance=self)
         except ValidationError as error:
@@ -51,8 +67,12 @@ class Part(BaseModel):
             kind, [Problem((name,), f"`{name}` cannot be set: a {kind} never changes; {how}.", "frozen")]
         )
 
+    def __delattr__(self, name: str) -> None:
+        kind = type(self).__name__
+        raise InvalidInput(kind, [Problem((name,), f"`{name}` cannot be removed: a {kind} never changes.", "frozen")])
+
     def __repr__(self) -> str:
-        return f"{self._spelling()}({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+        return f"{self._spelling()}({_arguments(self.changed())})"
 
     __str__ = __repr__
 
@@ -81,7 +101,18 @@ class Input(Part):
     endpoint_id: ClassVar[str] = ""
     """The model this input belongs to."""
 
-    def revised(self, **changes: Any) -> Self:
+    def __getitem__(self, name: str) -> Any:
+        """A field by its name on the wire, whatever that is.
+
+        >>> from reelbook.models.text_to_video import TextToVideo
+        >>> TextToVideo(prompt="a paper boat")["resolution"]
+        '720p'
+        """
+        if name not in type(self).model_fields:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def revised(self, /, **changes: Any) -> Self:
         """The same input with some fields changed, validated again.
 
         >>> from reelbook.models.text_to_video import TextToVideo
@@ -109,11 +140,17 @@ class Output(BaseModel):
 
     @property
     def files(self) -> tuple[Any, ...]:
-        """Every file in this output, in order."""
-        from .files import File
+        """Every file in this output, in order, also those in fields that the spec does not show."""
+        return tuple(_files_in([value for _, value in self]))
 
-        found: list[File] = []
-        for name in type(self).model_fields:
-            value = getattr(self, name)
-            found += [item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, File)]
-        return tuple(found)
+
+def _files_in(values: Iterable[Any]) -> Iterator[Any]:
+    from .files import File
+
+    for value in values:
+        if isinstance(value, File):
+            yield value
+        elif isinstance(value, dict) and isinstance(value.get("url"), str):
+            yield File.model_validate(value)
+        elif isinstance(value, (list, tuple)):
+            yield from _files_in(value)

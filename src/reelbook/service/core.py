@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import sqlite3
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .._version import __version__
-from ..errors import UnknownModel
+from ..errors import ReelbookError, UnknownModel
 from ..models import pricing
 from ..models.base import WIRE, Input
 from ..models.catalog import CATALOG, Endpoint, endpoint
@@ -26,6 +27,7 @@ from . import choices
 from .accounts import Account, Accounts
 from .crew import Crew
 from .files import Files
+from .lock import FolderLock
 from .queue import Queue, Request
 from .refusals import Refusal, invalid, invalid_at
 from .settings import Settings
@@ -43,8 +45,16 @@ class Service:
         self.settings = settings
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = FolderLock(data)
         _trim(data / "workers.log")
-        self.store = Store(data / "service.sqlite3")
+        try:
+            self.store = Store(data / "service.sqlite3")
+        except sqlite3.DatabaseError as error:
+            self._lock.release()
+            raise ReelbookError(
+                f"The service's database in {data} cannot be opened ({error}). Move the folder aside to start with an empty one; "
+                "nothing is lost that way, and somebody can look at it."
+            ) from error
         self.id: str = self.store.ask(_identity).result()
         self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
@@ -54,6 +64,7 @@ class Service:
 
     async def start(self) -> None:
         """Take up unfinished requests and begin to work."""
+        await self.files.sweep()
         self.queue.resume()
         self.crew.start()
         self._sweeper = asyncio.create_task(self._sweep())
@@ -67,6 +78,7 @@ class Service:
         await self.crew.stop()
         # In this thread: at the end of the interpreter there are no others to be had.
         self.store.close()
+        self._lock.release()
 
     def own(self, *addresses: str) -> None:
         """Addresses of this service, so that it knows its own files when it meets them."""
@@ -153,8 +165,8 @@ class Service:
 
     async def _sweep(self) -> None:
         while True:
-            await self.files.sweep()
             await asyncio.sleep(SWEEP_SECONDS)
+            await self.files.sweep()
 
 
 def row_of(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:

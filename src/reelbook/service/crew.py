@@ -61,6 +61,11 @@ class Crew:
         if worker:
             worker.cancel(request.id)
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process at work on each request."""
+        return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
+
     async def _work(self) -> None:
         """One place in the crew: take requests one after another, with a worker that is replaced when needed."""
         worker: Worker | None = None
@@ -174,6 +179,10 @@ class Worker:
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None else None
 
     async def perform(self, order: Mapping[str, Any], request: Request, settings: Settings) -> dict[str, Any] | None:
         """Let the process do one run; None if it died over it."""

@@ -6,15 +6,13 @@ import contextlib
 import http.client
 import json
 import os
-import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlsplit
 
-from ..errors import Unreachable
+from ..errors import FolderInUse, Unreachable
 from .accounts import NewAccount, new_key
 from .server import Server, bound_socket
 from .settings import Settings
@@ -36,15 +34,14 @@ class Address:
 class Embedded:
     """The service of a folder, as one process sees it: run here, or joined.
 
-    Who runs it holds a locked file for as long as the process lives. The system takes the lock away when the
-    process dies, however it dies, so there is nothing to clean up and no clock to trust.
+    Who runs it owns the folder's lock, which the system takes away when the process dies, however it dies.
     """
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._folder = folder
         self._settings = settings or Settings(data=folder)
-        self._lock_file: IO[str] | None = None
         self._server: Server | None = None
+        self._address: Address | None = None
         self._guard = threading.Lock()
         self._pid = os.getpid()
 
@@ -60,7 +57,7 @@ class Embedded:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             deadline = time.monotonic() + JOIN_SECONDS
             while True:
-                if self._lock_file is not None or self._locked():
+                with contextlib.suppress(FolderInUse):
                     return self._started()
                 joined = self._read_address()
                 if joined is not None and _answers(joined):
@@ -77,25 +74,21 @@ class Embedded:
             if self._server is not None and self._pid == os.getpid():
                 self._server.stop()
                 self._address_file.unlink(missing_ok=True)
-            self._server = None
-            if self._lock_file is not None:
-                self._lock_file.close()
-                self._lock_file = None
+            self._server = self._address = None
 
     @property
     def _address_file(self) -> Path:
         return self._folder / "address.json"
 
     def _started(self) -> Address:
-        if self._server is None or not self._server.running:
-            key = self._kept_key()
+        if self._address is None or not self.runs_here:
             self._server = Server(self._settings, bound_socket("127.0.0.1", 0))
+            key = self._kept_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
             self._server.start()
-            self._write_address(Address(self._server.base_url, key, self._server.service.id))
-        address = self._read_address()
-        assert address is not None
-        return address
+            self._address = Address(self._server.base_url, key, self._server.service.id)
+            self._write_address(self._address)
+        return self._address
 
     def _kept_key(self) -> str:
         """The key of this folder: the same over all starts, in a file that only its owner reads."""
@@ -119,19 +112,10 @@ class Embedded:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def _locked(self) -> bool:
-        """Take the lock if it is free; hold it for life."""
-        file = (self._folder / "lock").open("a+")
-        if _lock(file):
-            self._lock_file = file
-            return True
-        file.close()
-        return False
-
     def _forget_after_fork(self) -> None:
         """A forked child has copies of our handles and none of our threads: it starts with nothing."""
         if self._pid != os.getpid():
-            self._pid, self._server, self._lock_file = os.getpid(), None, None
+            self._pid, self._server, self._address = os.getpid(), None, None
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -154,21 +138,3 @@ def _answers(address: Address) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _lock(file: IO[str]) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

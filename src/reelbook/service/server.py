@@ -79,7 +79,11 @@ class Server:
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         self.base_url = address_of(listening)
         self._listening = listening
-        app = create_app(settings)
+        try:
+            app = create_app(settings)
+        except BaseException:
+            listening.close()
+            raise
         self.service: Service = app.state.service
         self.service.own(self.base_url)
         self._server = uvicorn.Server(

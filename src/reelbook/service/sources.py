@@ -12,15 +12,30 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from urllib.parse import unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote_to_bytes, urljoin, urlsplit
 
 from . import choices
 
 MOST_REDIRECTS = 5
+DIAL_SECONDS = 10.0
 CHUNK = 64 * 1024
 HEADERS = {"User-Agent": "reelbook", "Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
+
+NOT_PUBLIC = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "192.0.0.0/24",  # Protocol assignments; Python calls some of them global, clouds keep their secrets there.
+        "192.88.99.0/24",  # The way into 6to4 tunnels.
+        "168.63.129.16/32",  # A public number that means "the machine that runs this one" in one large cloud.
+        "2001::/23",  # Teredo and its like, which carry IPv4 addresses inside.
+        "2002::/16",  # 6to4, the same.
+        "3fff::/20",  # For documentation; newer than some Pythons that we run on.
+    )
+)
+"""Addresses that look public and are not, or lead on to others."""
 
 Resolve = Callable[[str, int], Sequence[str]]
 Dial = Callable[[str, int, float], socket.socket]
@@ -35,7 +50,9 @@ class SourceError(Exception):
 
     def __str__(self) -> str:
         name = self.source if len(self.source) <= 80 else self.source[:79] + "…"
-        return f"The source {name} could not be fetched: {self.reason}."
+        name = "".join(character if character.isprintable() else "�" for character in name)
+        verb = "read" if name.lower().startswith("data:") else "fetched"
+        return f"The source {name} could not be {verb}: {self.reason}."
 
 
 def data_uri(address: str) -> bytes:
@@ -71,16 +88,16 @@ def is_public(address: str) -> bool:
     (True, False, False, False)
     """
     try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if not ip.is_global or ip.is_multicast or ip.is_reserved or ip.is_unspecified:
+    if not ip.is_global or ip.is_multicast or ip.is_reserved or any(ip in network for network in NOT_PUBLIC):
         return False
     if isinstance(ip, ipaddress.IPv4Address):
-        return ip not in ipaddress.ip_network("192.88.99.0/24")
-    # 2000::/3 is all of the public IPv6 internet; cut out what maps to IPv4 (6to4, Teredo).
-    tunnels = (ipaddress.ip_network("2001::/23"), ipaddress.ip_network("2002::/16"))
-    return ip in ipaddress.ip_network("2000::/3") and not any(ip in tunnel for tunnel in tunnels)
+        return True
+    # 2000::/3 is all of the public IPv6 internet. A zone is for networks next door; ISATAP carries IPv4 inside.
+    is_tunnel = int(ip) >> 32 & 0xFDFFFFFF == 0x5EFE
+    return ip in ipaddress.ip_network("2000::/3") and ip.scope_id is None and not is_tunnel
 
 
 def system_resolve(host: str, port: int) -> list[str]:
@@ -110,67 +127,78 @@ class Fetcher:
         for _ in range(MOST_REDIRECTS + 1):
             try:
                 body, location = self._once(source, address, deadline)
+                if location is None:
+                    return body
+                address = urljoin(address, location)
             except (OSError, http.client.HTTPException, ValueError) as error:
+                self._left(source, deadline)  # Says that time ran out, if that is why.
                 raise SourceError(source, _reason(error)) from error
-            if location is None:
-                return body
-            address = urljoin(address, location)
         raise SourceError(source, f"it redirects more than {MOST_REDIRECTS} times")
 
     def _once(self, source: str, address: str, deadline: float) -> tuple[bytes, str | None]:
+        """What is at an address: the bytes, or where it sends us on to."""
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SourceError(source, "only http, https and data: addresses and file_ids of uploads are read")
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        connection = self._connected(source, parts.scheme, parts.hostname, port, deadline)
-        wire = connection.sock
-        # A socket's timeout is for one read; a server that drips byte by byte would never meet it.
-        hang_up = threading.Timer(self._left(source, deadline), _shut, [wire])
-        hang_up.daemon = True
-        hang_up.start()
-        try:
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request("GET", path, headers=HEADERS)
-            response = connection.getresponse()
-            if response.status in (301, 302, 303, 307, 308):
-                location = response.getheader("Location")
-                if not location:
-                    raise SourceError(source, "it redirects to nowhere")
-                return b"", location
-            if response.status != 200:
-                raise SourceError(source, f"the server there answered {response.status}")
-            return self._body(source, response, deadline), None
-        except (OSError, http.client.HTTPException):
-            self._left(source, deadline)  # Says that time ran out, if that is why.
-            raise
-        finally:
-            hang_up.cancel()
-            connection.close()
+        with contextlib.closing(http.client.HTTPConnection(parts.hostname, port)) as connection:
+            connection.sock = wire = self._dialled(source, parts.hostname, port, deadline)
+            with _hung_up_after(self._left(source, deadline), wire):
+                if parts.scheme == "https":
+                    connection.sock = ssl.create_default_context().wrap_socket(wire, server_hostname=parts.hostname)
+                connection.request("GET", _target(parts), headers=HEADERS)
+                return self._answered(source, connection.getresponse(), deadline)
 
-    def _connected(self, source: str, scheme: str, host: str, port: int, deadline: float) -> http.client.HTTPConnection:
-        addresses = list(self.resolve(host, port))
+    def _dialled(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
+        """A connection to one of a host's addresses, all of which were checked."""
+        addresses = list(dict.fromkeys(self._resolved(host, port, self._left(source, deadline))))
         # One private address among public ones is refused too: which of them would be dialled is chance.
         if not addresses or not all(is_public(address) for address in addresses):
             raise SourceError(source, "its address is not on the public internet")
         # The socket goes to the address that was checked; asking the name again could give another one.
-        wire = self.dial(addresses[0], port, self._left(source, deadline))
-        connection = http.client.HTTPConnection(host, port)
-        connection.sock = (
-            ssl.create_default_context().wrap_socket(wire, server_hostname=host) if scheme == "https" else wire
-        )
-        return connection
+        for address in addresses[:-1]:
+            with contextlib.suppress(OSError):
+                return self.dial(address, port, min(DIAL_SECONDS, self._left(source, deadline)))
+        return self.dial(addresses[-1], port, min(DIAL_SECONDS, self._left(source, deadline)))
+
+    def _resolved(self, host: str, port: int, seconds: float) -> Sequence[str]:
+        """Every address of a host, from a thread: the system waits for a silent name server as long as it likes."""
+        answer: Future[Sequence[str]] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self.resolve(host, port))
+            except Exception as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        return answer.result(seconds)
+
+    def _answered(self, source: str, response: http.client.HTTPResponse, deadline: float) -> tuple[bytes, str | None]:
+        if response.status in (301, 302, 303, 307, 308):
+            location = response.getheader("Location")
+            if not location:
+                raise SourceError(source, "it redirects to nowhere")
+            return b"", location
+        if response.status != 200:
+            raise SourceError(source, f"the server there answered {response.status}")
+        return self._body(source, response, deadline), None
 
     def _body(self, source: str, response: http.client.HTTPResponse, deadline: float) -> bytes:
+        self._fits(source, response.length or 0)
         parts, size = [], 0
         while chunk := response.read1(CHUNK):
             size += len(chunk)
-            if size > self.most:
-                raise SourceError(source, f"it is larger than {self.most // 1_000_000} MB")
+            self._fits(source, size)
             parts.append(chunk)
         self._left(source, deadline)
         if response.length:
             raise SourceError(source, "the connection broke off before its end")
         return b"".join(parts)
+
+    def _fits(self, source: str, size: int) -> None:
+        if size > self.most:
+            raise SourceError(source, f"it is larger than {self.most / 1_000_000:g} MB")
 
     def _left(self, source: str, deadline: float) -> float:
         left = deadline - self.now()
@@ -179,18 +207,47 @@ class Fetcher:
         return left
 
 
+@contextlib.contextmanager
+def _hung_up_after(seconds: float, wire: socket.socket) -> Iterator[None]:
+    """A connection that ends in time, whatever is said on it.
+
+    A socket's own timeout is for one read; a server that drips byte by byte would never meet it.
+    """
+    with wire.dup() as handle:
+        timer = threading.Timer(seconds, _shut, [handle])
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
 def _shut(wire: socket.socket) -> None:
     with contextlib.suppress(OSError):
         wire.shutdown(socket.SHUT_RDWR)
 
 
+def _target(parts: SplitResult) -> str:
+    """The path and query of an address, with what people type and HTTP does not take in escapes."""
+    safe = "/%:@!$&'()*+,;=?"
+    return quote(parts.path or "/", safe) + (f"?{quote(parts.query, safe)}" if parts.query else "")
+
+
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "the server there did not answer in time"
-    if isinstance(error, socket.gaierror):
-        return "its host has no address"
-    if isinstance(error, ssl.SSLError):
-        return "its certificate could not be verified"
-    if isinstance(error, ConnectionError):
-        return "the connection was refused or broke off"
-    return "it is not a usable address" if isinstance(error, ValueError) else "the server there could not be reached"
+    match error:
+        case TimeoutError():
+            return "the server there did not answer in time"
+        case socket.gaierror():
+            return "its host has no address"
+        case ssl.SSLError():
+            return "its certificate could not be verified, or the server there does not speak TLS"
+        case http.client.IncompleteRead():
+            return "the connection broke off before its end"
+        case ConnectionError():
+            return "the connection was refused or broke off"
+        case ValueError() | http.client.InvalidURL():
+            return "it is not a usable address"
+        case http.client.HTTPException():
+            return "the server there does not speak HTTP as we know it"
+    return "the server there could not be reached"

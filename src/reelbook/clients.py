@@ -13,7 +13,7 @@ from typing import Any, Self
 from .client.http import Http
 from .client.service import ServiceCalls
 from .errors import ReelbookError
-from .library.folder import library_folder
+from .libraries.folder import library_folder
 from .loop import background
 from .models.base import Input
 from .models.catalog import CATALOG
@@ -89,10 +89,7 @@ class Client:
 
     def attach(self, request_id: str, *, model: str) -> Run:
         """A run that was started elsewhere, or on another day."""
-        known = next((row for row in CATALOG if row.id == model), None)
-        return Run(
-            self._calls, background, self.library / "media", known.id if known else model, request_id,
-        )  # fmt: skip
+        return Run(self._calls, background, self.library / "media", model, request_id)
 
     def close(self) -> None:
         """End the conversation and give the place of default client back."""

@@ -1,0 +1,112 @@
+"""Credits: reserved, settled, refunded, and never more than there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from reelbook.models.pricing import Rates
+from reelbook.service.accounts import NewAccount
+from tests.support import KEY, Serve, Served
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+
+
+def statement(served: Served, key: str = KEY) -> tuple[int, int, int]:
+    told = served.get("/account", key).json()
+    return told["credits_available"], told["credits_reserved"], told["credits_spent"]
+
+
+def test_a_run_reserves_at_submission_and_settles_at_completion(serve: Serve, dot: str) -> None:
+    """The three sums of the account move with the run, and the charge log says the same."""
+    served = serve(workers=1)
+    long = served.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441})
+    request_id = served.submitted(STITCH, {"images": [dot]})
+
+    assert statement(served) == (1_000_000 - 106, 106, 0)
+    served.http.put(f"/{TEXT}/requests/{long}/cancel", headers={"x-api-key": KEY})
+    served.finished(STITCH, request_id)
+    served.finished(TEXT, long)
+
+    assert statement(served) == (1_000_000 - 53, 0, 53)
+    assert sorted((c["request_id"], c["kind"], c["credits"]) for c in served.charges()) == sorted(
+        [(long, "reserve", 53), (long, "refund", 53), (request_id, "reserve", 53), (request_id, "settle", 53)]
+    )
+    assert all(set(c) == {"at", "request_id", "account", "credits", "kind"} for c in served.charges())
+
+
+def test_a_failed_run_costs_nothing(serve: Serve) -> None:
+    """A picture that cannot be read is refunded in full."""
+    served = serve()
+    request_id = served.submitted(STITCH, {"images": ["data:image/png;base64,AAAA"]})
+
+    served.finished(STITCH, request_id)
+
+    assert served.result(STITCH, request_id).status_code == 422
+    assert statement(served) == (1_000_000, 0, 0)
+    assert [c["kind"] for c in served.charges()] == ["reserve", "refund"]
+
+
+def test_200_submissions_at_once_with_money_for_50_accept_exactly_50(serve: Serve, dot: str) -> None:
+    """Concurrency never overdraws: 50 are accepted, 150 refused with 402, and the sums hold at every step."""
+    served = serve(accounts=[NewAccount("tight", KEY, budget=50 * 53 + 52)])
+    body = {"endpointId": STITCH, "input": {"images": [{"url": dot, "frames": 1}]}}
+
+    def submit(_: int) -> httpx.Response:
+        return httpx.post(
+            f"{served.base_url}/models/run", json=body, headers={"x-api-key": KEY}, timeout=60, trust_env=False
+        )
+
+    with ThreadPoolExecutor(32) as pool:
+        responses = list(pool.map(submit, range(200)))
+    accepted = [r.json()["requestId"] for r in responses if r.status_code == 200]
+    for request_id in accepted:
+        served.finished(STITCH, request_id)
+
+    assert Counter(r.status_code for r in responses) == {200: 50, 402: 150}
+    refusal = next(r.json() for r in responses if r.status_code == 402)
+    assert refusal["needed"] == 53
+    assert 0 <= refusal["available"] < 53 * 51
+    assert statement(served) == (52, 0, 50 * 53)
+    kinds = Counter(c["kind"] for c in served.charges())
+    assert kinds == {"reserve": 50, "settle": 50}
+    assert Counter(c["request_id"] for c in served.charges() if c["kind"] == "settle") == Counter(accepted)
+
+
+def test_prices_follow_a_table_of_rates(serve: Serve, dot: str, tmp_path: Path) -> None:
+    """With per-unit rates the service charges what its estimate says, rounded up to a whole credit."""
+    table = tmp_path / "rates.toml"
+    table.write_text(f'["{STITCH}"]\nunit = "second"\nrate = "26.6000001"\n', encoding="utf-8")
+    served = serve(rates=Rates.read(table))
+    show = {"images": [{"url": dot, "frames": 2}], "fps": 1}
+
+    body = {"endpointId": STITCH, "input": show}
+    told = served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": KEY}).json()
+    request_id = served.submitted(STITCH, show)
+    final = served.finished(STITCH, request_id)
+
+    assert told["credits"] == final["metrics"]["credits"] == statement(served)[2] == 54
+
+
+@pytest.mark.parametrize(
+    ("endpoint_id", "input", "credits"),
+    [
+        (TEXT, {"prompt": "x"}, 53),
+        (TEXT, {"prompt": "x", "enable_detail_pass": True}, 106),
+        ("svc/video-gen/v2.1/master/image-to-video", {"prompt": "x", "image_url": "https://example.org/a.png"}, 53),
+        ("svc/smart-resize", {"image_url": "https://example.org/a.png", "target_sizes": ["100x100"] * 3}, 11),
+        (STITCH, {"images": ["https://example.org/a.png"]}, 53),
+    ],
+)
+def test_the_spec_s_prices(shared: Served, endpoint_id: str, input: dict[str, object], credits: int) -> None:
+    """53, 106 with the detail pass, 53, 11, 53."""
+    told = shared.http.post(
+        "/models/pricing/estimate", json={"endpointId": endpoint_id, "input": input}, headers={"x-api-key": KEY}
+    )
+
+    assert told.json()["credits"] == credits

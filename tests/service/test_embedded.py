@@ -1,0 +1,147 @@
+"""The embedded service: one for each library folder, whoever asks, as long as anybody lives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import httpx
+
+from reelbook.service.embedded import Address, Embedded
+from tests.support import read_charges
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+
+KERNEL = """
+import json, sys, time
+import httpx
+from pathlib import Path
+from reelbook.service.embedded import Embedded
+from reelbook.service.settings import Settings
+
+folder, jobs = Path(sys.argv[1]), json.loads(sys.argv[2])
+address = Embedded(folder, Settings(data=folder, workers=1)).address()
+headers = {"x-api-key": address.key}
+ids = [httpx.post(address.base_url + "/models/run", json=job, headers=headers).json()["requestId"] for job in jobs]
+print(json.dumps({"base_url": address.base_url, "id": address.id, "ids": ids}), flush=True)
+sys.stdin.read()
+"""
+
+
+def kernel(folder: Path, jobs: list[object]) -> tuple[subprocess.Popen[str], dict[str, object]]:
+    """Another kernel: a process that connects to the folder's service, submits, and stays."""
+    command = [sys.executable, "-c", KERNEL, str(folder), json.dumps(jobs)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, json.loads(process.stdout.readline())
+
+
+def status(address: Address, endpoint_id: str, request_id: str) -> dict[str, object]:
+    """The final status of a request, followed to its end."""
+    url = f"{address.base_url}/{endpoint_id}/requests/{request_id}/status/stream"
+    with httpx.stream("GET", url, headers={"x-api-key": address.key}, timeout=60, trust_env=False) as events:
+        lines = [line for line in events.iter_lines() if line.startswith("data: ")]
+    return dict(json.loads(lines[-1].removeprefix("data: ")))
+
+
+def test_two_kernels_share_one_service_and_the_second_finishes_what_the_first_began(tmp_path: Path, dot: str) -> None:
+    """The first is killed with jobs running; the second's next call starts the service again; each job is charged once."""
+    jobs: list[object] = [
+        {"endpointId": TEXT, "input": {"prompt": "a calm sea", "num_frames": 97, "resolution": "480p"}}
+    ]
+    jobs += [{"endpointId": STITCH, "input": {"images": [dot], "fps": fps}} for fps in (1, 2, 3, 4)]
+    first, told = kernel(tmp_path, jobs)
+    second = Embedded(tmp_path)
+    with first:
+        joined = second.address()
+        first.send_signal(signal.SIGKILL)
+
+    taken_over = second.address()
+    ids = told["ids"]
+    assert isinstance(ids, list)
+    finals = [status(taken_over, TEXT, ids[0]), *(status(taken_over, STITCH, request_id) for request_id in ids[1:])]
+    second.close()
+
+    assert (joined.base_url, joined.id) == (told["base_url"], told["id"])
+    assert (taken_over.id, taken_over.key) == (joined.id, joined.key)
+    assert all("error" not in final for final in finals)
+    kinds = Counter((c["request_id"], c["kind"]) for c in read_charges(tmp_path))
+    assert kinds == Counter((request_id, kind) for request_id in ids for kind in ("reserve", "settle"))
+
+
+def test_the_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    """Address and key are kept with mode 0600 in a folder with mode 0700."""
+    embedded = Embedded(tmp_path / "service")
+
+    embedded.address()
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "service").iterdir()}
+    folder = stat.S_IMODE((tmp_path / "service").stat().st_mode)
+    embedded.close()
+
+    assert folder == 0o700
+    assert (modes["address.json"], modes["key"]) == (0o600, 0o600)
+
+
+def test_it_can_be_stopped_and_started_again_in_one_process(tmp_path: Path) -> None:
+    """A new start has a new port, the same id and the same key."""
+    embedded = Embedded(tmp_path)
+    first = embedded.address()
+    embedded.close()
+
+    second = embedded.address()
+    embedded.close()
+
+    assert (first.id, first.key) == (second.id, second.key)
+    assert not (tmp_path / "address.json").exists()
+
+
+def test_an_address_that_another_program_has_taken_is_not_believed(tmp_path: Path) -> None:
+    """What a crash left behind is checked by the service's id; a stranger at that port is passed over."""
+    stranger = Embedded(tmp_path / "stranger")
+    theirs = stranger.address()
+    (tmp_path / "address.json").write_text(json.dumps({"base_url": theirs.base_url, "key": "k", "id": "someone else"}))
+
+    ours = Embedded(tmp_path)
+    address = ours.address()
+    ours.close()
+    stranger.close()
+
+    assert address.base_url != theirs.base_url
+
+
+def test_many_threads_that_ask_at_once_get_one_service(tmp_path: Path) -> None:
+    """The first starts it, the others wait for it."""
+    embedded, found = Embedded(tmp_path), []
+
+    threads = [threading.Thread(target=lambda: found.append(embedded.address())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    embedded.close()
+
+    assert len(set(found)) == 1
+
+
+def test_a_forked_child_joins_its_parent_s_service(tmp_path: Path) -> None:
+    """The child has no server thread; it reaches the parent's over HTTP."""
+    script = (
+        "import os, sys\nfrom pathlib import Path\nfrom reelbook.service.embedded import Embedded\n"
+        "embedded = Embedded(Path(sys.argv[1]))\nmine = embedded.address()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n    os._exit(0 if embedded.address() == mine and not embedded.runs_here else 1)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\nembedded.close()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stdout.strip() == "0", done.stderr

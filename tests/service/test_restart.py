@@ -1,0 +1,97 @@
+"""A service that is killed loses nothing: what it had accepted is finished by the next one, and charged once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import httpx
+
+from reelbook.service.server import Server, bound_socket
+from reelbook.service.settings import Settings
+from tests.support import KEY, Serve, Served, read_charges
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+
+
+def started(data: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    """`reelbook serve` as a process of its own, and the address it printed."""
+    command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", str(data), "--key", KEY, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, process.stdout.readline().rpartition(" ")[2].strip()
+
+
+def test_a_killed_service_finishes_20_queued_jobs_after_its_next_start_and_charges_each_once(
+    tmp_path: Path, serve: Serve, dot: str
+) -> None:
+    """SIGKILL with one job running and the others waiting; afterwards 20 results, 20 charges, no refund."""
+    process, address = started(tmp_path / "data", "--workers", "1")
+    with process, httpx.Client(base_url=address, timeout=30, trust_env=False, headers={"x-api-key": KEY}) as http:
+
+        def submitted(endpoint_id: str, input: object) -> str:
+            return str(http.post("/models/run", json={"endpointId": endpoint_id, "input": input}).json()["requestId"])
+
+        # The long one keeps the only worker busy, so that the others still wait when the service dies.
+        jobs = [(TEXT, submitted(TEXT, {"prompt": "a calm sea", "num_frames": 97, "resolution": "480p"}))]
+        jobs += [(STITCH, submitted(STITCH, {"images": [dot], "fps": fps})) for fps in range(1, 20)]
+        waiting = http.get(f"/{STITCH}/requests/{jobs[-1][1]}/status").json()
+        process.send_signal(signal.SIGKILL)
+
+    served = serve(data=tmp_path / "data")
+    finals = [served.finished(endpoint_id, request_id) for endpoint_id, request_id in jobs]
+    outputs = [served.result(endpoint_id, request_id) for endpoint_id, request_id in jobs]
+
+    assert waiting["queue_position"] == 18
+    assert all("error" not in final for final in finals)
+    assert all(output.status_code == 200 for output in outputs)
+    kinds = Counter((c["request_id"], c["kind"]) for c in read_charges(tmp_path / "data"))
+    assert kinds == Counter((request_id, kind) for _, request_id in jobs for kind in ("reserve", "settle"))
+
+
+def test_the_same_data_folder_is_the_same_service_on_any_port(tmp_path: Path, serve: Serve) -> None:
+    """The id at `/` stays, another folder has another one."""
+    first = serve(data=tmp_path / "a")
+    identity = first.http.get("/").json()["id"]
+    first.server.stop()
+
+    again, other = serve(data=tmp_path / "a"), serve(data=tmp_path / "b")
+
+    assert again.http.get("/").json()["id"] == identity != other.http.get("/").json()["id"]
+
+
+def test_a_request_that_was_being_cancelled_is_not_run_again(tmp_path: Path, serve: Serve) -> None:
+    """The wish to cancel is as durable as the request: the next start refunds it instead of finishing it."""
+    first = serve(data=tmp_path / "data", workers=1)
+    request_id = first.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441})
+    store = first.server.service.store
+    first.server.stop()
+    again = Server(Settings(data=tmp_path / "data"), bound_socket("127.0.0.1", 0))
+    again.service.store.ask(lambda db: db.execute("UPDATE requests SET cancelling = 1") and None).result()
+
+    with again, httpx.Client(base_url=again.base_url, timeout=30, trust_env=False) as http:
+        final = Served(again, http).finished(TEXT, request_id)
+
+    assert store is not again.service.store
+    assert final["error_type"] == "cancelled"
+    assert [c["kind"] for c in read_charges(tmp_path / "data")] == ["reserve", "refund"]
+
+
+def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Serve, dot: str) -> None:
+    """Status, log and result are as they were, under the new address."""
+    first = serve(data=tmp_path / "data")
+    request_id = first.submitted(STITCH, {"images": [dot]})
+    before = first.finished(STITCH, request_id)
+    first.server.stop()
+
+    again = serve(data=tmp_path / "data")
+    after = again.get(f"/{STITCH}/requests/{request_id}/status?logs=1").json()
+    url = again.result(STITCH, request_id).json()["video"]["url"]
+
+    assert (after["logs"], after["metrics"]) == (before["logs"], before["metrics"])
+    assert url.startswith(again.base_url)
+    assert again.http.get(url).status_code == 200

@@ -1,0 +1,77 @@
+"""The store: many callers in one commit, each with its own fate."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from reelbook.service.store import Store
+
+
+def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
+    """Work of others in the same commit stays."""
+    store = Store(tmp_path / "db")
+    gate = threading.Event()
+    held = store.ask(lambda db: gate.wait(5) and None)  # Keeps the thread busy, so that the next three share a commit.
+
+    def broken(db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO service VALUES ('bad', 'x')")
+        raise ValueError("mine alone")
+
+    first = store.ask(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None)
+    second = store.ask(broken)
+    third = store.ask(lambda db: db.execute("INSERT INTO service VALUES ('b', '2')") and None)
+    gate.set()
+
+    held.result(5)
+    first.result(5)
+    third.result(5)
+    with pytest.raises(ValueError, match="mine alone"):
+        second.result(5)
+    names = store.ask(lambda db: [row["name"] for row in db.execute("SELECT name FROM service ORDER BY name")]).result(
+        5
+    )
+    store.close()
+    assert names == ["a", "b"]
+
+
+def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
+    """Three hundred writes take far fewer commits than writes."""
+    store = Store(tmp_path / "db")
+    commits = []
+    store.after_commit(lambda db: commits.append(1))
+    gate = threading.Event()
+    store.ask(lambda db: gate.wait(5) and None)
+
+    futures = [
+        store.ask(lambda db, n=n: db.execute("INSERT INTO service VALUES (?, '')", (str(n),)) and None)
+        for n in range(300)
+    ]
+    gate.set()
+    for future in futures:
+        future.result(10)
+    store.close()
+
+    assert len(commits) <= 5
+
+
+def test_what_was_told_safe_is_there_after_a_reopening(tmp_path: Path) -> None:
+    """A fulfilled future means that the row is on disk."""
+    store = Store(tmp_path / "db")
+    store.ask(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None).result(5)
+    store.close()
+
+    again = Store(tmp_path / "db")
+    value = again.ask(lambda db: db.execute("SELECT value FROM service WHERE name = 'a'").fetchone()["value"]).result(5)
+    again.close()
+
+    assert value == "1"
+
+
+def test_a_folder_that_is_missing_is_an_error_at_once(tmp_path: Path) -> None:
+    """The caller learns of it when the store is made, not at the first write."""
+    with pytest.raises(sqlite3.OperationalError):
+        Store(tmp_path / "missing" / "db")

@@ -1,0 +1,115 @@
+"""Workers: processes that die alone, are replaced, and end with their service."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support import KEY, Serve, Served
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p"}
+
+
+def painting(served: Served, request_id: str) -> int:
+    """The pid of the worker, once it is well into the run."""
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
+    ) as events:
+        next(line for line in events.iter_lines() if '"stage": "painting' in line)
+    return served.server.service.crew.pids[request_id]
+
+
+def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve: Serve) -> None:
+    """SIGKILL once: the run goes back into the queue, says so in its log, finishes, and is charged once."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 121})
+
+    os.kill(painting(served, request_id), signal.SIGKILL)
+    final = served.finished(TEXT, request_id)
+
+    assert "error" not in final
+    assert any("worker died" in entry["message"] for entry in final["logs"]["entries"])
+    assert [c["kind"] for c in served.charges()] == ["reserve", "settle"]
+
+
+def test_a_run_that_kills_three_workers_fails_and_costs_nothing(serve: Serve, dot: str) -> None:
+    """After the third death it ends with engine_error; others go on."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, LONG)
+
+    for _ in range(3):
+        os.kill(painting(served, request_id), signal.SIGKILL)
+    final = served.finished(TEXT, request_id)
+    other = served.done(STITCH, {"images": [dot]})
+
+    assert final["error_type"] == "engine_error"
+    assert served.result(TEXT, request_id).status_code == 500
+    assert [c["kind"] for c in served.charges() if c["request_id"] == request_id] == ["reserve", "refund"]
+    assert other["video"]["url"]
+
+
+def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: str) -> None:
+    """Stopped, refunded, and the worker is replaced."""
+    served = serve(workers=1, run_seconds=1.5)
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 1441})
+
+    final = served.finished(TEXT, request_id)
+
+    assert final["error_type"] == "engine_timeout"
+    assert served.result(TEXT, request_id).status_code == 504
+    assert [c["kind"] for c in served.charges()] == ["reserve", "refund"]
+    assert served.done(STITCH, {"images": [dot]})["video"]["url"]
+
+
+def test_a_run_that_needs_too_much_memory_is_stopped(serve: Serve, dot: str) -> None:
+    """A worker over its share is ended with a sentence that says so; nothing is charged."""
+    served = serve(workers=1, worker_mib=64)  # Less than the libraries alone need: any run is too much.
+    request_id = served.submitted(TEXT, LONG)
+
+    final = served.finished(TEXT, request_id)
+
+    assert final["error_type"] == "engine_error"
+    assert "memory" in final["error"]
+    assert served.get("/account").json()["credits_reserved"] == 0
+
+
+def test_workers_end_with_their_service(serve: Serve) -> None:
+    """After stop() no process of it is left; the unfinished run is kept for the next start."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, LONG)
+    pid = painting(served, request_id)
+
+    served.server.stop()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_module_in_the_current_folder_does_not_get_into_a_worker(
+    serve: Serve, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook's folder may hold its own queue.py or random.py; workers do not import it."""
+    for name in ("queue", "random", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a stranger')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    served = serve()
+
+    assert served.done(STITCH, {"images": [dot]})["video"]["url"]
+
+
+def test_the_seed_of_an_unseeded_run_stays_the_same_over_attempts(serve: Serve) -> None:
+    """It is drawn from the request's id, so that a second attempt makes the same clip."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 121})
+    os.kill(painting(served, request_id), signal.SIGKILL)
+    served.finished(TEXT, request_id)
+
+    seed = served.result(TEXT, request_id).json()["seed"]
+
+    assert isinstance(seed, int)
+    assert seed > 0
