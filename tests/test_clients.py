@@ -203,3 +203,20 @@ def _joined(address: str, library: Path) -> rb.Client:
     client = rb.connect(library=library)
     assert client.base_url == address
     return client
+
+
+def test_a_lab_s_own_rates_set_the_price_of_the_embedded_service(tmp_path: Path) -> None:
+    """The estimate, the charge and the breakdown follow the table; another client may not change it meanwhile."""
+    table = tmp_path / "rates.toml"
+    table.write_text(f'["{rb.TextToVideo.endpoint_id}"]\nunit = "second"\nrate = "200.5"\n', encoding="utf-8")
+    boat = rb.TextToVideo(prompt="a boat", **TINY)
+
+    with rb.connect(library=tmp_path / "library", rates=table) as client:
+        told, run = client.estimate(boat), client.run(boat)
+        other = tmp_path / "other.toml"
+        other.write_text("", encoding="utf-8")
+        with pytest.raises(errors.ReelbookError, match="other rates"):
+            rb.connect(library=tmp_path / "library", rates=other)
+
+    assert told.credits == run.credits == 76  # nine frames at 24 per second: 0.375 s × 200.5, rounded up
+    assert "your rates" in repr(told)

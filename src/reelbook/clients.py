@@ -17,9 +17,10 @@ from .libraries.folder import library_folder
 from .loop import background
 from .models.base import Input
 from .models.catalog import CATALOG
-from .models.pricing import Estimate
+from .models.pricing import Estimate, Rates
 from .runs import Run
 from .service.embedded import Embedded
+from .service.settings import Settings
 
 CALL_SECONDS = 120.0
 
@@ -31,16 +32,16 @@ _embedded: dict[Path, Embedded] = {}
 class Client:
     """A conversation with one service. Its methods block; its runs can be awaited."""
 
-    def __init__(self, address: str | None, key: str | None, library: Path) -> None:
+    def __init__(self, address: str | None, key: str | None, library: Path, rates: Rates | None = None) -> None:
         self.library = library
         self._closed = False
         self._embedded: Embedded | None = None
         if address is None:
-            self._embedded = _embedded.setdefault(library, Embedded(library / "service"))
+            self._embedded = _embedded_in(library, rates)
             found = self._embedded.address()
             address, key = found.base_url, found.key
         self._http = background.wait(_made(key))
-        self._calls = ServiceCalls(self._http, address, self._renewed if self._embedded else None)
+        self._calls = ServiceCalls(self._http, address, self._renewed if self._embedded else None, rates)
 
     @property
     def base_url(self) -> str:
@@ -120,10 +121,17 @@ class Client:
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
 
 
-def connect(address: str | None = None, *, api_key: str | None = None, library: str | Path | None = None) -> Client:
+def connect(
+    address: str | None = None,
+    *,
+    api_key: str | None = None,
+    library: str | Path | None = None,
+    rates: str | Path | None = None,
+) -> Client:
     """A client of the embedded service, or of the one at this address.
 
-    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given.
+    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given. `rates` names a TOML table of per-unit prices
+    that the embedded service charges, and that stand in where a hosted one does not tell its own.
     """
     address = address or os.environ.get("REELBOOK_URL") or None
     key = api_key or os.environ.get("REELBOOK_API_KEY") or None
@@ -131,7 +139,7 @@ def connect(address: str | None = None, *, api_key: str | None = None, library: 
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
     folder = Path(library).expanduser().absolute() if library else library_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    client = Client(address, key, folder)
+    client = Client(address, key, folder, Rates.read(rates) if rates else None)
     with _guard:
         _open_clients.append(client)
     return client
@@ -169,6 +177,22 @@ def _checked(request: Input) -> Input:
         names = ", ".join(row.input.__name__ for row in CATALOG)
         raise ReelbookError(f"A run needs a typed input ({names}), not {type(request).__name__}.")
     return request
+
+
+def _embedded_in(library: Path, rates: Rates | None) -> Embedded:
+    """The one embedded service of a library that this process knows."""
+    with _guard:
+        folder = library / "service"
+        known = _embedded.get(library)
+        if known is not None and rates is not None and known.settings.rates != rates:
+            if known.runs_here:
+                raise ReelbookError(
+                    "The embedded service of this library runs with other rates. Close its clients first, then connect with the new ones."
+                )
+            known = None
+        if known is None:
+            known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
+        return known
 
 
 async def _made(key: str | None) -> Http:

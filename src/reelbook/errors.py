@@ -290,5 +290,5 @@ class DownloadFailed(ReelbookError):
     def __str__(self) -> str:
         return (
             f"Run {self.request_id} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
-            "The result is still at the service: fetch it again with run.fetch(), at no cost."
+            f"The result is still at the service: attach({self.request_id!r}, model=…) fetches it again, at no cost."
         )

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import NotFound, Refused, ServiceBroken, ServiceError, Unreachable
 from ..models import pricing
 from ..models.base import Input
-from ..models.pricing import Estimate, Line
+from ..models.pricing import Estimate, Line, Rates
 from ..models.queue import QueueStatus
 from .http import Http
 
@@ -28,8 +28,10 @@ class Nature:
 class ServiceCalls:
     """One service, as coroutines. `address` gives its base address, `renew` a new one when nobody answers."""
 
-    def __init__(self, http: Http, address: str, renew: Callable[[], str] | None = None) -> None:
-        self._http, self.base_url, self._renew = http, address.rstrip("/"), renew
+    def __init__(
+        self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
+    ) -> None:
+        self._http, self.base_url, self._renew, self._rates = http, address.rstrip("/"), renew, rates
         self._nature: Nature | None = None
 
     async def nature(self) -> Nature:
@@ -90,8 +92,8 @@ class ServiceCalls:
         except Refused:
             raise
         except ServiceError:
-            return pricing.estimate(request)
-        return _estimate(told) or pricing.estimate(request)
+            return pricing.estimate(request, self._rates)
+        return _estimate(told) or pricing.estimate(request, self._rates)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""

@@ -39,7 +39,7 @@ class Embedded:
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._folder = folder
-        self._settings = settings or Settings(data=folder)
+        self.settings = settings or Settings(data=folder)
         self._server: Server | None = None
         self._address: Address | None = None
         self._guard = threading.Lock()
@@ -82,7 +82,7 @@ class Embedded:
 
     def _started(self) -> Address:
         if self._address is None or not self.runs_here:
-            self._server = Server(self._settings, bound_socket("127.0.0.1", 0))
+            self._server = Server(self.settings, bound_socket("127.0.0.1", 0))
             key = self._kept_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
             self._server.start()

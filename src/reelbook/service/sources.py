@@ -147,7 +147,8 @@ class Fetcher:
                 if parts.scheme == "https":
                     connection.sock = ssl.create_default_context().wrap_socket(wire, server_hostname=parts.hostname)
                 connection.request("GET", _target(parts), headers=HEADERS)
-                return self._answered(source, connection.getresponse(), deadline)
+                with contextlib.closing(connection.getresponse()) as response:
+                    return self._answered(source, response, deadline)
 
     def _dialled(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
         """A connection to one of a host's addresses, all of which were checked."""

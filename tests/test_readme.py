@@ -1,0 +1,62 @@
+"""The README: every Python block runs as written, and every command it shows exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_blocks_run_one_after_another(tmp_path: Path) -> None:
+    """As a newcomer would paste them, in an empty folder."""
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    environment = {**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")}
+
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert len(blocks) >= 4
+    assert done.returncode == 0, done.stderr
+    assert "Estimate(53 credits, exact): base 53" in done.stdout
+    assert (tmp_path / "boat.mp4").stat().st_size > 10_000
+
+
+def test_what_the_readme_says_of_an_error_is_what_the_error_says(tmp_path: Path) -> None:
+    """The quoted sentences are the real ones."""
+    quoted = [
+        line.removeprefix("# ").removeprefix("#   ").strip()
+        for line in README.splitlines()
+        if line.startswith(("# TextToVideo has", "#   - "))
+    ]
+    code = "import reelbook as rb\ntry:\n    rb.TextToVideo(prompt='x', num_frames=5000, resolution='1080p')\nexcept rb.InvalidInput as error:\n    print(error)"
+
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert len(quoted) == 3
+    assert all(line in said for line in quoted)
+
+
+def test_every_make_target_and_command_it_names_exists() -> None:
+    """`make x` is a target, `reelbook x` a command, and every link a file."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    help_text = subprocess.run(
+        [sys.executable, "-m", "reelbook", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", README, re.MULTILINE)) <= targets
+    named = re.search(r"`reelbook ([a-z |]+)`", README)
+    assert named
+    assert all(command in help_text for command in named[1].split(" | "))
+    assert all((ROOT / link).exists() for link in re.findall(r"\]\(([^)h][^)]*)\)", README))
