@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_the_log_is_made_whole_after_a_crash_between_commit_and_writing(tmp_path
     """A missing line is added, a torn one written again, and none is written twice."""
     store, accounts = opened(tmp_path, NewAccount("a", "key", budget=100))
     for number in range(3):
-        store.ask(lambda db, n=number: accounts.reserve(db, "a", f"r{n}", 10)).result()
+        store.ask(partial(accounts.reserve, account="a", request_id=f"r{number}", credits=10)).result()
     store.close()
     log = tmp_path / "charges.jsonl"
     whole = log.read_text(encoding="utf-8")

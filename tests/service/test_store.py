@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,10 @@ def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
     gate = threading.Event()
     store.ask(lambda db: gate.wait(5) and None)
 
-    futures = [
-        store.ask(lambda db, n=n: db.execute("INSERT INTO service VALUES (?, '')", (str(n),)) and None)
-        for n in range(300)
-    ]
+    def insert(name: str, db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO service VALUES (?, '')", (name,))
+
+    futures = [store.ask(partial(insert, str(number))) for number in range(300)]
     gate.set()
     for future in futures:
         future.result(10)

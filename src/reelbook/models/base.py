@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -137,6 +137,10 @@ class Output(BaseModel):
     """What a model answers. Fields the spec does not show are kept, not refused."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+
+    if TYPE_CHECKING:
+        # Fields beyond the declared ones are kept, so any name may be there.
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def files(self) -> tuple[Any, ...]:

@@ -101,6 +101,8 @@ class Server:
             )
         )
         self._thread: threading.Thread | None = None
+        # From here on a call that comes early waits instead of being refused.
+        listening.listen(1024)
 
     def serve(self) -> None:
         """Answer until a signal or `stop` ends it."""
@@ -108,8 +110,6 @@ class Server:
 
     def start(self) -> Self:
         """Answer from a thread of its own; returns once calls are taken."""
-        # The socket listens from here on, so that a call that comes early waits instead of being refused.
-        self._listening.listen(1024)
         self._thread = threading.Thread(target=self.serve, name="reelbook-service", daemon=True)
         self._thread.start()
         return self

@@ -1,0 +1,109 @@
+"""The embedded service under load: status calls and submissions each second, and how long the slowest waited.
+
+Run it with `make bench`, or alone: `.venv/bin/python tests/bench/service.py`. The loader is our own, plain sockets in a
+process of its own, because a client library would be slower than what it measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CONNECTIONS, SECONDS, LORIS = 100, 5.0, 100
+KEY = "bench-key"
+DOT = (
+    "data:image/png;base64,"
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+STITCH = "svc/frames-api/images-to-video"
+GATES = {"status": (1000, 0.5), "submit": (400, 0.5)}
+
+
+def request(method: str, path: str, body: object = None) -> bytes:
+    """One HTTP request as bytes."""
+    content = b"" if body is None else json.dumps(body).encode()
+    head = f"{method} {path} HTTP/1.1\r\nhost: {{host}}\r\nx-api-key: {KEY}\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(content)}\r\n\r\n".encode() + content
+
+
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: bytes) -> tuple[int, bytes]:
+    """Status and body of one answer on an open connection."""
+    writer.write(message)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    return int(head[9:12]), await reader.readexactly(length)
+
+
+async def hammer(port: int, message: bytes, seconds: float) -> tuple[int, list[float], int]:
+    """Answers, waiting times and failures of many connections for a while."""
+    waited: list[float] = []
+    failures = 0
+    end = time.perf_counter() + seconds
+
+    async def one() -> None:
+        nonlocal failures
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            status, _ = await exchange(reader, writer, message)
+            waited.append(time.perf_counter() - began)
+            failures += status != 200
+        writer.close()
+
+    await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    return len(waited), sorted(waited), failures
+
+
+async def measure(port: int) -> bool:
+    """Both figures, alone and beside connections that never finish their request."""
+    host = f"127.0.0.1:{port}".encode()
+    submit = request("POST", "/models/run", {"endpointId": STITCH, "input": {"images": [{"url": DOT, "frames": 1}]}})
+    submit = submit.replace(b"{host}", host)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    request_id = json.loads((await exchange(reader, writer, submit))[1])["requestId"]
+    writer.close()
+    status = request("GET", f"/{STITCH}/requests/{request_id}/status").replace(b"{host}", host)
+    good = True
+    for beside in (0, LORIS):
+        slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(beside)]
+        for _, half in slow:
+            half.write(b"GET / HTTP/1.1\r\nhost: ")
+        for name, message in (("status", status), ("submit", submit)):
+            count, waited, failures = await hammer(port, message, SECONDS)
+            rate, p99 = count / SECONDS, waited[int(len(waited) * 0.99)]
+            least, most = GATES[name]
+            met = rate >= least and p99 <= most and failures == 0
+            good = good and met
+            print(
+                f"{name}: {rate:,.0f} each second, p99 {p99 * 1000:.0f} ms, failures {failures}"
+                f"{f', beside {beside} stuck connections' if beside else ''}  ({'met' if met else 'NOT MET'}: ≥ {least}, ≤ {most * 1000:.0f} ms)"
+            )
+        for _, half in slow:
+            half.close()
+    return good
+
+
+def main() -> int:
+    print(f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores, {CONNECTIONS} connections, {SECONDS:g} s each")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", folder, "--key", KEY, "--workers", "1"]
+        process = subprocess.Popen([*command, "--budget", "100000000"], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rpartition(":")[2])
+        try:
+            good = asyncio.run(measure(port))
+        finally:
+            process.terminate()
+            process.wait(30)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
