@@ -21,7 +21,7 @@ class ImageToVideo(Input):
     endpoint_id: ClassVar[str] = "svc/video-gen/v2.1/master/image-to-video"
 
     prompt: Text = Field(max_length=2500)
-    """What should happen."""
+    """What should happen in the clip."""
     image_url: PictureURL
     """The picture to start from."""
     duration: Literal["5", "10"] = "5"
@@ -36,4 +36,4 @@ class ImageToVideoOutput(Output):
     """What image-to-video gives back."""
 
     video: File
-    """The clip."""
+    """The clip that was made."""

@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from .base import Input, Output, Part
 from .files import File, PictureURL
-from .values import Ordered, Real, Whole
+from .values import Ordered, Real, Whole, ordered, real
 
 MOST_FRAMES = 100_000
 """The longest video; the spec shows no limit, and one is needed."""
@@ -20,7 +20,7 @@ class Frame(Part):
     """One picture and how long it stays."""
 
     url: PictureURL
-    """The picture."""
+    """The picture to show."""
     frames: Whole = Field(ge=1, le=MOST_FRAMES)
     """For how many frames it is shown."""
 
@@ -52,13 +52,17 @@ class ImagesToVideo(Input):
     @model_validator(mode="before")
     @classmethod
     def _hold_bare_addresses_for_a_second(cls, values: Any) -> Any:
-        images = values.get("images") if isinstance(values, dict) else None
-        if not isinstance(images, (list, tuple)):
+        if not isinstance(values, dict) or "images" not in values:
             return values
-        fps = values.get("fps", 24)
-        # A wrong fps gets its own message from its own field; here any number will do.
-        usable = isinstance(fps, (int, float)) and 1 <= fps <= 120
-        second = max(1, round(fps)) if usable else 24
+        # What is wrong with either value is told by its own field; until then any number will do.
+        try:
+            images = ordered(values["images"])
+        except PydanticCustomError:
+            return values
+        try:
+            second = min(max(1, round(real(values.get("fps", 24)))), 120)
+        except PydanticCustomError:
+            second = 24
         held = [{"url": image, "frames": second} if isinstance(image, str) else image for image in images]
         return {**values, "images": held}
 
@@ -67,8 +71,9 @@ class ImagesToVideo(Input):
         if self.total_frames > MOST_FRAMES:
             raise PydanticCustomError(
                 "too_many_frames",
-                "images add up to {frames} frames; one video holds {most} at most. Hold them shorter, or make several videos.",
-                {"field": "images", "frames": self.total_frames, "most": MOST_FRAMES},
+                "`images` add up to {frames} frames; one video holds {most} at most. "
+                "Hold them shorter, or make several videos.",
+                {"field": "images", "frames": f"{self.total_frames:,}", "most": f"{MOST_FRAMES:,}"},
             )
         return self
 
@@ -82,4 +87,4 @@ class ImagesToVideoOutput(Output):
     """What images-to-video gives back."""
 
     video: File
-    """The video."""
+    """The video that was made."""

@@ -16,8 +16,12 @@ from .base import Input
 from .catalog import CATALOG, Endpoint, endpoint_for
 from .image_to_video import ImageToVideo
 from .images_to_video import ImagesToVideo
+from .problems import shown
 from .smart_resize import SmartResize
 from .text_to_video import TextToVideo
+
+MOST_RATE, MOST_PLACES = 1_000_000, 12
+"""The largest rate and the most decimal places that a table may name."""
 
 Source = Literal["exact", "assumed"]
 Unit = Literal["second", "image", "megapixel"]
@@ -80,8 +84,11 @@ class Rates:
         """The rates in a TOML file, one table per model: `unit = "second"` and `rate = "0.4375"`."""
         try:
             tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise BadRates(f"The rates in {path} could not be read: {error}.") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise BadRates(
+                f"The rates in {path} could not be read: {error}. "
+                'Write one table for each model, such as ["svc/smart-resize"], with unit = "image" and rate = "0.4375".'
+            ) from error
         return cls({model: _rate(str(path), model, table) for model, table in tables.items()})
 
 
@@ -97,7 +104,8 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
     base, lines = _base(row, request, rates)
     amount = base
     for switch, factor in row.multipliers:
-        if getattr(request, switch):
+        # An input built from a description may lack the switch.
+        if getattr(request, switch, False):
             amount *= Fraction(factor)
             lines.append(Line(switch.removeprefix("enable_").replace("_", " "), factor=factor))
     if amount < row.minimum_credits:
@@ -139,22 +147,38 @@ def _base(row: Endpoint, request: Input, rates: Rates | None) -> tuple[Fraction,
     units = quantity(request, rate.unit)
     amount = Fraction(rate.rate) * units
     label = f"{float(units):g} {rate.unit}{'' if units == 1 else 's'} at {rate.rate} each (your rates)"
-    return amount, [Line(label, credits=round(Decimal(amount.numerator) / amount.denominator, 4))]
+    # Rounded up, so that the sum of what is shown never rounds to fewer credits than are charged.
+    return amount, [Line(label, credits=Decimal(math.ceil(amount * 10_000)).scaleb(-4))]
 
 
 def _rate(path: str, model: str, table: Any) -> Rate:
     known = {row.id: row for row in CATALOG}
     if model not in known:
         raise BadRates(f"{path} names the model {model!r}; the catalog has {', '.join(known)}.")
-    unit, text = (table.get("unit"), table.get("rate")) if isinstance(table, dict) else (None, None)
+    if not isinstance(table, dict) or table.keys() - {"unit", "rate"}:
+        has = ", ".join(sorted(table)) if isinstance(table, dict) else repr(table)
+        raise BadRates(f"{path}: what {model} has is {has}; give it a table of `unit` and `rate`, and nothing else.")
+    unit, text = table.get("unit"), table.get("rate")
     units = UNITS[known[model].input]
     if unit not in units:
         raise BadRates(f"{path}: the unit of {model} is {unit!r}; it can be {' or '.join(units)}.")
-    try:
-        # Only text and whole numbers: a TOML float has already lost the digits that the rounding needs.
-        rate = Decimal(text) if isinstance(text, (str, int)) and not isinstance(text, bool) else Decimal("nan")
-    except InvalidOperation:
-        rate = Decimal("nan")
-    if not (rate.is_finite() and rate >= 0):
-        raise BadRates(f'{path}: the rate of {model} is {text!r}; write it as text, such as rate = "0.4375".')
+    rate = _credits(text)
+    if rate is None:
+        raise BadRates(
+            f"{path}: the rate of {model} is {shown(text)}; write it as text, "
+            f'such as rate = "0.4375", from 0 to {MOST_RATE:,} with at most {MOST_PLACES} places.'
+        )
     return Rate(cast(Unit, unit), rate)
+
+
+def _credits(text: Any) -> Decimal | None:
+    """A rate as it is written; None for what is none, such as a TOML float, which has already lost its last digits."""
+    if isinstance(text, bool) or not isinstance(text, (str, int)) or len(str(text)) > MOST_PLACES * 3:
+        return None
+    try:
+        rate = Decimal(text)
+        # Asked in this order, because the exact value of 1e999999999 would fill the memory.
+        fits = rate.is_finite() and 0 <= rate <= MOST_RATE and rate == round(rate, MOST_PLACES)
+    except InvalidOperation:
+        return None
+    return rate if fits else None

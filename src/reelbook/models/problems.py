@@ -5,20 +5,30 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
-from .values import nearest_multiple
+from .values import MOST_DIGITS, nearest_multiple
 
 Schema = Mapping[str, Any]
+Loc = tuple[str | int, ...]
+
+MOST_PROBLEMS = 100
+"""How many problems of one input are told; a hostile list can have a million, and each takes time to word."""
+MOST_LISTED = 40
+"""How many names or choices a sentence lists; a hostile description can have thousands."""
+MOST_COMPARED = 1000
+"""Among how many the one that was probably meant is looked for, which takes time for each."""
 
 WANTED = {
     "int_type": "a whole number",
+    "int_size": f"a whole number of at most {MOST_DIGITS:,} digits",
     "float_type": "a number",
     "finite_number": "a finite number",
     "string_type": "text",
@@ -28,8 +38,8 @@ WANTED = {
     "tuple_type": "a list",
     "list_type": "a list",
     "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
+    "model_type": "an object with its fields",
+    "model_attributes_type": "an object with its fields",
     "none_required": "nothing (null)",
 }
 
@@ -47,7 +57,12 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
     schema = _schema(model)
     findings = error.errors(include_url=False)
     places = {found["loc"] for found in findings}
-    return [_problem(schema, found) for found in findings if not _follows_from_another(found, places)]
+    telling = [found for found in findings if not _follows_from_another(found, places)]
+    told = [_problem(schema, found) for found in telling[:MOST_PROBLEMS]]
+    if len(telling) > MOST_PROBLEMS:
+        rest = f"{len(telling) - MOST_PROBLEMS:,} more problems are not listed; mend these first."
+        told.append(Problem((), rest, "more"))
+    return told
 
 
 def field_of(loc: Sequence[str | int]) -> str:
@@ -60,25 +75,70 @@ def field_of(loc: Sequence[str | int]) -> str:
 
 
 def shown(value: Any, most: int = 60) -> str:
-    """A value as code, shortened, because a prompt or a data URI can be megabytes long."""
+    """A value as code, shortened, because a prompt or a data URI can be megabytes long.
+
+    >>> shown("a paper boat", most=8), shown(10**400), shown([[[[["deep"]]]]])
+    ("'a paper…'", 'a number of about 401 digits', '[[[[...]]]]')
+    """
     if isinstance(value, str) and len(value) > most:
         # Cut before repr, so that a long text costs nothing.
         return repr(value[: most - 1] + "…")
+    if isinstance(value, (bytes, bytearray)) and len(value) > most // 4:
+        return f"{len(value):,} bytes"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
-        return f"a number of about {int(value.bit_length() * math.log10(2))} digits"
+        return f"a number of about {math.ceil(value.bit_length() * math.log10(2)):,} digits"
     if isinstance(value, (list, tuple, dict, set)) and len(value) > 5:
-        return f"a {type(value).__name__} of {len(value)}"
-    text = repr(value)
+        return f"a {type(value).__name__} of {len(value):,}"
+    try:
+        text = _SHORT.repr(value)
+    except Exception:
+        # A stranger's object may raise anything when asked what it is.
+        return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-@cache
+def kept(value: Any) -> Any:
+    """The value if it is plain and short, else what it looks like: a problem must be light, and survive a pickle."""
+    if type(value) is str:
+        plain = len(value) <= 100 and _is_utf8(value)
+    else:
+        plain = value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() <= 200)
+    return value if plain else shown(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _Short(reprlib.Repr):
+    """Looks neither into the depths of a list nor at the whole of a long text in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxlong, self.maxother = 4, 60, 60, 60
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        return repr(x)
+
+
+_SHORT = _Short()
+
+
+@lru_cache(maxsize=256)
 def _schema(model: type[BaseModel]) -> Schema:
     return model.model_json_schema()
 
 
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
     facts: Mapping[str, Any] = found.get("ctx", {})
+    if isinstance(facts.get("problem"), Problem):
+        # A described input knows its own problems.
+        ready: Problem = facts["problem"]
+        return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
     kind, value, field = found["type"], found["input"], field_of(loc)
     rule = _rule(schema, loc)
@@ -86,41 +146,36 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         case "missing":
             return Problem(loc, f"`{field}` is required.", kind)
         case "extra_forbidden":
-            name, names = str(loc[-1]), sorted(_rule(schema, loc[:-1]).get("properties", ()))
-            close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f" Did you mean `{close[0]}`?" if close else f" There are: {', '.join(names)}."
-            where = f" of `{field_of(loc[:-1])}`" if len(loc) > 1 else ""
-            return Problem(loc, f"There is no field `{shown(name)[1:-1]}`{where}.{hint}", kind, value, *close)
+            return unknown_field(loc, value, _rule(schema, loc[:-1]).get("properties", ()))
         case "greater_than_equal" | "less_than_equal":
             nearest = facts["ge"] if kind == "greater_than_equal" else facts["le"]
-            return _outside(loc, kind, value, f"is outside {_bounds(rule)}", nearest)
+            return outside(loc, kind, value, f"is outside {bounds(rule)}", nearest)
         case "multiple_of":
             step = facts["multiple_of"]
             nearest = nearest_multiple(value, repr(step))
-            return _outside(loc, kind, value, f"is not a multiple of {step}", nearest)
+            return outside(loc, kind, value, f"is not a multiple of {step}", nearest)
         case "literal_error" | "enum":
-            choices = rule.get("enum", [rule["const"]] if "const" in rule else [])
-            nearest = _nearest_choice(value, choices)
-            listed = ", ".join(repr(choice) for choice in choices)
-            hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
-            return Problem(loc, f"`{field}` = {shown(value)} is not one of {listed}.{hint}", kind, value, nearest)
+            return not_a_choice(loc, kind, value, rule.get("enum", [rule["const"]] if "const" in rule else []))
         case "string_too_long":
             most = facts["max_length"]
             message = f"`{field}` has {len(value):,} characters; {most:,} at most are allowed. Shorten it."
-            return Problem(loc, message, kind, shown(value), value[:most])
+            return Problem(loc, message, kind, kept(value), value[:most])
         case "too_short" | "too_long":
-            bound = f"at least {facts['min_length']}" if kind == "too_short" else f"at most {facts['max_length']}"
-            return Problem(loc, f"`{field}` needs {bound} entries and has {len(value)}.", kind, shown(value))
+            return _wrong_length(loc, kind, value, facts)
         case "size_form" | "size_range" | "no_preset":
-            nearest = facts.get("nearest")
+            nearest = facts.get("nearest") or None
             hint = f" The nearest allowed value is {nearest}." if nearest else ""
-            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg']}.{hint}", kind, value, nearest)
+            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg']}.{hint}", kind, kept(value), nearest)
+        case "string_unicode" if "properties" in rule:
+            return Problem(
+                loc, f"{subject(loc)} has a field {shown(value)}, which is no text in UTF-8.", kind, kept(value)
+            )
         case _ if kind in WANTED:
-            return _wrong_type(loc, kind, value, WANTED[kind], rule)
+            return wrong_type(loc, kind, value, WANTED[kind], _legal(converted(value, kind), rule))
         case _ if not found["loc"]:
             return Problem(loc, f"{found['msg']}", kind, None, facts.get("nearest"))
         case _:
-            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg']}.", kind, shown(value))
+            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg'].rstrip('.')}.", kind, kept(value))
 
 
 def _follows_from_another(found: ErrorDetails, places: set[tuple[str | int, ...]]) -> bool:
@@ -131,10 +186,13 @@ def _follows_from_another(found: ErrorDetails, places: set[tuple[str | int, ...]
 
 def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:
     """The choice that was probably meant: by number where all are numbers ("1080p" → "720p"), else by spelling."""
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool) or kept(value) is not value:
+        # Neither a text nor a number, or one of a length that nobody meant.
+        return None
     numbers = [_leading_number(item) for item in (value, *choices)]
     if choices and None not in numbers:
         return min(zip(numbers[1:], choices, strict=True), key=lambda pair: abs(pair[0] - numbers[0]))[1]  # type: ignore[operator]
-    close = difflib.get_close_matches(str(value)[:100], [str(choice) for choice in choices], n=1, cutoff=0.0)
+    close = difflib.get_close_matches(str(value), [str(choice) for choice in choices], n=1, cutoff=0.0)
     return next((choice for choice in choices if close and str(choice) == close[0]), None)
 
 
@@ -143,21 +201,86 @@ def _leading_number(value: Any) -> float | None:
     return float(found[1]) if found else None
 
 
-def _outside(loc: tuple[str | int, ...], kind: str, value: Any, what: str, nearest: Any) -> Problem:
-    message = f"`{field_of(loc)}` = {shown(value)} {what}. The nearest allowed value is {nearest:g}."
-    return Problem(loc, message, kind, value, nearest)
+def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
+    """A field that does not exist, with the one that was probably meant."""
+    name, names = str(loc[-1]), sorted(known)
+    close = difflib.get_close_matches(name[:100], names[:MOST_COMPARED], n=1, cutoff=0.6)
+    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {_listed(names)}." if names else ""
+    where = f" of `{field_of(loc[:-1])}`" if len(loc) > 1 else ""
+    words = f"There is no field `{shown(name)[1:-1]}`{where}.{hint}"
+    return Problem(loc, words, "extra_forbidden", kept(value), *close)
 
 
-def _wrong_type(loc: tuple[str | int, ...], kind: str, value: Any, wanted: str, rule: Schema) -> Problem:
-    nearest = _converted(value, kind)
+def not_a_choice(loc: Loc, kind: str, value: Any, choices: Sequence[Any]) -> Problem:
+    """A value that is not on the list, with the choice that was probably meant."""
+    nearest = _nearest_choice(value, choices[:MOST_COMPARED])
+    hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
+    listed = _listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
+    return Problem(loc, f"{subject(loc)} = {shown(value)} is not one of {listed}.{hint}", kind, kept(value), nearest)
+
+
+def outside(loc: Loc, kind: str, value: Any, what: str, nearest: Any) -> Problem:
+    """A number that is out of bounds or off its steps, with the nearest one that is not."""
+    hint = f" The nearest allowed value is {number(nearest)}." if nearest is not None else ""
+    return Problem(loc, f"{subject(loc)} = {shown(value)} {what}.{hint}", kind, kept(value), nearest)
+
+
+def wrong_type(loc: Loc, kind: str, value: Any, wanted: str, nearest: Any) -> Problem:
+    """A value of another type than wanted, with what was probably meant."""
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
     given = "nothing (null)" if value is None else f"{shown(value)} ({type(value).__name__})"
-    where = f"`{field_of(loc)}`" if loc else "The input"
-    return Problem(loc, f"{where} needs {wanted}, not {given}.{hint}", kind, shown(value), nearest)
+    return Problem(loc, f"{subject(loc)} needs {wanted}, not {given}.{hint}", kind, kept(value), nearest)
 
 
-def _converted(value: Any, kind: str) -> Any:
-    """What a value of the wrong type was probably meant to be."""
+def _wrong_length(loc: Loc, kind: str, value: Any, facts: Mapping[str, Any]) -> Problem:
+    bound = facts["min_length" if kind == "too_short" else "max_length"]
+    wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} entr{'y' if bound == 1 else 'ies'}"
+    # Without a length of its own, the value was cut off where it became too long.
+    has = f"{len(value):,}" if hasattr(value, "__len__") else "none" if kind == "too_short" else "more"
+    return Problem(loc, f"{subject(loc)} needs {wanted} and has {has}.", kind, kept(value))
+
+
+def subject(loc: Loc) -> str:
+    """What a sentence about a place begins with."""
+    return f"`{field_of(loc)}`" if loc else "The input"
+
+
+def bounds(rule: Schema) -> str:
+    """The bounds of a number in words.
+
+    >>> bounds({"minimum": 9, "maximum": 1441}), bounds({"exclusiveMinimum": 0, "maximum": 2147483647})
+    ('9 to 1441', 'the bounds (more than 0 and at most 2147483647)')
+    """
+    if "minimum" in rule and "maximum" in rule and not {"exclusiveMinimum", "exclusiveMaximum"} & set(rule):
+        return f"{number(rule['minimum'])} to {number(rule['maximum'])}"
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "more than",
+        "maximum": "at most",
+        "exclusiveMaximum": "less than",
+    }
+    return f"the bounds ({' and '.join(f'{words[key]} {number(rule[key])}' for key in words if key in rule)})"
+
+
+def number(value: float) -> str:
+    """A number as one writes it, 24 rather than 24.0.
+
+    >>> number(24.0), number(0.15), number(1234567)
+    ('24', '0.15', '1234567')
+    """
+    return shown(int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value)
+
+
+def _listed(words: Sequence[str], total: int | None = None) -> str:
+    more = (len(words) if total is None else total) - MOST_LISTED
+    return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+_TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+
+def converted(value: Any, kind: str) -> Any:
+    """What a value of the wrong type was probably meant to be; None where nobody can tell."""
     try:
         if kind == "string_type" and isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
@@ -167,20 +290,19 @@ def _converted(value: Any, kind: str) -> Any:
             return round(value)
         if kind == "float_type" and isinstance(value, str) and len(value) < 20 and math.isfinite(float(value)):
             return float(value)
-        if kind == "bool_type" and value in (0, 1, "true", "false", "True", "False"):
-            return value in (1, "true", "True")
+        if kind == "bool_type" and isinstance(value, (str, int, float)) and value in (0, 1, *_TRUE, *_FALSE):
+            return value in (1, *_TRUE)
     except (ValueError, OverflowError, TypeError):
         pass
     return None
 
 
-def _bounds(rule: Schema) -> str:
-    low, high = rule.get("minimum"), rule.get("maximum")
-    if low is None or high is None:
-        return (
-            f"the bounds (at most {high:g})" if low is None and high is not None else f"the bounds (at least {low:g})"
-        )
-    return f"{low:g} to {high:g}"
+def _legal(value: Any, rule: Schema) -> Any:
+    """What was probably meant, moved to where the rule allows it."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    inside = min(max(value, rule.get("minimum", value)), rule.get("maximum", value))
+    return nearest_multiple(inside, repr(rule["multipleOf"])) if "multipleOf" in rule else inside
 
 
 def _rule(schema: Schema, loc: Sequence[str | int]) -> Schema:

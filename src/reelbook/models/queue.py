@@ -17,7 +17,7 @@ class QueueStatus(Output):
     status: str
     """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; anything else counts as still going."""
     request_id: str
-    """The request."""
+    """Which request this is about."""
     queue_position: int | None = None
     """How many requests are ahead of it."""
     logs: Any = None

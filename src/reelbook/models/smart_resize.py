@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -21,14 +20,12 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from .base import Input, Output
 from .files import File, PictureURL
-from .values import Flag, Ordered, Text, Whole, on_the_wire
+from .values import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
 
 Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
 LEAST_SIDE, MOST_SIDE = 16, 6336
 MOST_SIZES = 100
-
-_SIZE_FORM = PydanticCustomError("size_form", "a size is written <width>x<height>, such as 1080x1920")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -54,7 +51,7 @@ class Size:
     def read(cls, text: str) -> Self:
         """A size from its text."""
         if not re.fullmatch(cls.PATTERN, text):
-            raise _SIZE_FORM
+            raise cls._misspelt(text)
         width, _, height = text.partition("x")
         return cls(int(width), int(height))
 
@@ -75,7 +72,7 @@ class Size:
             raise PydanticCustomError(
                 "size_range",
                 "a side is {least} to {most} pixels long",
-                {"least": LEAST_SIDE, "most": MOST_SIDE, "nearest": str(size.clamped())},
+                {"least": LEAST_SIDE, "most": MOST_SIDE, "nearest": str(_nearest_possible(size))},
             )
         return size
 
@@ -87,11 +84,20 @@ class Size:
             return value
         try:
             if not only_text:
-                width, height = value
-                return cls(operator.index(width), operator.index(height))
-        except (TypeError, ValueError):
+                width, height = ordered(value)
+                return cls(whole(width), whole(height))
+        except ValueError:
             pass
-        raise _SIZE_FORM
+        raise cls._misspelt("")
+
+    @classmethod
+    def _misspelt(cls, text: str) -> PydanticCustomError:
+        # Two numbers are a size in any spelling: 1080 x 1920, 1080×1920, 1080*1920.
+        sides = re.findall(r"[0-9]{1,9}", text[:100])
+        nearest = str(_nearest_possible(cls(int(sides[0]), int(sides[1])))) if len(sides) == 2 else ""
+        return PydanticCustomError(
+            "size_form", "a size is written <width>x<height>, such as 1080x1920", {"nearest": nearest}
+        )
 
     def clamped(self) -> Self:
         """The nearest size whose sides are within bounds."""
@@ -110,6 +116,11 @@ class Preset:
     def covers(self, size: Size) -> bool:
         """Whether the target fits on this canvas without enlarging anything."""
         return self.width >= size.width and self.height >= size.height
+
+    def stretch(self, size: Size) -> Fraction:
+        """How far the target's shape is from this one: 1 is the same shape, 2 is twice as wide or twice as tall."""
+        wider = Fraction(self.width * size.height, self.height * size.width)
+        return max(wider, 1 / wider)
 
 
 _AT_1K = {
@@ -138,14 +149,23 @@ def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
     >>> preset_for(Size(1080, 1920))
     Preset(aspect_ratio='9:16', resolution='2K', width=1536, height=2752)
     """
-    shape = math.log(size.width / size.height)
     for tier in list(TIERS)[list(TIERS).index(resolution) :]:
         covering = [preset for preset in PRESETS if preset.resolution == tier and preset.covers(size)]
         if covering:
-            return min(
-                covering, key=lambda p: (round(abs(math.log(p.width / p.height) - shape), 9), p.width * p.height)
-            )
+            return min(covering, key=lambda preset: (preset.stretch(size), preset.width * preset.height))
     return None
+
+
+def _nearest_possible(size: Size) -> Size:
+    """The largest size of about the same shape that is within bounds and has a canvas."""
+    inside = size.clamped()
+    if preset_for(inside):
+        return inside
+    # How much it must shrink to fit on the canvas that suits it best.
+    shrink = max(
+        min(Fraction(preset.width, inside.width), Fraction(preset.height, inside.height)) for preset in PRESETS
+    )
+    return Size(int(inside.width * shrink), int(inside.height * shrink)).clamped()
 
 
 class SmartResize(Input):
@@ -171,7 +191,7 @@ class SmartResize(Input):
     """The format of the results."""
     safety_tolerance: Literal["1", "2", "3", "4", "5", "6"] = "4"
     """How much the check lets pass: 1 is strict, 6 is loose."""
-    seed: Whole | None = None
+    seed: Seed | None = None
     """Where the randomness starts; every size uses the same."""
     sync_mode: Flag = False
     """Put the pictures into the answer itself instead of linking to them."""
@@ -189,14 +209,15 @@ class SmartResize(Input):
 
 
 def _uncovered(size: Size) -> PydanticCustomError:
-    # How much the target must shrink to fit on the canvas that suits it best.
-    shrink = max(min(preset.width / size.width, preset.height / size.height) for preset in PRESETS)
-    nearest = Size(int(size.width * shrink), int(size.height * shrink))
     largest = max(PRESETS, key=lambda preset: (preset.width * preset.height, preset.width))
     return PydanticCustomError(
         "no_preset",
         "no canvas covers {size}: the largest is {largest}, and {nearest} is the most of this shape",
-        {"size": str(size), "largest": f"{largest.width}x{largest.height}", "nearest": str(nearest)},
+        {
+            "size": str(size),
+            "largest": f"{largest.width}x{largest.height}",
+            "nearest": str(_nearest_possible(size)),
+        },
     )
 
 
@@ -220,6 +241,10 @@ class ResizeResult(Output):
     """The shape of the canvas that was used."""
     resolution: str | None = None
     """The tier of the canvas that was used."""
+    images: tuple[ResizedImage, ...] = ()
+    """The pictures of this size, as far as the service repeats them here."""
+    description: str | None = None
+    """What was done for this size, in words."""
 
 
 class SmartResizeOutput(Output):

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from .base import Input, Output, Part
 from .files import File
-from .values import Flag, MultipleOf, Real, Text, Whole
+from .values import Flag, MultipleOf, Ordered, Real, Seed, Text, Whole
 
 Resolution = Literal["480p", "720p"]
 AspectRatio = Literal["9:16", "1:1", "16:9"]
@@ -49,13 +49,13 @@ class TextToVideo(Input):
     """What the clip should show."""
     negative_prompt: Text = "worst quality, inconsistent motion, blurry, jittery, distorted"
     """What the clip should avoid. A distilled model has no guidance to weigh it with, so it hardly acts there."""
-    loras: tuple[LoRA, ...] = ()
+    loras: Annotated[tuple[LoRA, ...], Ordered] = ()
     """LoRA weights to mix in, in order."""
     resolution: Resolution = "720p"
     """How many lines the picture has."""
     aspect_ratio: AspectRatio = "16:9"
     """The shape of the picture, width to height."""
-    seed: Whole | None = None
+    seed: Seed | None = None
     """Where the randomness starts: the same seed and settings give the same clip. Left out, the service draws one."""
     num_frames: Whole = Field(121, ge=9, le=1441)
     """How many frames to make; 121 is about five seconds at 24 per second."""
@@ -86,8 +86,8 @@ class TextToVideo(Input):
         if skipped >= steps:
             raise PydanticCustomError(
                 "skip_too_large",
-                "second_pass_skip_initial_steps = {skipped} must be less than "
-                "second_pass_num_inference_steps = {steps}, or the second pass has nothing to do. "
+                "`second_pass_skip_initial_steps` = {skipped} must be less than "
+                "`second_pass_num_inference_steps` = {steps}, or the second pass has nothing to do. "
                 "The nearest allowed value is {nearest}.",
                 {"field": "second_pass_skip_initial_steps", "skipped": skipped, "steps": steps, "nearest": steps - 1},
             )
@@ -107,7 +107,7 @@ class TextToVideoOutput(Output):
     """What text-to-video gives back."""
 
     video: File
-    """The clip."""
+    """The clip that was made."""
     seed: int
     """The seed that was used."""
     prompt: str

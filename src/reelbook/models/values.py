@@ -5,38 +5,60 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+MOST_DIGITS = 4300
+"""The longest whole number: Python, and so `json`, neither reads nor writes a longer one."""
+MOST_ENTRIES = 100_000
+"""How much is taken from an iterator, which may never end."""
 
-def _whole(value: Any) -> int:
+
+def whole(value: Any) -> int:
     """A whole number: JSON's `49.0` and numpy's integers too, but neither text nor booleans."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, bool):
-        try:
+        # What is no number may raise anything when asked for one.
+        with suppress(Exception):
             return operator.index(value)
-        except TypeError:
-            pass
     raise PydanticCustomError("int_type", "a whole number is needed")
 
 
-def _real(value: Any) -> float:
-    """A finite number; integers of any size count as numbers, text and booleans do not."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+def real(value: Any) -> float:
+    """A finite number; whole numbers and fractions of any size count as numbers, text and booleans do not."""
+    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
         try:
             number = float(value)
-        except OverflowError:
+        except (OverflowError, ValueError):
             number = math.inf
         if math.isfinite(number):
-            return number
+            # Not -0.0, which is equal to 0 and yet is written, and so hashed for the library, in another way.
+            return number + 0.0
         raise PydanticCustomError("finite_number", "a finite number is needed")
     raise PydanticCustomError("float_type", "a number is needed")
+
+
+def _writable(value: int) -> int:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
+    return value
 
 
 def _flag(value: Any) -> bool:
@@ -48,11 +70,19 @@ def _flag(value: Any) -> bool:
     raise PydanticCustomError("bool_type", "True or False is needed")
 
 
-def _ordered(value: Any) -> Any:
-    """Order matters in these lists, so a set is not welcome although pydantic would take one."""
-    if isinstance(value, (set, frozenset, dict)):
-        raise PydanticCustomError("tuple_type", "a list in order is needed")
-    return value
+def ordered(value: Any) -> tuple[Any, ...]:
+    """The entries of anything that has an order, such as a list, an array or `zip`; a set or a mapping has none.
+
+    >>> ordered(zip([300, 640], [600, 480]))
+    ((300, 600), (640, 480))
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple(value)
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Set, Mapping)):
+        # What is no list may raise anything when asked for its entries.
+        with suppress(Exception):
+            return tuple(islice(value, MOST_ENTRIES + 1))
+    raise PydanticCustomError("tuple_type", "a list in order is needed")
 
 
 def _utf8(value: str) -> str:
@@ -69,11 +99,13 @@ def on_the_wire(info: ValidationInfo) -> bool:
     return bool(info.context and info.context.get("wire"))
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
-Real = Annotated[float, BeforeValidator(_real)]
+Whole = Annotated[int, BeforeValidator(whole)]
+Seed = Annotated[int, BeforeValidator(whole), AfterValidator(_writable)]
+"""A whole number without bounds, as far as one can be written at all."""
+Real = Annotated[float, BeforeValidator(real)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, Strict(), AfterValidator(_utf8)]
-Ordered = BeforeValidator(_ordered)
+Ordered = BeforeValidator(ordered)
 
 
 def nearest_multiple(value: float, step: str) -> float:
@@ -83,7 +115,7 @@ def nearest_multiple(value: float, step: str) -> float:
     (0.15, 0.35)
     """
     size = Decimal(step)
-    return float((Decimal(repr(float(value))) / size).to_integral_value() * size)
+    return float((Decimal(repr(float(value))) / size).to_integral_value() * size) + 0.0
 
 
 def is_multiple(value: float, step: str) -> bool:
@@ -101,22 +133,31 @@ def is_multiple(value: float, step: str) -> bool:
 class MultipleOf:
     """A decimal `multipleOf` that accepts 0.15 and 0.35.
 
-    In Python, noise in the last digits is rounded away, so that `numpy.linspace(0, 1, 21)` works;
-    on the wire the number counts as it is written.
+    In Python, noise in the last digits is rounded away, so that `numpy.linspace(0, 1, 21)` works, and so that
+    numpy's single precision does; on the wire the number counts as it is written.
     """
 
     step: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self._check, handler(source))
+        # Around the bounds and not after them: a noisy 1.0000000000000002 is 1, and so within 0 to 1.
+        return core_schema.with_info_wrap_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(schema), "multipleOf": float(self.step)}
 
-    def _check(self, value: float, info: ValidationInfo) -> float:
-        if is_multiple(value, self.step):
+    def _check(self, value: Any, within_bounds: ValidatorFunctionWrapHandler, info: ValidationInfo) -> float:
+        number: float = within_bounds(value if on_the_wire(info) else self._without_noise(value))
+        if not is_multiple(number, self.step):
+            raise PydanticCustomError(
+                "multiple_of", "not a multiple of {multiple_of}", {"multiple_of": float(self.step)}
+            )
+        return number
+
+    def _without_noise(self, value: Any) -> Any:
+        try:
+            number = real(value)
+        except PydanticCustomError:
             return value
-        nearest = nearest_multiple(value, self.step)
-        if not on_the_wire(info) and abs(value - nearest) <= 4 * math.ulp(value):
-            return nearest
-        raise PydanticCustomError("multiple_of", "not a multiple of {multiple_of}", {"multiple_of": float(self.step)})
+        nearest = nearest_multiple(number, self.step)
+        return nearest if abs(number - nearest) <= float(self.step) / 1_000_000 else value

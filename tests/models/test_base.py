@@ -1,0 +1,225 @@
+"""What every input and every output can do."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE, Input, Output, Part
+from reelbook.models.catalog import CATALOG, endpoint_for
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.smart_resize import Size, SmartResize, SmartResizeOutput
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from tests.models.inputs import INPUTS, LORAS, NAMES
+
+BOAT = TextToVideo(prompt="a paper boat", loras=[LoRA(path="watercolour")])
+few = settings(max_examples=100, deadline=None)
+
+
+def message(kind: type[Part], **values: Any) -> str:
+    """What is said of bad values."""
+    with pytest.raises(InvalidInput) as caught:
+        kind(**values)
+    return str(caught.value)
+
+
+@few
+@given(INPUTS)
+def test_a_repr_is_code_that_builds_the_same_input(request: Input) -> None:
+    """What a notebook shows can be pasted into a cell."""
+    assert eval(repr(request), dict(NAMES)) == request
+    assert str(request) == repr(request)
+
+
+@few
+@given(INPUTS)
+def test_what_the_service_reads_is_what_the_caller_wrote(request: Input) -> None:
+    """An input survives its JSON object and its JSON text, read strictly."""
+    kind = type(request)
+
+    sent = json.dumps(request.wire())
+
+    assert kind.model_validate(request.wire(), context=WIRE) == request
+    assert kind.model_validate(json.loads(sent), context=WIRE) == request
+    assert kind.model_validate_json(request.model_dump_json(), context=WIRE) == request
+
+
+@few
+@given(INPUTS)
+def test_equal_inputs_are_interchangeable(request: Input) -> None:
+    """Copies and pickles are equal by value and have the same hash, so inputs can be keys."""
+    twins = [pickle.loads(pickle.dumps(request)), copy.deepcopy(request), copy.copy(request), request.revised()]
+
+    assert all(twin == request and hash(twin) == hash(request) for twin in twins)
+    assert {request: 1} == dict.fromkeys(twins, 1)
+
+
+@few
+@given(INPUTS, LORAS)
+def test_an_input_never_changes(request: Input, lora: LoRA) -> None:
+    """No field can be set or removed, in an input as in its parts, nor can a new one be added."""
+    before = repr(request)
+
+    for part, names in ((request, [*type(request).model_fields, "bogus"]), (lora, ["scale"])):
+        for name in names:
+            with pytest.raises(InvalidInput, match="never changes"):
+                setattr(part, name, 5)
+        with pytest.raises(InvalidInput, match="never changes"):
+            delattr(part, names[0])
+
+    assert repr(request) == before
+
+
+@few
+@given(INPUTS)
+def test_all_that_an_input_holds_is_immutable_too(request: Input) -> None:
+    """Lists have become tuples, so nothing inside can change behind the input's back."""
+    held = [getattr(request, name) for name in type(request).model_fields]
+
+    assert all(isinstance(value, (str, int, float, bool, tuple, type(None))) for value in held)
+
+
+def test_a_field_that_cannot_be_set_says_what_to_do_instead() -> None:
+    """An input is revised; a part is made anew."""
+    with pytest.raises(InvalidInput, match=r"make a changed copy instead: \.revised\(seed=…\)"):
+        BOAT.seed = 8  # type: ignore[misc]
+    with pytest.raises(InvalidInput, match="make a new one instead"):
+        BOAT.loras[0].scale = 2  # type: ignore[misc]
+
+
+def test_a_revised_input_is_validated_again() -> None:
+    """Changes go through the same checks as a new input, and the first one stays as it was."""
+    longer = BOAT.revised(num_frames=241.0, seed=numpy.int64(8))
+
+    assert (longer.num_frames, longer.seed, BOAT.num_frames, BOAT.seed) == (241, 8, 121, None)
+    assert type(longer.num_frames) is int
+    assert longer.loras == BOAT.loras
+    with pytest.raises(InvalidInput, match="`num_frames` = 5 is outside 9 to 1441"):
+        BOAT.revised(num_frames=5)
+    with pytest.raises(InvalidInput, match="second_pass_skip_initial_steps"):
+        BOAT.revised(second_pass_num_inference_steps=4)
+    with pytest.raises(InvalidInput, match="Did you mean `num_frames`"):
+        BOAT.revised(num_frame=9)
+
+
+def test_an_unknown_field_is_refused_and_the_right_one_named() -> None:
+    """A typo must not cost credits; where nothing is close, the fields are listed."""
+    assert message(TextToVideo, prompt="a", promt="b") == (
+        "TextToVideo: There is no field `promt`. Did you mean `prompt`?"
+    )
+    assert message(ImagesToVideo, images=["a"], zzz=1) == (
+        "ImagesToVideo: There is no field `zzz`. There are: fps, images."
+    )
+    assert message(TextToVideo, prompt="a", loras=[{"path": "b", "scala": 1}]) == (
+        "TextToVideo: There is no field `scala` of `loras[0]`. Did you mean `scale`?"
+    )
+
+
+def test_every_problem_is_told_at_once() -> None:
+    """Nobody mends five mistakes in five attempts."""
+    kind: Any = TextToVideo
+
+    with pytest.raises(InvalidInput) as caught:
+        kind(num_frames=5, resolution="1080p", loras=[{"scale": 9}], bogus=1)
+
+    assert [problem.field for problem in caught.value.problems] == [
+        "prompt",
+        "loras[0].path",
+        "loras[0].scale",
+        "resolution",
+        "num_frames",
+        "bogus",
+    ]
+    assert str(caught.value).startswith("TextToVideo has 6 problems:\n  - `prompt` is required.\n  - ")
+
+
+def test_a_part_names_itself_alone_and_its_place_inside_an_input() -> None:
+    """A LoRA made on its own is a LoRA; inside an input it has a place."""
+    assert message(LoRA, path="a", scale=5) == "LoRA: `scale` = 5.0 is outside 0 to 4. The nearest allowed value is 4."
+    assert message(TextToVideo, prompt="a", loras=[{"path": "a", "scale": 5}]).startswith(
+        "TextToVideo: `loras[0].scale` = 5.0 is outside 0 to 4."
+    )
+
+
+def test_changed_names_only_what_differs_from_the_defaults() -> None:
+    """Required fields are always there; a default that was spelled out is not."""
+    request = ImageToVideo(prompt="closer", image_url="a.png", duration="5", cfg_scale=0.7)
+
+    assert request.changed() == {"prompt": "closer", "image_url": "a.png", "cfg_scale": 0.7}
+    assert repr(request) == "ImageToVideo(prompt='closer', image_url='a.png', cfg_scale=0.7)"
+
+
+def test_the_wire_has_every_default_and_no_null() -> None:
+    """The service gets the whole input, under the specification's names, in plain JSON."""
+    wire = TextToVideo(prompt="a paper boat", loras=[LoRA(path="b")], temporal_adain_factor=-0.0).wire()
+
+    assert set(wire) == set(TextToVideo.model_fields) - {"seed"}
+    assert wire["loras"] == [{"path": "b", "scale": 1.0}]
+    # Minus zero is zero: two spellings of one input would be paid for twice.
+    assert str(wire["temporal_adain_factor"]) == "0.0"
+    assert SmartResize(image_url="a.png", target_sizes=[Size(300, 600)]).wire()["target_sizes"] == ["300x600"]
+
+
+@given(INPUTS)
+@few
+def test_every_input_knows_its_model(request: Input) -> None:
+    """And the catalog has a row for it."""
+    row = endpoint_for(request)
+
+    assert row is not None
+    assert (row.id, row.input) == (request.endpoint_id, type(request))
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.id)
+def test_json_schemas_hold_no_python(row: Any) -> None:
+    """Docstring examples stay out of the descriptions that a service publishes."""
+    text = json.dumps(row.input.model_json_schema())
+
+    assert ">>>" not in text
+    assert row.input.model_json_schema()["description"].startswith("What to ask of ")
+
+
+def test_an_output_never_changes_and_keeps_what_it_does_not_know() -> None:
+    """The specification leaves much of the answers open, so nothing in them is thrown away."""
+    output = Output.model_validate({"surprise": {"deep": [1, 2]}})
+
+    assert output.model_dump() == {"surprise": {"deep": [1, 2]}}
+    with pytest.raises(ValidationError):
+        output.surprise = 5  # type: ignore[attr-defined]
+
+
+def test_the_files_of_an_output_come_in_order() -> None:
+    """One video or many pictures: whoever downloads need not know which model it was."""
+    images = [{"url": f"https://example.org/{place}.png"} for place in range(3)]
+    results = [{"width": 1, "height": 1, "images": images[:1]}]
+
+    output = SmartResizeOutput.model_validate({"images": images, "results": results, "description": "three"})
+
+    assert [file.url for file in output.files] == [image["url"] for image in images]
+
+
+@given(st.lists(LORAS, max_size=3))
+@few
+def test_a_list_may_be_any_sequence_but_no_set(loras: list[LoRA]) -> None:
+    """Order counts, so a set is refused; a tuple, an iterator or an array of objects is as good as a list."""
+    sequences: list[Any] = [loras, tuple(loras), iter(loras), (lora.model_dump() for lora in loras)]
+
+    assert all(TextToVideo(prompt="a", loras=sequence).loras == tuple(loras) for sequence in sequences)
+    for unordered in (set(loras), frozenset(loras), dict.fromkeys(loras), dict.fromkeys(loras).keys()):
+        assert "`loras` needs a list" in message(TextToVideo, prompt="a", loras=unordered)
+
+
+def test_parts_given_as_objects_become_parts() -> None:
+    """A dict with a part's fields is as good as the part."""
+    assert TextToVideo(prompt="a", loras=[{"path": "b"}]).loras == (LoRA(path="b"),)
+    assert ImagesToVideo(images=[{"url": "b", "frames": 3}]).images == (Frame(url="b", frames=3),)

@@ -1,0 +1,61 @@
+"""One row per model, as the specification has it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from reelbook.errors import UnknownModel
+from reelbook.models.base import Input
+from reelbook.models.catalog import CATALOG, endpoint, endpoint_for
+from reelbook.models.text_to_video import TextToVideo
+from tests.spec import tables
+from tests.spec.tables import Model
+
+
+@pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
+def test_a_row_says_what_the_specification_says(model: Model) -> None:
+    """Category, rate card, credits and multipliers."""
+    row = endpoint(model.id)
+
+    assert row.id == model.id == row.input.endpoint_id
+    assert (row.category, row.rate_card) == (model.category, model.rate_card)
+    assert (row.base_credits, row.minimum_credits) == (model.base_credits, model.minimum_credits)
+    assert dict(row.multipliers) == {name: Decimal(factor) for name, factor in model.multipliers.items()}
+    assert {name for name, _ in row.multipliers} <= set(row.input.model_fields)
+
+
+def test_no_two_rows_are_alike() -> None:
+    """A model has one row, and a class belongs to one model."""
+    for facts in ([row.id for row in CATALOG], [row.input for row in CATALOG], [row.output for row in CATALOG]):
+        assert len(set(facts)) == len(CATALOG) == 4
+
+
+def test_every_purpose_is_a_sentence() -> None:
+    """It stands in the catalog that the service lists."""
+    assert all(row.purpose.endswith(".") and len(row.purpose) > 30 for row in CATALOG)
+
+
+def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
+    """A slip of the pen gets the right name back."""
+    with pytest.raises(UnknownModel, match="Did you mean 'svc/smart-resize'") as caught:
+        endpoint("svc/smart-rezise")
+
+    assert isinstance(caught.value, LookupError)
+    assert all(row.id in str(caught.value) for row in CATALOG)
+
+
+def test_an_input_finds_its_row_and_a_stranger_finds_none() -> None:
+    """Models that are only known from a description have no row, and that is no error."""
+
+    class Stranger(Input):
+        """What to ask of a stranger."""
+
+        endpoint_id = "svc/stranger"
+
+    row = endpoint_for(TextToVideo(prompt="a"))
+
+    assert row is not None
+    assert row.input is TextToVideo
+    assert endpoint_for(Stranger()) is None

@@ -1,0 +1,268 @@
+"""What a run costs, exact to the credit."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from IPython.core.formatters import DisplayFormatter
+
+from reelbook.display import register
+from reelbook.errors import BadRates
+from reelbook.models.base import Input
+from reelbook.models.catalog import endpoint
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.pricing import UNITS, Estimate, Line, Rate, Rates, estimate, quantity
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from tests.models.inputs import INPUTS
+from tests.spec import tables
+
+BOAT = TextToVideo(prompt="a paper boat")
+CLOSER = ImageToVideo(prompt="closer", image_url="a.png")
+POSTER = SmartResize(image_url="a.png", target_sizes=["300x600", "1000x500"], num_images_per_size=3)
+SHOW = ImagesToVideo(images=["a.png", Frame(url="b.png", frames=12)])
+
+RATES = st.decimals(0, 100, places=4)
+
+
+def rates(request: Input, unit: Any, rate: str | Decimal) -> Rates:
+    return Rates({request.endpoint_id: Rate(unit, Decimal(rate))})
+
+
+def total(found: Estimate) -> int:
+    """The charge that the breakdown adds up to, from top to bottom."""
+    amount = Decimal(0)
+    for line in found.breakdown:
+        if line.factor is not None:
+            amount *= line.factor
+        elif line.label == "at least":
+            amount = max(amount, line.credits or Decimal(0))
+        else:
+            amount += line.credits or Decimal(0)
+    return math.ceil(amount)
+
+
+@pytest.mark.parametrize("request_", [BOAT, CLOSER, POSTER, SHOW], ids=lambda request: type(request).__name__)
+def test_a_run_costs_what_the_specification_says(request_: Input) -> None:
+    """53, 53, 11 and 53 credits, from the catalog and so assumed; twice that with the detail pass."""
+    model = tables.model(request_.endpoint_id)
+
+    found = estimate(request_)
+
+    assert found.credits == model.base_credits == {"svc/smart-resize": 11}.get(model.id, 53)
+    assert (found.rate_card, found.source) == (model.rate_card, "assumed")
+    for switch, factor in model.multipliers.items():
+        assert estimate(request_.revised(**{switch: True})).credits == 53 * Decimal(factor) == 106
+
+
+def test_an_estimate_says_how_it_comes_about() -> None:
+    """Base, factors, and whose word it is."""
+    assert repr(estimate(BOAT)) == "Estimate(53 credits, assumed): base 53"
+    assert repr(estimate(BOAT.revised(enable_detail_pass=True))) == (
+        "Estimate(106 credits, assumed): base 53, detail pass × 2.0"
+    )
+    assert repr(Estimate(53, source="exact")) == "Estimate(53 credits, exact)"
+    assert repr(Estimate(None)) == "Estimate(unknown)"
+
+
+def test_a_model_without_a_row_has_no_price() -> None:
+    """Nobody can tell, and nobody guesses."""
+
+    class Stranger(Input):
+        """What to ask of a stranger."""
+
+        endpoint_id = "svc/stranger"
+
+    assert estimate(Stranger()) == Estimate(None)
+
+
+@pytest.mark.parametrize(
+    ("request_", "unit", "expected"),
+    [
+        (BOAT, "second", Fraction(121, 24)),
+        (BOAT.revised(num_frames=48, frame_rate=24), "second", 2),
+        (BOAT.revised(resolution="480p", num_frames=100), "megapixel", Fraction(854 * 480 * 100, 1_000_000)),
+        (CLOSER.revised(duration="10"), "second", 10),
+        (POSTER, "image", 6),
+        (POSTER, "megapixel", Fraction(3 * (300 * 600 + 1000 * 500), 1_000_000)),
+        (SHOW, "second", Fraction(36, 24)),
+        (SHOW.revised(fps=29.97), "second", Fraction(3600, 2997)),
+        (SHOW, "image", 2),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_units_are_counted_exactly(request_: Input, unit: Any, expected: Fraction) -> None:
+    """As fractions, because a third of a second must not round a price up."""
+    assert quantity(request_, unit) == expected
+
+
+def test_what_cannot_be_counted_is_said() -> None:
+    """The size of a clip from a picture is not known before the run."""
+    for request, unit in ((CLOSER, "megapixel"), (SHOW, "megapixel"), (BOAT, "image")):
+        assert unit not in UNITS[type(request)]
+        with pytest.raises(BadRates, match=f"cannot be counted in {unit}s"):
+            quantity(request, unit)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("request_", "unit", "rate", "credits"),
+    [
+        # 240 frames at 24 are 10 seconds: 4.375, below the minimum of 53.
+        (BOAT.revised(num_frames=240), "second", "0.4375", 53),
+        # 205.857… seconds: 90.06…, so 91.
+        (BOAT.revised(num_frames=1441, frame_rate=7), "second", "0.4375", 91),
+        (BOAT.revised(num_frames=1440, frame_rate=10), "second", "0.4375", 63),
+        (BOAT.revised(num_frames=1440, frame_rate=10), "second", "0.4376", 64),
+        # 160 thirds of a second at 3 credits are 160 and not a whit more, whatever binary thirds add up to.
+        (BOAT.revised(num_frames=160, frame_rate=3), "second", "3", 160),
+        (BOAT.revised(num_frames=160, frame_rate=3), "second", "3.0001", 161),
+        # 0.1 and 0.7 have no binary spelling either: 70 tenths times 10 seconds.
+        (CLOSER.revised(duration="10"), "second", "7.7", 77),
+        (CLOSER.revised(duration="10"), "second", "5.31", 54),
+        (CLOSER.revised(duration="5"), "second", "10.6", 53),
+        (CLOSER.revised(duration="5"), "second", "10.6000000001", 54),
+        (POSTER, "image", "1.8333333333", 11),
+        (POSTER, "image", "1.8333333334", 12),
+        (POSTER, "image", "0", 11),
+        (SHOW.revised(fps=29.97), "second", "44.9550", 54),
+        (SHOW, "image", "26.5", 53),
+    ],
+)
+def test_a_charge_is_rounded_up_once_and_never_below_the_minimum(
+    request_: Input, unit: Any, rate: str, credits: int
+) -> None:
+    """Exact fractions up to the last step, which rounds up to a whole credit."""
+    found = estimate(request_, rates(request_, unit, rate))
+
+    assert found.credits == credits
+    assert total(found) == credits
+
+
+def test_the_detail_pass_multiplies_before_rounding() -> None:
+    """Twice 53.1 is 106.2, so 107; rounding first would have made it 108."""
+    request = BOAT.revised(num_frames=240, enable_detail_pass=True)
+
+    found = estimate(request, rates(request, "second", "5.31"))
+
+    assert found.credits == 107
+    assert repr(found) == (
+        "Estimate(107 credits, assumed): 10 seconds at 5.31 each (your rates) 53.1000, detail pass × 2.0"
+    )
+
+
+@given(INPUTS, RATES, st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_charge_is_the_rule_and_its_breakdown_adds_up(request: Input, rate: Decimal, data: st.DataObject) -> None:
+    """ceil(max(minimum, rate × units × multipliers)), and a person who adds the lines finds the same sum."""
+    row = endpoint(request.endpoint_id)
+    unit = data.draw(st.sampled_from(UNITS[type(request)]))
+    factor = Fraction(1)
+    for switch, multiplier in row.multipliers:
+        factor *= Fraction(multiplier) if getattr(request, switch) else 1
+
+    found = estimate(request, rates(request, unit, rate))
+
+    assert found.credits == math.ceil(
+        max(Fraction(row.minimum_credits), Fraction(rate) * quantity(request, unit) * factor)
+    )
+    assert total(found) == found.credits
+    assert found.source == "assumed"
+
+
+def test_rates_of_one_model_leave_the_others_alone() -> None:
+    """Who knows one price need not know all."""
+    known = rates(POSTER, "image", "5")
+
+    assert [estimate(request, known).credits for request in (BOAT, CLOSER, POSTER, SHOW)] == [53, 53, 30, 53]
+
+
+def table(folder: Path, text: str) -> Path:
+    path = folder / "rates.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_rates_are_read_from_a_table(tmp_path: Path) -> None:
+    """One for each model, exact to the last digit."""
+    path = table(
+        tmp_path,
+        '["svc/smart-resize"]\nunit = "megapixel"\nrate = "0.4375"\n'
+        '["svc/text-to-video-13b-distilled"]\nunit = "second"\nrate = 20\n',
+    )
+
+    found = Rates.read(path)
+
+    assert found.by_model == {
+        "svc/smart-resize": Rate("megapixel", Decimal("0.4375")),
+        "svc/text-to-video-13b-distilled": Rate("second", Decimal(20)),
+    }
+    assert estimate(BOAT, found).credits == math.ceil(Fraction(121, 24) * 20)
+
+
+BAD_TABLES = {
+    "not TOML": ("rate = = 1", "could not be read"),
+    "a name without quotes": ("[svc/smart-resize]", 'Write one table for each model, such as ["svc/smart-resize"]'),
+    "a number too long to read": (f"[a]\nrate = {'9' * 5000}", "could not be read"),
+    "too deep": (f"a = {'[' * 5000}{']' * 5000}", "could not be read"),
+    "an unknown model": ('["svc/other"]\nunit = "image"', "names the model 'svc/other'; the catalog has svc/text"),
+    "a nested name": ('[svc.smart-resize]\nunit = "image"', "names the model 'svc'"),
+    "no table": ('"svc/smart-resize" = 5', "has is 5; give it a table of `unit` and `rate`"),
+    "another entry": ('["svc/smart-resize"]\nunit = "image"\nrate = "1"\ncurrency = "EUR"', "has is currency, rate, unit; give it"),
+    "no unit": ('["svc/smart-resize"]\nrate = "1"', "unit of svc/smart-resize is None; it can be image or megapixel"),
+    "a unit that cannot be counted": ('["svc/smart-resize"]\nunit = "second"\nrate = "1"', "is 'second'; it can be image or megapixel"),
+    "a list of units": ('["svc/smart-resize"]\nunit = ["image"]\nrate = "1"', "it can be image or megapixel"),
+    "no rate": ('["svc/smart-resize"]\nunit = "image"', 'is None; write it as text, such as rate = "0.4375"'),
+    **{
+        f"the rate {rate[:20]}": (f'["svc/smart-resize"]\nunit = "image"\nrate = {rate}', "write it as text")
+        for rate in ("0.4375", "true", '"-1"', "-1", '"nan"', '"inf"', '"a lot"', '""', '"1e999999999"', '"1e-999999999"', "2026-01-01", '"1000001"', f'"{"0" * 5000}"')
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), list(BAD_TABLES.values()), ids=list(BAD_TABLES))
+def test_a_bad_table_gets_a_clear_sentence(text: str, said: str, tmp_path: Path) -> None:
+    """Which file, which model, what is wrong and how it is written."""
+    path = table(tmp_path, text)
+
+    with pytest.raises(BadRates) as caught:
+        Rates.read(path)
+
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_table_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    """Not there, a folder, or no text."""
+    binary = tmp_path / "rates.toml"
+    binary.write_bytes(b"\xff\xfe")
+
+    for path in (tmp_path / "none.toml", tmp_path, binary):
+        with pytest.raises(BadRates, match="could not be read"):
+            Rates.read(path)
+
+
+def test_an_estimate_is_shown_without_running_what_it_says() -> None:
+    """Labels can come from a service, so they are escaped."""
+    evil = "<script>alert(1)</script>"
+    shell = SimpleNamespace(display_formatter=DisplayFormatter())
+    found = Estimate(1272, (Line(evil, credits=Decimal("1.5")), Line("a & b", factor=Decimal(2))), evil, "exact")
+
+    register(shell)
+
+    html = shell.display_formatter.format(found)[0]["text/html"]
+
+    assert evil not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "a &amp; b" in html
+    assert "1,272 credits" in html
+    assert "× 2" in html

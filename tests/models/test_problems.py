@@ -1,0 +1,319 @@
+"""What is said of a value that a model cannot take, and that it is always said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput, Problem
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import CATALOG, endpoint
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.problems import MOST_PROBLEMS, field_of, kept, problems_of, shown
+from reelbook.models.smart_resize import Size, SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from tests.models.inputs import nearly
+from tests.spec import tables
+
+MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
+    (TextToVideo, {"num_frames": 5}, "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."),
+    (TextToVideo, {"num_frames": 1442}, "`num_frames` = 1442 is outside 9 to 1441. The nearest allowed value is 1441."),
+    (TextToVideo, {"num_frames": "49"}, "`num_frames` needs a whole number, not '49' (str). Did you mean 49?"),
+    (TextToVideo, {"num_frames": "5"}, "`num_frames` needs a whole number, not '5' (str). Did you mean 9?"),
+    (TextToVideo, {"num_frames": 49.5}, "`num_frames` needs a whole number, not 49.5 (float). Did you mean 50?"),
+    (TextToVideo, {"num_frames": True}, "`num_frames` needs a whole number, not True (bool)."),
+    (TextToVideo, {"num_frames": None}, "`num_frames` needs a whole number, not nothing (null)."),
+    (TextToVideo, {"num_frames": [49]}, "`num_frames` needs a whole number, not [49] (list)."),
+    (TextToVideo, {"frame_rate": 0}, "`frame_rate` = 0 is outside 1 to 60. The nearest allowed value is 1."),
+    (TextToVideo, {"frame_rate": 10**400}, "`frame_rate` = a number of about 401 digits is outside 1 to 60. The nearest allowed value is 60."),
+    (TextToVideo, {"first_pass_num_inference_steps": 13}, "`first_pass_num_inference_steps` = 13 is outside 2 to 12. The nearest allowed value is 12."),
+    (TextToVideo, {"second_pass_skip_initial_steps": 8}, "`second_pass_skip_initial_steps` = 8 must be less than `second_pass_num_inference_steps` = 8, or the second pass has nothing to do. The nearest allowed value is 7."),
+    (TextToVideo, {"temporal_adain_factor": 0.33}, "`temporal_adain_factor` = 0.33 is not a multiple of 0.05. The nearest allowed value is 0.35."),
+    (TextToVideo, {"temporal_adain_factor": 1.03}, "`temporal_adain_factor` = 1.03 is outside 0 to 1. The nearest allowed value is 1."),
+    (TextToVideo, {"temporal_adain_factor": -0.01}, "`temporal_adain_factor` = -0.01 is outside 0 to 1. The nearest allowed value is 0."),
+    (TextToVideo, {"temporal_adain_factor": "0.33"}, "`temporal_adain_factor` needs a number, not '0.33' (str). Did you mean 0.35?"),
+    (TextToVideo, {"tone_map_compression_ratio": math.nan}, "`tone_map_compression_ratio` needs a finite number, not nan (float)."),
+    (TextToVideo, {"resolution": "1080p"}, "`resolution` = '1080p' is not one of '480p', '720p'. Did you mean '720p'?"),
+    (TextToVideo, {"resolution": 500}, "`resolution` = 500 is not one of '480p', '720p'. Did you mean '480p'?"),
+    (TextToVideo, {"resolution": {}}, "`resolution` = {} is not one of '480p', '720p'."),
+    (TextToVideo, {"aspect_ratio": "16x9"}, "`aspect_ratio` = '16x9' is not one of '9:16', '1:1', '16:9'. Did you mean '16:9'?"),
+    (TextToVideo, {"aspect_ratio": None}, "`aspect_ratio` = None is not one of '9:16', '1:1', '16:9'."),
+    (TextToVideo, {"seed": "7"}, "`seed` needs a whole number, not '7' (str). Did you mean 7?"),
+    (TextToVideo, {"expand_prompt": 1}, "`expand_prompt` needs True or False, not 1 (int). Did you mean True?"),
+    (TextToVideo, {"reverse_video": "false"}, "`reverse_video` needs True or False, not 'false' (str). Did you mean False?"),
+    (TextToVideo, {"enable_detail_pass": "yes"}, "`enable_detail_pass` needs True or False, not 'yes' (str)."),
+    (TextToVideo, {"prompt": 5}, "`prompt` needs text, not 5 (int). Did you mean '5'?"),
+    (TextToVideo, {"prompt": None}, "`prompt` needs text, not nothing (null)."),
+    (TextToVideo, {"prompt": "\ud800"}, r"`prompt` needs text that can be written as UTF-8, not '\ud800' (str)."),
+    (TextToVideo, {"loras": {}}, "`loras` needs a list, not {} (dict)."),
+    (TextToVideo, {"loras": ["watercolour"]}, "`loras[0]` needs an object with its fields, not 'watercolour' (str)."),
+    (TextToVideo, {"loras": [{}]}, "`loras[0].path` is required."),
+    (TextToVideo, {"loras": [{"path": "a", "scale": 4.5}]}, "`loras[0].scale` = 4.5 is outside 0 to 4. The nearest allowed value is 4."),
+    (TextToVideo, {"loras": [{"path": "a", "weight": "b"}]}, "There is no field `weight` of `loras[0]`. Did you mean `weight_name`?"),
+    (TextToVideo, {"frames": 49}, "There is no field `frames`. Did you mean `num_frames`?"),
+    (ImageToVideo, {"duration": 5}, "`duration` = 5 is not one of '5', '10'. Did you mean '5'?"),
+    (ImageToVideo, {"duration": "15s"}, "`duration` = '15s' is not one of '5', '10'. Did you mean '10'?"),
+    (ImageToVideo, {"cfg_scale": 7.5}, "`cfg_scale` = 7.5 is outside 0 to 1. The nearest allowed value is 1."),
+    (ImageToVideo, {"prompt": "a" * 2501}, "`prompt` has 2,501 characters; 2,500 at most are allowed. Shorten it."),
+    (ImageToVideo, {"cfg": 0.5}, "There is no field `cfg`. There are: cfg_scale, duration, image_url, negative_prompt, prompt."),
+    (SmartResize, {"target_sizes": []}, "`target_sizes` needs at least 1 entry and has 0."),
+    (SmartResize, {"target_sizes": ["300x600"] * 101}, "`target_sizes` needs at most 100 entries and has 101."),
+    (SmartResize, {"target_sizes": ["8x600"]}, "`target_sizes[0]` = '8x600': a side is 16 to 6336 pixels long. The nearest allowed value is 16x600."),
+    (SmartResize, {"target_sizes": ["300x600", "7000x100"]}, "`target_sizes[1]` = '7000x100': a side is 16 to 6336 pixels long. The nearest allowed value is 6336x100."),
+    (SmartResize, {"target_sizes": ["1080 × 1920"]}, "`target_sizes[0]` = '1080 × 1920': a size is written <width>x<height>, such as 1080x1920. The nearest allowed value is 1080x1920."),
+    (SmartResize, {"target_sizes": ["large"]}, "`target_sizes[0]` = 'large': a size is written <width>x<height>, such as 1080x1920."),
+    (SmartResize, {"target_sizes": ["6000x6000"]}, "`target_sizes[0]` = '6000x6000': no canvas covers 6000x6000: the largest is 4800x3584, and 4096x4096 is the most of this shape. The nearest allowed value is 4096x4096."),
+    (SmartResize, {"num_images_per_size": 5}, "`num_images_per_size` = 5 is outside 1 to 4. The nearest allowed value is 4."),
+    (SmartResize, {"output_format": "jpg"}, "`output_format` = 'jpg' is not one of 'jpeg', 'png', 'webp'. Did you mean 'jpeg'?"),
+    (SmartResize, {"safety_tolerance": 9}, "`safety_tolerance` = 9 is not one of '1', '2', '3', '4', '5', '6'. Did you mean '6'?"),
+    (ImagesToVideo, {"images": "b.png"}, "`images` needs a list, not 'b.png' (str)."),
+    (ImagesToVideo, {"images": [{"url": "b"}]}, "`images[0].frames` is required."),
+    (ImagesToVideo, {"images": [{"url": "b", "frames": 0}]}, "`images[0].frames` = 0 is outside 1 to 100000. The nearest allowed value is 1."),
+    (ImagesToVideo, {"images": [{"url": "b", "frames": 60000}] * 2}, "`images` add up to 120,000 frames; one video holds 100,000 at most. Hold them shorter, or make several videos."),
+    (ImagesToVideo, {"fps": 240}, "`fps` = 240.0 is outside 1 to 120. The nearest allowed value is 120."),
+    (ImagesToVideo, {"fps": "24"}, "`fps` needs a number, not '24' (str). Did you mean 24.0?"),
+]  # fmt: skip
+"""Bad values, and the sentence that a person gets: the field, the value, what is allowed, and the nearest of it."""
+
+SMALLEST: dict[type[Input], dict[str, Any]] = {
+    row.input: tables.smallest(tables.model(row.id).input) for row in CATALOG
+}
+
+
+def problems(kind: type[Input], values: dict[str, Any]) -> tuple[Problem, ...]:
+    """The problems of an input that is in order but for these values."""
+    with pytest.raises(InvalidInput) as caught:
+        kind(**{**SMALLEST[kind], **values})
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(("kind", "values", "message"), MESSAGES, ids=lambda value: None if callable(value) else str(value)[:60])  # fmt: skip
+def test_a_bad_value_gets_a_sentence_that_helps(kind: type[Input], values: dict[str, Any], message: str) -> None:
+    """Field, value, bounds, and the nearest value that would do; word for word."""
+    (problem,) = problems(kind, values)
+
+    assert problem.message == message
+
+
+def test_what_is_missing_is_said() -> None:
+    """Each required field that is not there has its own sentence."""
+    kind: Any = ImageToVideo
+
+    with pytest.raises(InvalidInput) as caught:
+        kind()
+
+    assert [problem.message for problem in caught.value.problems] == [
+        "`prompt` is required.",
+        "`image_url` is required.",
+    ]
+
+
+def rest(kind: type[Input], values: dict[str, Any]) -> set[str]:
+    """The kinds of problems that values have."""
+    try:
+        kind(**values)
+    except InvalidInput as error:
+        return {problem.kind for problem in error.problems}
+    return set()
+
+
+FIELDS = [(model, row) for model in tables.MODELS for row in model.input]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_the_nearest_allowed_value_is_allowed(data: st.DataObject) -> None:
+    """Whoever takes the advice has a valid input at the first attempt."""
+    model, row = data.draw(st.sampled_from(FIELDS))
+    kind, value = endpoint(model.id).input, data.draw(nearly(row))
+    whole = {**tables.smallest(model.input), **tables.with_companions(model.id, {row.name: value})}
+    try:
+        kind(**whole)
+    except InvalidInput as error:
+        advice = [(problem.loc, problem.nearest) for problem in error.problems if problem.nearest is not None]
+        if len(advice) == len(error.problems):
+            for loc, nearest in advice:
+                place: Any = whole
+                for step in loc[:-1]:
+                    place = place[step]
+                place[loc[-1]] = nearest
+            assert rest(kind, whole) <= {"too_many_frames"}
+
+
+def test_the_service_gives_the_same_sentences() -> None:
+    """What the wire says of an input is what Python says of it."""
+    values = {"prompt": "a", "num_frames": 5, "loras": [{"path": "a", "scale": 9}], "bogus": 1}
+
+    with pytest.raises(ValidationError) as refused:
+        TextToVideo.model_validate(values, context=WIRE)
+
+    assert tuple(problems_of(TextToVideo, refused.value)) == problems(TextToVideo, values)
+
+
+@pytest.mark.parametrize("value", [None, 5, "boat", [], [["prompt", "a"]]])
+def test_what_is_no_object_is_told_so(value: Any) -> None:
+    """A service that gets a list instead of an input says what it needs."""
+    with pytest.raises(ValidationError) as refused:
+        TextToVideo.model_validate(value, context=WIRE)
+
+    (problem,) = problems_of(TextToVideo, refused.value)
+
+    assert problem.message.startswith("The input needs an object with its fields, not ")
+
+
+def test_a_place_is_written_as_one_types_it() -> None:
+    """`loras[0].scale`, which works in Python as in JavaScript."""
+    assert field_of(("loras", 0, "scale")) == "loras[0].scale"
+    assert field_of(("images", 12)) == "images[12]"
+    assert field_of(()) == ""
+
+
+# --- Hostile values ---
+
+
+def refusal(kind: type[Input], values: dict[str, Any]) -> InvalidInput | None:
+    """The error that values raise; None where they make an input, which then can be shown and sent."""
+    try:
+        request = kind(**values)
+    except InvalidInput as error:
+        return error
+    assert repr(request)
+    assert request.wire()
+    return None
+
+
+class Silent:
+    """An object that does not say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+    __str__ = __repr__
+
+
+class Quarrelsome:
+    """An object that breaks whatever it is asked."""
+
+    def _broken(self, *_: Any) -> Any:
+        raise RuntimeError("no")
+
+    __eq__ = __bool__ = __index__ = __int__ = __float__ = __iter__ = __len__ = __repr__ = __hash__ = _broken
+
+
+def nested(wrap: Callable[[Any], Any]) -> Any:
+    """A value a thousand levels deep."""
+    value: Any = 1
+    for _ in range(1000):
+        value = wrap(value)
+    return value
+
+
+def endless() -> list[Any]:
+    """A list that holds itself."""
+    loop: list[Any] = []
+    loop.append(loop)
+    return loop
+
+
+HOSTILE: dict[str, Callable[[], Any]] = {
+    "a huge number": lambda: 10**5000,
+    "a huge negative number": lambda: -(10**5000),
+    "not a number": lambda: math.nan,
+    "infinity": lambda: math.inf,
+    "half a character": lambda: "\ud800",
+    "a long text of halves": lambda: "\udfff" * 100_000,
+    "a text of 10 MB": lambda: "x" * 10_000_000,
+    "10 MB of bytes": lambda: b"\xff" * 10_000_000,
+    "deep lists": lambda: nested(lambda value: [value]),
+    "deep objects": lambda: nested(lambda value: {"a": value}),
+    "deep tuples": lambda: nested(lambda value: (value,)),
+    "a silent object": Silent,
+    "a list of silent objects": lambda: [Silent(), [Silent()]],
+    "a quarrelsome object": Quarrelsome,
+    "a list of quarrelsome objects": lambda: [Quarrelsome()],
+    "a long list of numbers": lambda: list(range(50_000)),
+    "a long list of texts of 1 MB": lambda: ["x" * 1_000_000] * 20,
+    "an object of 50,000 fields": lambda: {f"field{place}": place for place in range(50_000)},
+    "a list of objects of many fields": lambda: [{f"field{place}": place for place in range(10_000)}],
+    "sizes that cannot be written": lambda: [Size(-(10**5000), 10**5000), (10**5000, 1), {1, 2}, "9" * 100_000 + "x1"],
+    "a type": lambda: int,
+    "a module": lambda: math,
+    "a lambda": lambda: lambda: None,
+    "a generator that breaks": lambda: (1 / 0 for _ in range(3)),
+    "a list that holds itself": endless,
+}
+
+
+@pytest.mark.parametrize("hostile", list(HOSTILE.values()), ids=list(HOSTILE))
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.input.__name__)
+def test_a_hostile_value_is_refused_in_a_short_sentence_and_soon(row: Any, hostile: Callable[[], Any]) -> None:
+    """Whatever comes for whichever field: it is taken, or InvalidInput is raised, with few words, and can be pickled."""
+    model = tables.model(row.id)
+    taken = 0
+
+    for name in [*row.input.model_fields, "bogus"]:
+        values = {**tables.smallest(model.input), name: hostile()}
+        started = time.perf_counter()
+
+        error = refusal(row.input, values)
+
+        assert time.perf_counter() - started < 3
+        if error is None:
+            taken += 1
+        else:
+            assert 10 < len(str(error)) <= 2_100
+            assert repr(pickle.loads(pickle.dumps(error)).problems) == repr(error.problems)
+            assert json.dumps([dataclasses.astuple(problem) for problem in error.problems], ensure_ascii=False).encode()
+    assert taken < len(row.input.model_fields)
+
+
+@pytest.mark.parametrize("name", ["x" * 10_000_000, "\ud800", "", "a`b", "prompt\n", "<script>", "{0}", "%s"], ids=lambda name: ascii(name[:10]))  # fmt: skip
+def test_a_hostile_name_is_refused_in_a_short_sentence(name: str) -> None:
+    """A field's name comes from outside as well."""
+    (problem,) = problems(TextToVideo, {name: 1})
+
+    assert problem.kind in ("extra_forbidden", "string_unicode")
+    assert len(problem.message) < 600
+    assert problem.message.isprintable()
+
+
+def test_a_million_problems_are_not_all_told() -> None:
+    """The first hundred are worded, the rest is counted, and a person sees as many as fit on a page."""
+    with pytest.raises(InvalidInput) as caught:
+        TextToVideo(prompt="a", **{f"field{place}": 1 for place in range(20_000)})
+    error = caught.value
+
+    assert len(error.problems) == MOST_PROBLEMS + 1
+    assert error.problems[-1].message == "19,900 more problems are not listed; mend these first."
+    assert len(str(error)) < 2_100
+    assert str(error).endswith(" more; mend these first.")
+
+
+def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:
+    """A form needs the number back that was typed; nobody needs ten megabytes back."""
+    assert [kept(value) for value in (None, True, 5, 0.5, "a")] == [None, True, 5, 0.5, "a"]
+    assert kept([1, 2]) == "[1, 2]"
+    assert len(kept("x" * 10_000)) < 100
+    assert problems(TextToVideo, {"num_frames": 5})[0].value == 5
+
+
+@given(st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_a_value_is_shown_shortly(value: Any) -> None:
+    """At most sixty characters, and as code where that fits."""
+    text = shown(value)
+
+    assert len(text) <= 65
+    if isinstance(value, (int, float)) or (isinstance(value, str) and len(value) < 20 and value.isprintable()):
+        assert text == repr(value)

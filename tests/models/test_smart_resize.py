@@ -1,0 +1,175 @@
+"""Sizes, canvases, and which canvas a target gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE
+from reelbook.models.smart_resize import PRESETS, Preset, Size, SmartResize, SmartResizeOutput, preset_for
+from tests.models.inputs import COVERED_SIZES
+from tests.spec import tables
+
+DECIDED: dict[str, Any] = tables.GAPS["presets"]
+TIERS: dict[str, int] = DECIDED["tiers"]
+LEAST, MOST = tables.GAPS["target_side"]["minimum"], tables.GAPS["target_side"]["maximum"]
+CANVASES = [
+    (aspect, tier, width * factor, height * factor)
+    for tier, factor in TIERS.items()
+    for aspect, (width, height) in DECIDED["at_1K"].items()
+]
+"""Aspect, tier, width and height of every canvas, from the table."""
+
+SIDES = st.integers(LEAST, MOST)
+SIZES = st.builds(Size, SIDES, SIDES)
+ANY_TIER = st.sampled_from(list(TIERS))
+
+
+def resize(size: Any, **values: Any) -> SmartResize:
+    return SmartResize(image_url="a.png", target_sizes=[size], **values)
+
+
+def on_the_wire(size: Any) -> SmartResize:
+    return SmartResize.model_validate({"image_url": "a.png", "target_sizes": [size]}, context=WIRE)
+
+
+def best(width: int, height: int, resolution: str) -> tuple[str, str] | None:
+    """The rule in other words: which canvas covers the target, lowest tier first, then nearest shape, then fewest pixels."""
+    order = list(TIERS)
+    covering = [
+        (order.index(tier), max(Fraction(w * height, h * width), Fraction(h * width, w * height)), w * h, aspect, tier)
+        for aspect, tier, w, h in CANVASES
+        if w >= width and h >= height and order.index(tier) >= order.index(resolution)
+    ]
+    return min(covering)[3:] if covering else None
+
+
+def named(preset: Preset | None) -> tuple[str, str] | None:
+    return (preset.aspect_ratio, preset.resolution) if preset else None
+
+
+def test_the_canvases_are_those_of_the_table() -> None:
+    """Ten shapes in three tiers, each tier twice or four times as large as the first."""
+    assert {(p.aspect_ratio, p.resolution, p.width, p.height) for p in PRESETS} == set(CANVASES)
+    assert len(PRESETS) == 30
+
+
+@pytest.mark.parametrize("example", DECIDED["examples"], ids=lambda example: f"{example['target']} at {example['resolution']}")  # fmt: skip
+def test_a_target_gets_the_canvas_of_the_examples(example: dict[str, Any]) -> None:
+    """Worked out by hand; 1080x1920, which 1K does not cover, gets 9:16 at 2K."""
+    expected = (example["aspect_ratio"], example["tier"]) if example["tier"] else None
+
+    assert named(preset_for(Size.read(example["target"]), example["resolution"])) == expected
+
+
+@given(SIZES, ANY_TIER)
+@settings(max_examples=300, deadline=None)
+def test_the_canvas_is_the_one_of_the_rule(size: Size, resolution: Any) -> None:
+    """The same canvas as the rule finds, written down independently from the table."""
+    assert named(preset_for(size, resolution)) == best(size.width, size.height, resolution)
+
+
+@given(COVERED_SIZES, ANY_TIER)
+@settings(max_examples=300, deadline=None)
+def test_a_canvas_covers_its_target_and_no_lower_tier_could(size: Size, resolution: Any) -> None:
+    """Nothing is enlarged, nothing is larger than need be, and of what covers no shape is nearer."""
+    preset = preset_for(size, resolution)
+
+    assert preset is not None
+    assert preset.width >= size.width
+    assert preset.height >= size.height
+    factor, least = TIERS[preset.resolution], TIERS[resolution]
+    assert factor >= least
+    lower = [canvas for canvas in CANVASES if least <= TIERS[canvas[1]] < factor]
+    assert not [canvas for canvas in lower if canvas[2] >= size.width and canvas[3] >= size.height]
+    rivals = [other for other in PRESETS if other.resolution == preset.resolution and other.covers(size)]
+    assert preset.stretch(size) == min(other.stretch(size) for other in rivals)
+
+
+@given(SIZES, ANY_TIER)
+@settings(max_examples=200, deadline=None)
+def test_an_input_takes_exactly_the_targets_that_have_a_canvas(size: Size, resolution: Any) -> None:
+    """Where none covers the target the input is refused, in Python as on the wire, and the advice is a size that works."""
+    values = {"image_url": "a.png", "target_sizes": [str(size)], "resolution": resolution}
+    if best(size.width, size.height, resolution):
+        assert SmartResize(**values).target_sizes == (size,)
+        assert SmartResize.model_validate(values, context=WIRE).target_sizes == (size,)
+    else:
+        with pytest.raises(ValidationError):
+            SmartResize.model_validate(values, context=WIRE)
+        with pytest.raises(InvalidInput, match="no canvas covers") as caught:
+            SmartResize(**values)
+        advised = Size.read(caught.value.problems[0].nearest)
+        assert resize(advised, resolution=resolution)
+        assert advised.width <= size.width
+        assert advised.height <= size.height
+
+
+def test_the_place_of_an_uncovered_target_is_told() -> None:
+    """Of several targets only the ones that cannot be made are named."""
+    with pytest.raises(InvalidInput) as caught:
+        SmartResize(image_url="a.png", target_sizes=["300x600", "6000x6000", "16x6336"])
+
+    assert [problem.field for problem in caught.value.problems] == ["target_sizes[1]", "target_sizes[2]"]
+    assert [problem.nearest for problem in caught.value.problems] == ["4096x4096", "16x5504"]
+
+
+@pytest.mark.parametrize("reader", [resize, on_the_wire])
+@pytest.mark.parametrize(("side", "allowed"), [(LEAST, True), (LEAST - 1, False), (5504, True), (MOST + 1, False)])
+def test_sides_have_bounds(side: int, allowed: bool, reader: Callable[[str], SmartResize]) -> None:
+    """Neither a sliver nor more than the largest canvas has."""
+    for text in (f"{side}x100", f"100x{side}"):
+        if allowed:
+            assert str(reader(text).target_sizes[0]) == text
+        else:
+            with pytest.raises((InvalidInput, ValidationError)):
+                reader(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "300", "300x", "x600", "300X600", "300 x 600", "300×600", "+300x600", "300x600\n", "0300x600", "3e2x600", "٣٠٠x600", "300x600x3", "300.0x600"],
+)  # fmt: skip
+def test_a_size_has_one_spelling(text: str) -> None:
+    """`<width>x<height>` and nothing like it, so that a service need not guess."""
+    with pytest.raises(InvalidInput, match="a size is written <width>x<height>"):
+        resize(text)
+    with pytest.raises(ValidationError):
+        on_the_wire(text)
+
+
+@pytest.mark.parametrize("pair", [(300, 600), [300, 600], numpy.array([300, 600]), (300.0, numpy.int64(600)), Size(300, 600)], ids=repr)  # fmt: skip
+def test_python_may_give_a_pair_but_the_wire_may_not(pair: Any) -> None:
+    """A pair is handy in a notebook; JSON has texts there."""
+    assert resize(pair).wire()["target_sizes"] == ["300x600"]
+    if not isinstance(pair, Size):
+        with pytest.raises(ValidationError):
+            on_the_wire(pair)
+
+
+@given(SIZES)
+def test_a_size_is_what_it_is_written_as(size: Size) -> None:
+    """Text and `repr` both lead back to the same size."""
+    assert Size.read(str(size)) == size
+    assert eval(repr(size), {"Size": Size}) == size
+
+
+def test_an_answer_is_read_as_the_service_writes_it() -> None:
+    """Pictures carry their sizes, results the canvas that was used, and every other fact is kept."""
+    picture = {"url": "https://example.org/0.png", "content_type": "image/png", "width": 300, "height": 600, "seed": 7}
+    result = {"width": 300, "height": 600, "aspect_ratio": "9:16", "resolution": "1K", "images": [picture]}
+
+    output = SmartResizeOutput.model_validate({"images": [picture], "results": [result], "description": "one picture"})
+
+    assert (output.images[0].width, output.results[0].resolution) == (300, "1K")
+    assert output.results[0].images == output.images
+    assert output.images[0].model_dump()["seed"] == 7
+    assert output.files == output.images

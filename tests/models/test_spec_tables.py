@@ -1,0 +1,376 @@
+"""Every row of the specification's tables, against the Python classes and their JSON schemas."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import CATALOG, endpoint
+from reelbook.models.files import File
+from reelbook.models.images_to_video import Frame
+from reelbook.models.problems import problems_of
+from reelbook.models.queue import QueueStatus
+from reelbook.models.smart_resize import ResizedImage, ResizeResult
+from reelbook.models.text_to_video import LoRA
+from tests.models.inputs import nearly, objects
+from tests.spec import tables
+from tests.spec.tables import Model, Row
+
+PARTS: dict[str, tuple[type[BaseModel], str, str]] = {
+    "LoRAWeight": (LoRA, "svc/text-to-video-13b-distilled", "loras"),
+    "Frame": (Frame, "svc/frames-api/images-to-video", "images"),
+}
+"""Objects inside an input, with the model and the list that hold them."""
+READ: dict[str, type[BaseModel]] = {
+    "File": File,
+    "QueueStatus": QueueStatus,
+    "ResizedImage": ResizedImage,
+    "ResizeResult": ResizeResult,
+}
+"""Objects that are only read."""
+
+BEYOND_A_SCHEMA = {"skip_too_large", "size_range", "no_preset", "too_many_frames"}
+"""Rules that JSON Schema cannot express, so that a value may break only them and still fit the schema."""
+
+
+class Place:
+    """One field of one model, or of an object in one of its lists."""
+
+    def __init__(self, model: Model, row: Row, part: str = "") -> None:
+        self.model, self.row, self.part = model, row, part
+        self.kind: type[Input] = endpoint(model.id).input
+        self.inside = f"{PARTS[part][2]}[0]." if part else ""
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}.{self.inside}{self.row.name}"
+
+    def values(self, value: Any) -> dict[str, Any]:
+        """A whole input with this field set, valid if the value is."""
+        if not self.part:
+            changed = tables.with_companions(self.model.id, {self.row.name: value})
+            return {**tables.smallest(self.model.input), **changed}
+        whole = {**tables.smallest(tables.OBJECTS[self.part]), self.row.name: value}
+        return {**tables.smallest(self.model.input), PARTS[self.part][2]: [whole]}
+
+    def held(self, request: Input) -> Any:
+        """This field's value in an input."""
+        holder = getattr(request, PARTS[self.part][2])[0] if self.part else request
+        return getattr(holder, self.row.name)
+
+
+def places() -> Iterator[Place]:
+    for model in tables.MODELS:
+        yield from (Place(model, row) for row in model.input)
+    for part, (_, endpoint_id, _) in PARTS.items():
+        yield from (Place(tables.model(endpoint_id), row, part) for row in tables.OBJECTS[part])
+
+
+PLACES = list(places())
+every_field = pytest.mark.parametrize("place", PLACES, ids=repr)
+every_model = pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
+bounded = pytest.mark.parametrize(
+    ("place", "value", "allowed"),
+    [(place, value, allowed) for place in PLACES for value, allowed in tables.edges(place.row)],
+    ids=lambda value: repr(value),
+)
+
+
+def accepts_in_python(kind: type[Input], values: dict[str, Any]) -> bool:
+    try:
+        kind(**values)
+    except InvalidInput:
+        return False
+    return True
+
+
+def accepts_on_the_wire(kind: type[Input], values: Any) -> bool:
+    try:
+        kind.model_validate(values, context=WIRE)
+    except ValidationError:
+        return False
+    return True
+
+
+def test_the_tables_name_exactly_the_models_of_the_catalog() -> None:
+    """No model is missing from the catalog, and none is there that the specification does not have."""
+    assert [model.id for model in tables.MODELS] == [row.id for row in CATALOG]
+
+
+@every_model
+def test_a_class_has_exactly_the_fields_of_its_table(model: Model) -> None:
+    """The same names in the same order, in the input as in the output."""
+    row = endpoint(model.id)
+
+    assert list(row.input.model_fields) == [field.name for field in model.input]
+    assert set(row.output.model_fields) == {field.name for field in model.output}
+
+
+@every_model
+def test_a_json_schema_says_what_the_table_says(model: Model) -> None:
+    """Names, types, what is required, defaults, bounds and choices agree; the schema says nothing more and nothing less."""
+    row = endpoint(model.id)
+
+    assert tables.differences(model.input, row.input.model_json_schema()) == []
+    assert tables.differences(model.output, row.output.model_json_schema(), liberal=True) == []
+
+
+@pytest.mark.parametrize("name", [*PARTS, *READ])
+def test_an_object_says_what_its_table_says(name: str) -> None:
+    """What stands inside inputs and outputs agrees with its table, too."""
+    kind = PARTS[name][0] if name in PARTS else READ[name]
+
+    differences = tables.differences(tables.OBJECTS[name], kind.model_json_schema(), liberal=name in READ)
+
+    assert differences == []
+
+
+def altered(row: Row) -> Iterator[Row]:
+    """The row with one of its facts told wrongly."""
+    yield dataclasses.replace(row, name=f"{row.name}_")
+    yield dataclasses.replace(row, required=not row.required)
+    yield dataclasses.replace(row, default="something else")
+    yield dataclasses.replace(row, types=frozenset({"object"}))
+    yield dataclasses.replace(row, types=row.types ^ {"null"})
+    yield dataclasses.replace(row, choices=("480p",))
+    for word, limit in row.limits.items():
+        yield dataclasses.replace(row, limits={**row.limits, word: f"{limit}?" if word == "pattern" else limit + 1})
+        yield dataclasses.replace(row, limits={key: told for key, told in row.limits.items() if key != word})
+    for place, item in enumerate(row.items):
+        for wrong in () if item.object else [dataclasses.replace(item, types=frozenset({"number"}))]:
+            yield dataclasses.replace(row, items=(*row.items[:place], wrong, *row.items[place + 1 :]))
+        yield dataclasses.replace(row, items=row.items[:place] or (item, item))
+
+
+@every_field
+def test_the_comparison_sees_every_altered_fact(place: Place) -> None:
+    """The control: with any one fact of any row told wrongly, class and table no longer agree."""
+    kind = PARTS[place.part][0] if place.part else place.kind
+    rows = tables.OBJECTS[place.part] if place.part else place.model.input
+    schema = kind.model_json_schema()
+
+    for wrong in altered(place.row):
+        changed = tuple(wrong if row is place.row else row for row in rows)
+        assert tables.differences(changed, schema), wrong
+    assert tables.differences(tuple(row for row in rows if row is not place.row), schema)
+
+
+@every_field
+def test_a_schema_that_says_more_is_seen(place: Place) -> None:
+    """The control of the control: a limit that no table has is a difference as well."""
+    kind = PARTS[place.part][0] if place.part else place.kind
+    rows = tables.OBJECTS[place.part] if place.part else place.model.input
+    schema = kind.model_json_schema()
+
+    schema["properties"][place.row.name]["minLength"] = 1
+
+    assert len(tables.differences(rows, schema)) == 1
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(row.input for row in CATALOG),
+        *(row.output for row in CATALOG),
+        *(part for part, _, _ in PARTS.values()),
+        *READ.values(),
+    ],
+    ids=lambda kind: kind.__name__,
+)
+def test_every_field_is_described(kind: type[BaseModel]) -> None:
+    """The docstring under a field reaches the JSON schema, where forms and other people's tools read it."""
+    assert tables.undescribed(kind.model_json_schema()) == []
+
+
+@every_field
+def test_a_field_is_required_exactly_where_the_table_says(place: Place) -> None:
+    """Without the field an input is refused, or has the table's default, of the table's type."""
+    values = place.values(tables.sample(place.row))
+    holder = values[PARTS[place.part][2]][0] if place.part else values
+    holder.pop(place.row.name)
+
+    if place.row.required:
+        assert not accepts_in_python(place.kind, values)
+        assert not accepts_on_the_wire(place.kind, values)
+    else:
+        default = place.held(place.kind(**values))
+        expected = {tables.ABSENT: None, "[]": ()}.get(str(place.row.default), place.row.default)
+        assert tables.same(default, expected)
+        assert tables.same(place.held(place.kind.model_validate(values, context=WIRE)), expected)
+
+
+@bounded
+def test_a_bound_is_where_the_table_has_it(place: Place, value: Any, allowed: bool) -> None:
+    """At the bound and just inside a value is taken, just outside it is not; in Python and by the service alike."""
+    values = place.values(value)
+
+    assert accepts_in_python(place.kind, values) == allowed
+    assert accepts_on_the_wire(place.kind, values) == allowed
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "maxLength" in place.row.limits], ids=repr)
+def test_the_longest_text_is_taken_and_a_longer_one_is_not(place: Place) -> None:
+    """Characters count, not bytes."""
+    most = place.row.limits["maxLength"]
+
+    assert accepts_in_python(place.kind, place.values("é" * most))
+    assert accepts_on_the_wire(place.kind, place.values("🛶" * most))
+    assert not accepts_in_python(place.kind, place.values("é" * (most + 1)))
+    assert not accepts_on_the_wire(place.kind, place.values("é" * (most + 1)))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "minItems" in place.row.limits], ids=repr)
+def test_a_list_is_as_long_as_its_row_says(place: Place) -> None:
+    """An empty list is refused where one entry is needed, and a list with one entry too many where there is a most."""
+    (entry,) = tables.sample(place.row)
+
+    assert accepts_on_the_wire(place.kind, place.values([entry]))
+    assert not accepts_in_python(place.kind, place.values([]))
+    assert not accepts_on_the_wire(place.kind, place.values([]))
+    most = place.row.limits.get("maxItems")
+    if most is not None:
+        assert accepts_on_the_wire(place.kind, place.values([entry] * most))
+        assert not accepts_on_the_wire(place.kind, place.values([entry] * (most + 1)))
+        assert not accepts_in_python(place.kind, place.values([entry] * (most + 1)))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.row.choices], ids=repr)
+def test_each_choice_is_taken_and_nothing_like_it(place: Place) -> None:
+    """Choices are exact: no other case, no space, no number in place of its text."""
+    choices = place.row.choices or ()
+    alike = {text for choice in choices for text in (f" {choice}", f"{choice} ", choice.upper(), choice.title(), "")}
+
+    for choice in choices:
+        assert accepts_in_python(place.kind, place.values(choice))
+        assert accepts_on_the_wire(place.kind, place.values(choice))
+    for text in alike - set(choices):
+        assert not accepts_in_python(place.kind, place.values(text))
+        assert not accepts_on_the_wire(place.kind, place.values(text))
+
+
+@every_field
+def test_other_json_types_are_refused(place: Place) -> None:
+    """No text counts as a number, no number as true or false, and null is taken only where the table has it."""
+    for value in tables.wrong_types(place.row):
+        assert not accepts_in_python(place.kind, place.values(value)), value
+        assert not accepts_on_the_wire(place.kind, place.values(value)), value
+
+
+@every_field
+def test_null_is_taken_where_the_table_has_it(place: Place) -> None:
+    """And it stays null."""
+    if place.row.nullable:
+        assert place.held(place.kind(**place.values(None))) is None
+        assert place.held(place.kind.model_validate(place.values(None), context=WIRE)) is None
+    else:
+        assert not accepts_in_python(place.kind, place.values(None))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.row.kind == "integer"], ids=repr)
+def test_a_float_without_a_fraction_is_a_whole_number(place: Place) -> None:
+    """JSON knows one kind of number: 49.0 is 49, and arrives as an int; 49.5 is not whole."""
+    value = tables.sample(place.row)
+
+    on_the_wire = place.held(place.kind.model_validate(place.values(float(value)), context=WIRE))
+    in_python = place.held(place.kind(**place.values(float(value))))
+
+    assert (on_the_wire, type(on_the_wire)) == (value, int)
+    assert (in_python, type(in_python)) == (value, int)
+    assert not accepts_on_the_wire(place.kind, place.values(value + 0.5))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place.row.kind == "number"], ids=repr)
+def test_a_whole_number_is_a_number(place: Place) -> None:
+    """1 is taken where 1.0 is, and arrives as a float."""
+    held = place.held(place.kind.model_validate(place.values(1), context=WIRE))
+
+    assert (held, type(held)) == (1, float)
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if "multipleOf" in place.row.limits], ids=repr)
+def test_every_multiple_is_taken_as_it_is_written(place: Place) -> None:
+    """0, 0.05, 0.1, 0.15 … 1 are all multiples of 0.05, although in binary most of them are not."""
+    step, most = place.row.limits["multipleOf"], place.row.limits["maximum"]
+
+    for count in range(round(most / step) + 1):
+        value = float(f"{count * step:.2f}")
+        assert place.held(place.kind.model_validate(place.values(value), context=WIRE)) == value
+        assert place.held(place.kind(**place.values(value))) == value
+        assert not accepts_on_the_wire(place.kind, place.values(value + step / 2))
+        assert not accepts_in_python(place.kind, place.values(value + step / 2))
+
+
+REFERENCES = {
+    model.id: jsonschema_rs.Draft202012Validator(endpoint(model.id).input.model_json_schema())
+    for model in tables.MODELS
+}
+
+
+def assert_agreement(model: Model, values: Any) -> None:
+    """The class takes a value exactly if a validator of JSON Schema, knowing only the schema, does."""
+    try:
+        endpoint(model.id).input.model_validate(values, context=WIRE)
+        taken = True
+    except ValidationError as error:
+        taken = {problem.kind for problem in problems_of(endpoint(model.id).input, error)} <= BEYOND_A_SCHEMA
+
+    assert taken == REFERENCES[model.id].is_valid(values)
+
+
+@every_field
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st.DataObject) -> None:
+    """With the rest of the input in order, whatever JSON comes for one field is judged alike by both."""
+    value = data.draw(nearly(place.row))
+
+    assert_agreement(place.model, place.values(value))
+
+
+@every_model
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObject) -> None:
+    """Fields left out, fields too many, several of them wrong: both say yes, or both say no."""
+    assert_agreement(model, data.draw(objects(model.input)))
+
+
+@every_model
+@settings(max_examples=15, deadline=None)
+@given(values=st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2))
+def test_only_an_object_is_an_input(model: Model, values: Any) -> None:
+    """Neither null nor a list nor a text is one, for the class as for the schema."""
+    assert not accepts_on_the_wire(endpoint(model.id).input, values)
+    assert not REFERENCES[model.id].is_valid(values)
+
+
+@every_model
+def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
+    """A hosted service sends more than the specification lists, and nothing of it is lost."""
+    kind = endpoint(model.id).output
+    told = {row.name: tables.sample(row) for row in model.output}
+
+    output = kind.model_validate({**told, "timings": {"inference": 2.5}})
+
+    assert output.model_dump()["timings"] == {"inference": 2.5}
+    assert output.model_dump(mode="json", exclude_unset=True) == {**told, "timings": {"inference": 2.5}}
+
+
+@every_model
+def test_an_output_needs_what_its_table_requires(model: Model) -> None:
+    """An answer without a required field is no result."""
+    kind = endpoint(model.id).output
+    told = {row.name: tables.sample(row) for row in model.output}
+
+    for row in model.output:
+        if row.required:
+            with pytest.raises(ValidationError):
+                kind.model_validate({name: value for name, value in told.items() if name != row.name})

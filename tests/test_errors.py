@@ -1,0 +1,164 @@
+"""Every error: it survives a pickle, says what happened and what to do, and stands in the tree."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook import errors
+from reelbook.errors import InvalidInput, Problem, ReelbookError, ServiceError, UnknownModel
+
+REFUSAL: dict[str, Any] = {"status": 418, "error_type": "teapot", "request_id": "r-1", "facts": {"needed": 53}}
+EXAMPLES: dict[type[ReelbookError], tuple[ReelbookError, tuple[str, ...], str]] = {
+    errors.InvalidInput: (
+        InvalidInput("TextToVideo", [Problem(("seed",), "`seed` needs a whole number, not '7'. Did you mean 7?", "int_type", "7", 7)]),
+        ("TextToVideo", "`seed`"),
+        "Did you mean 7?",
+    ),
+    errors.BadRates: (errors.BadRates("rates.toml names the model 'a'; the catalog has b."), ("rates.toml", "'a'"), "the catalog has b"),
+    errors.BadDescription: (errors.BadDescription("This is not an OpenAPI 3 description: it does not say so."), ("OpenAPI",), "OpenAPI 3"),
+    errors.UnknownModel: (UnknownModel("svc/smart-rezise", ["svc/smart-resize"]), ("svc/smart-rezise",), "Did you mean 'svc/smart-resize'?"),
+    errors.ServiceError: (ServiceError("No tea", **REFUSAL), ("No tea.", "r-1"), "change the request"),
+    errors.Unauthorized: (errors.Unauthorized("The key is not known", **REFUSAL), ("The key is not known.", "r-1"), "Check the key"),
+    errors.InsufficientCredits: (errors.InsufficientCredits("Not enough", **REFUSAL), ("Not enough.", "r-1"), "Add credits"),
+    errors.Forbidden: (errors.Forbidden("Not yours", **REFUSAL), ("Not yours.", "r-1"), "Ask whoever keeps the account"),
+    errors.NotFound: (errors.NotFound("No such run", **REFUSAL), ("No such run.", "r-1"), "Check the spelling"),
+    errors.Refused: (errors.Refused("Too large", **REFUSAL), ("Too large.", "r-1"), "Change the request"),
+    errors.TooManyRequests: (errors.TooManyRequests("Later", **REFUSAL), ("Later.", "r-1"), "Wait a little"),
+    errors.ServiceBroken: (errors.ServiceBroken("Broken!", **REFUSAL), ("Broken!", "r-1"), "try again later"),
+    errors.FolderInUse: (errors.FolderInUse("/data"), ("/data", "Another running service"), "Stop that one first"),
+    errors.Unreachable: (errors.Unreachable("http://127.0.0.1:9", "refused"), ("http://127.0.0.1:9", "refused"), "check the address"),
+    errors.UncertainRun: (errors.UncertainRun("http://a", "reset", 53), ("http://a", "reset", "53 credits"), "Look at the account's history"),
+    errors.RunFailed: (errors.RunFailed("r-1", "No picture there", "image_load_error"), ("r-1", "No picture there.", "image_load_error"), "run it again"),
+    errors.RunCancelled: (errors.RunCancelled("r-1"), ("r-1", "cancelled"), "Run it again"),
+    errors.RunTimeout: (errors.RunTimeout("r-1", "IN_QUEUE", 60.0), ("r-1", "IN_QUEUE", "60 s"), "wait() again, or cancel() it"),
+    errors.DownloadFailed: (errors.DownloadFailed("r-1", "http://a/b.mp4", "cut off"), ("r-1", "http://a/b.mp4", "cut off"), "attach('r-1', model=…)"),
+}  # fmt: skip
+"""One of each, what its sentence must name, and what it tells one to do."""
+
+every_error = pytest.mark.parametrize("kind", list(EXAMPLES), ids=lambda kind: kind.__name__)
+
+
+def below(kind: type[ReelbookError]) -> list[type[ReelbookError]]:
+    """All the classes under one, as they are in the module."""
+    children = [child for child in kind.__subclasses__() if child.__module__ == errors.__name__]
+    return [found for child in children for found in (child, *below(child))]
+
+
+def drawn() -> dict[str, str]:
+    """Each class in the tree at the top of the module, with the class above it."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        match = re.fullmatch(r" {4}((?:│   |    )*)(?:[├└]── )?([A-Z]\w+)(?: {2,}.+)?", line)
+        if match is None:
+            continue
+        depth = len(match[1]) // 4 + ("── " in line)
+        above[depth:] = [match[2]]
+        found[match[2]] = above[depth - 1] if depth else ""
+    return found
+
+
+def test_the_tree_at_the_top_is_the_tree_of_the_classes() -> None:
+    """Names and parents alike; nothing drawn that is not there, nothing there that is not drawn."""
+    real = {ReelbookError.__name__: ""} | {kind.__name__: kind.__bases__[0].__name__ for kind in below(ReelbookError)}
+
+    assert drawn() == real
+    assert len(real) >= 19
+
+
+def test_every_error_has_an_example_here_and_a_door() -> None:
+    """A new class needs its own sentence, its own tests, and its name in the front door."""
+    assert set(below(ReelbookError)) == set(EXAMPLES)
+    kinds: list[type[ReelbookError]] = [ReelbookError, *EXAMPLES]
+    for kind in kinds:
+        assert getattr(rb, kind.__name__) is kind or kind is ServiceError
+        assert inspect.getdoc(kind)
+
+
+@every_error
+def test_an_error_says_what_happened_and_what_to_do(kind: type[ReelbookError]) -> None:
+    """The facts in a sentence, and a way out; a whole sentence each."""
+    error, facts, advice = EXAMPLES[kind]
+
+    text = str(error)
+
+    assert type(error) is kind
+    assert all(fact in text for fact in facts)
+    assert advice in text
+    assert text.endswith((".", "?"))
+    assert text[0].isupper() or kind is errors.BadRates
+
+
+@every_error
+def test_an_error_survives_a_pickle_and_a_copy(kind: type[ReelbookError]) -> None:
+    """Workers and pools send errors from process to process, and no fact may stay behind."""
+    error, _, _ = EXAMPLES[kind]
+
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(twin) is kind
+        assert str(twin) == str(error)
+        assert {name: value for name, value in vars(twin).items() if not name.startswith("__")} == vars(error)
+
+
+@every_error
+def test_a_long_text_from_outside_is_cut(kind: type[ReelbookError]) -> None:
+    """A service may answer a whole page; the sentence about it stays one."""
+    page = "x" * 100_000
+    long: dict[type[ReelbookError], ReelbookError] = {
+        errors.InvalidInput: InvalidInput("A", [Problem(("a",), page, "b")] * 1000),
+        errors.UnknownModel: UnknownModel(page, [page]),
+        errors.RunFailed: errors.RunFailed("r-1", page, None),
+        errors.DownloadFailed: errors.DownloadFailed("r-1", page, "cut off"),
+    }
+    error = kind(page, status=500) if issubclass(kind, ServiceError) else long.get(kind)
+
+    if error is not None:
+        assert len(str(error)) < 2_100
+        assert "…" in str(error)
+
+
+def test_the_pieces_of_a_refusal_stay_apart() -> None:
+    """Status, type, request and further facts are attributes; the message is as the service wrote it."""
+    error, _, _ = EXAMPLES[errors.InsufficientCredits]
+    assert isinstance(error, ServiceError)
+
+    assert (error.message, error.status, error.error_type, error.request_id) == ("Not enough", 418, "teapot", "r-1")
+    assert error.facts == {"needed": 53}
+    assert str(error) == (
+        "Not enough. (Request r-1.) Add credits to the account, or ask for less: `estimate` tells what a run costs."
+    )
+
+
+def test_errors_are_what_python_expects_too() -> None:
+    """A bad value is a ValueError and an unknown name a LookupError, for those who never heard of us."""
+    assert issubclass(InvalidInput, ValueError)
+    assert issubclass(errors.BadRates, ValueError)
+    assert issubclass(errors.BadDescription, ValueError)
+    assert issubclass(UnknownModel, LookupError)
+
+
+def test_several_problems_are_a_list() -> None:
+    """One line for each, as many as fit, and then how many more there are."""
+    few = InvalidInput("A", [Problem(("a",), "First.", "b"), Problem(("c",), "Second.", "d")])
+    many = InvalidInput("A", [Problem(("a",), "word " * 20, "b")] * 50)
+
+    assert str(few) == "A has 2 problems:\n  - First.\n  - Second."
+    assert str(many).startswith("A has 50 problems:\n  - word")
+    assert str(many).endswith("\n  - and 32 more; mend these first.")
+
+
+def test_an_unknown_model_without_a_list_says_where_to_look() -> None:
+    """Even when nothing is known here."""
+    assert str(UnknownModel("a/b")) == "There is no model 'a/b'. Check it against the service's own list."
+
+
+def test_an_uncertain_run_without_a_price_names_none() -> None:
+    """No number that nobody knows."""
+    assert "credits" not in str(errors.UncertainRun("http://a", "reset", None))
