@@ -1,12 +1,13 @@
-"""An MP4 being written: H.264 that every browser plays, the same bytes for the same frames."""
+"""An MP4 being written: video that every browser plays, the same bytes for the same frames."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import av
 from av.video.reformatter import ColorRange, Colorspace
@@ -22,6 +23,14 @@ QUICK: Mapping[str, str] = {
     "x264-params": "subme=1:bframes=3:b-adapt=0:cabac=1:deblock=0,0:partitions=i4x4:force-cfr=1",
 }
 """Settings measured for moving pictures: small files at little more than the cost of the fastest preset."""
+
+SUBSTITUTES: Mapping[str, Mapping[str, str]] = {
+    # Settings for the same look; VP9 plays in an MP4 wherever H.264 does, but for some old televisions.
+    "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0"},
+    # Every build of FFmpeg has this one. No browser plays it, but media players do.
+    "mpeg4": {"qmin": "3", "qmax": "3"},
+}
+"""What is used where libx264 is missing: the first that there is."""
 
 
 def exact_rate(fps: float) -> Fraction:
@@ -41,6 +50,11 @@ def has_x264() -> bool:
     return "libx264" in av.codecs_available
 
 
+def substitute() -> str:
+    """The encoder that is used where libx264 is missing."""
+    return next(name for name in SUBSTITUTES if name in av.codecs_available)
+
+
 class Movie:
     """A video file; add frames, then close it, or leave its `with` block."""
 
@@ -53,31 +67,39 @@ class Movie:
         options: Mapping[str, str] = QUICK,
     ) -> None:
         self.frames = 0
-        self._rate = rate
+        self._is_open = True
+        self.encoder = "libx264" if has_x264() else substitute()
+        self._size, self._rate, self._tick = size, rate, 1 / rate
         self._file = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         self._file.metadata.update(provenance.mp4())
-        x264 = has_x264()
-        self._stream = self._file.add_stream(
-            "libx264" if x264 else "mpeg4", rate=rate, options=dict(options) if x264 else {}
-        )
-        self._stream.width, self._stream.height = size
-        self._stream.pix_fmt = "yuv420p"
-        self._stream.time_base = 1 / rate
-        context = self._stream.codec_context
+        chosen = options if self.encoder == "libx264" else SUBSTITUTES[self.encoder]
+        # PyAV knows the type of a stream only where the encoder's name stands in the code.
+        self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=dict(chosen)))
+        self._stream.time_base = self._tick
+        self._prepare(self._stream.codec_context)
+
+    def _prepare(self, context: av.VideoCodecContext) -> None:
+        context.width, context.height = self._size
+        context.pix_fmt = "yuv420p"
         context.thread_count = THREADS
         context.color_range, context.colorspace = ColorRange.MPEG, Colorspace.ITU709
         context.color_primaries = context.color_trc = 1  # BT.709, so that players do not guess by the height
 
     def add(self, frame: av.VideoFrame) -> None:
         """Append one frame, yuv420p in BT.709."""
-        frame.pts, frame.time_base = self.frames, 1 / self._rate
+        frame.pts, frame.time_base = self.frames, self._tick
         self.frames += 1
         self._file.mux(self._stream.encode(frame))
 
     def close(self) -> None:
-        """Write what is still in the encoder, then the index."""
+        """Write what is still in the encoder, then the index. Closing twice does nothing more."""
+        if self._is_open:
+            self._is_open = False
+            self._finish()
+            self._file.close()
+
+    def _finish(self) -> None:
         self._file.mux(self._stream.encode(None))
-        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -88,5 +110,7 @@ class Movie:
         if error is None:
             self.close()
         else:
-            # Cancelled or broken: the file is thrown away with its folder, only its handle must go.
-            self._file.close()
+            # Cancelled or broken: the file is thrown away with its folder, only its handle must go. That may
+            # fail for the same reason as the work did, a full disk for one; the first reason is the one to tell.
+            with suppress(av.FFmpegError, OSError, ValueError):
+                self._file.close()

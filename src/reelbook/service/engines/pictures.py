@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
+from PIL import _imaging as _core
 
 from .protocol import PictureError
 
@@ -17,17 +21,103 @@ MOST_PIXELS = 40_000_000
 
 Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
 
+_core.set_blocks_max(2)
+# Pictures of one run tend to have one size: with two blocks of memory kept for the next, the system need not be
+# asked for new pages each time, which took a tenth of the whole time.
 
-def opened(source: str, data: bytes) -> Image.Image:
-    """The first frame of a picture, upright, as RGB or RGBA with 8 bits a channel."""
+STRIP_PIXELS = 1_000_000
+"""How much of a picture is converted at once; a converted copy of the largest one would not fit beside it."""
+
+_ORIENTATION = 0x0112
+_PNG_TELLS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_ON_ITS_SIDE = (5, 6, 7, 8)
+
+
+def opened(source: str, data: bytes, *, at_least: tuple[int, int] | None = None) -> Image.Image:
+    """The first frame of a picture, upright, as RGB or RGBA with 8 bits a channel.
+
+    A picture more than twice as wide and as high as `at_least` comes back smaller, but never below it: large
+    photographs then take a fraction of the time and memory.
+    """
+    with _told_as_picture_error(source, data):
+        picture = _checked(source, data)
+        turned = _orientation(picture, data)
+        wanted = _turned(at_least or picture.size, turned if at_least else 1)
+        # Only JPEG can do this: it leaves out the finest details while decoding, and never goes below the size.
+        picture.draft(None, wanted)
+        picture.load()
+        plain = _plain(picture, wanted)
+        return plain.transpose(_UPRIGHT[turned]) if turned in _UPRIGHT else plain
+
+
+def stored_size(source: str, data: bytes) -> tuple[int, int]:
+    """Width and height of a picture as it lies in its file; nothing is decoded."""
+    with _told_as_picture_error(source, data):
+        return _checked(source, data).size
+
+
+def upright_size(source: str, data: bytes) -> tuple[int, int]:
+    """Width and height of a picture as it is seen; decoded only where a PNG hides this behind its pixels."""
+    with _told_as_picture_error(source, data):
+        picture = _checked(source, data)
+        return _turned(picture.size, _orientation(picture, data))
+
+
+def flattened(picture: Image.Image) -> Image.Image:
+    """The picture as RGB; what is transparent is laid over black, never uncovered."""
+    if picture.mode == "RGB":
+        return picture
+    if picture.mode != "RGBA":
+        return picture.convert("RGB")
+    ground = Image.new("RGB", picture.size)
+    ground.paste(picture, mask=picture)  # Alpha compositing would need four more copies of the picture.
+    return ground
+
+
+class _Quiet:
+    """No warnings while any thread is inside.
+
+    A damaged tag is worth a warning to a photographer; here it only clutters the log. Python's own
+    `catch_warnings` changes the whole process, so that two threads inside it leave the wrong filters behind.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._filters = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._filters.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
+
+
+@contextmanager
+def _told_as_picture_error(source: str, data: bytes) -> Iterator[None]:
     try:
-        with warnings.catch_warnings():
-            # A damaged tag is worth a warning to a photographer; here it only clutters the log.
-            warnings.simplefilter("ignore")
-            picture = Image.open(io.BytesIO(data), formats=FORMATS)
-            _check_size(source, picture)
-            # Upright before any conversion: conversions drop the tag that says which way is up.
-            return _eight_bits(ImageOps.exif_transpose(picture))
+        with _quiet:
+            yield
     except PictureError:
         raise
     except MemoryError:
@@ -37,15 +127,8 @@ def opened(source: str, data: bytes) -> Image.Image:
         raise PictureError(source, _reason(data, error)) from error
 
 
-def flattened(picture: Image.Image) -> Image.Image:
-    """The picture as RGB; what is transparent is laid over black, never uncovered."""
-    if picture.mode == "RGB":
-        return picture
-    ground = Image.new("RGBA", picture.size, (0, 0, 0, 255))
-    return Image.alpha_composite(ground, picture.convert("RGBA")).convert("RGB")
-
-
-def _check_size(source: str, picture: Image.Image) -> None:
+def _checked(source: str, data: bytes) -> Image.Image:
+    picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
     if width * height > MOST_PIXELS:
         raise PictureError(
@@ -53,23 +136,81 @@ def _check_size(source: str, picture: Image.Image) -> None:
         )
     if width < 1 or height < 1:
         raise PictureError(source, "it is empty")
+    if picture.mode == "LAB":
+        raise PictureError(source, "its colours are LAB; save it as RGB")
+    return picture
 
 
-def _eight_bits(picture: Image.Image) -> Image.Image:
-    if picture.mode.startswith("I") or picture.mode == "F":
-        return _scaled_down(picture)
-    transparent = picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info
-    return picture.convert("RGBA" if transparent else "RGB")
+def _orientation(picture: Image.Image, data: bytes) -> int:
+    if picture.format == "PNG" and not any(tell in data for tell in _PNG_TELLS):
+        # Pillow would decode the whole picture to look for it at the end.
+        return 1
+    try:
+        told = picture.getexif().get(_ORIENTATION, 1)
+    except Exception:
+        # A damaged tag is no reason to refuse the picture.
+        return 1
+    return told if told in _UPRIGHT else 1
 
 
-def _scaled_down(picture: Image.Image) -> Image.Image:
+def _turned(size: tuple[int, int], orientation: int) -> tuple[int, int]:
+    return (size[1], size[0]) if orientation in _ON_ITS_SIDE else size
+
+
+def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
+    """RGB or RGBA with 8 bits, reduced by a whole number where that leaves at least what is wanted."""
+    factor = max(1, min(picture.width // wanted[0], picture.height // wanted[1]))
+    mode = "RGBA" if _is_transparent(picture) else "RGB"
+    if factor == 1 and picture.mode == mode:
+        return picture
+    low, high = _range(picture)
+    plain = Image.new(mode, (-(-picture.width // factor), -(-picture.height // factor)))
+    top = 0
+    for strip in _strips(picture, factor):
+        strip = _scaled(strip, low, high) if _is_deep(strip) else strip.convert(mode)
+        strip = strip.reduce(factor) if factor > 1 else strip
+        plain.paste(strip, (0, top))
+        top += strip.height
+    return plain
+
+
+def _strips(picture: Image.Image, factor: int = 1) -> Iterator[Image.Image]:
+    """The picture from top to bottom, each strip but the last a multiple of the factor high."""
+    rows = max(1, STRIP_PIXELS // (picture.width * factor)) * factor
+    for top in range(0, picture.height, rows):
+        yield picture.crop((0, top, picture.width, min(top + rows, picture.height)))
+
+
+def _is_transparent(picture: Image.Image) -> bool:
+    if _is_deep(picture):
+        return False
+    return picture.mode in ("RGBA", "LA", "PA", "RGBa") or "transparency" in picture.info
+
+
+def _is_deep(picture: Image.Image) -> bool:
+    return picture.mode.startswith("I") or picture.mode == "F"
+
+
+def _range(picture: Image.Image) -> tuple[float, float]:
+    """What is black and what is white in a grey picture with more than 8 bits."""
+    if picture.mode not in ("I", "F"):
+        return 0.0, 65535.0
+    lows, highs = [], []
+    for strip in _strips(picture):
+        values = np.asarray(strip)
+        values = values[np.isfinite(values)]
+        lows.append(float(values.min(initial=np.inf)))
+        highs.append(float(values.max(initial=-np.inf)))
+    low, high = min(lows), max(highs)
+    if picture.mode == "I" and low >= 0 and high <= 65535:
+        return 0.0, 65535.0
+    return (low, high) if low <= high else (0.0, 1.0)
+
+
+def _scaled(strip: Image.Image, low: float, high: float) -> Image.Image:
     """Grey with 16 or 32 bits: Pillow's own conversion would clip it to white."""
-    values = np.asarray(picture, dtype=np.float64)
-    if picture.mode == "F" or (picture.mode == "I" and values.max(initial=0) > 65535):
-        low, high = float(values.min(initial=0)), float(values.max(initial=0))
-    else:
-        low, high = 0.0, 65535.0
-    grey = (np.nan_to_num(values) - low) * (255.0 / ((high - low) or 1.0))
+    values = np.nan_to_num(np.asarray(strip, dtype=np.float64), nan=low, posinf=high, neginf=low)
+    grey = (values - low) * (255.0 / ((high - low) or 1.0))
     return Image.fromarray(np.clip(np.rint(grey), 0, 255).astype(np.uint8), "L").convert("RGB")
 
 

@@ -1,0 +1,103 @@
+"""The canvas of a video made of pictures: its size, and how pictures of other shapes are set on it."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from PIL import Image, ImageFilter
+
+from .pictures import flattened
+
+Size = tuple[int, int]
+
+MOST_BLOCKS = 36_864
+"""Blocks of 16 × 16 pixels in a frame at most: more than these, and no ordinary player's hardware takes it."""
+
+LONGEST_SIDE = 8192
+"""Pixels of a side at most, for the same reason."""
+
+PIXELS_WHEN_SHRUNK = 9_000_000
+"""The area of a canvas that would be too large; a little below the limit, so that whole blocks stay within it."""
+
+THIN = 0.02
+"""A border narrower than this share looks like a mistake; the picture is stretched by that little instead."""
+
+BACKDROP = 48
+"""Pixels along the longer side of the backdrop before it is enlarged: that makes it soft, and cheap."""
+
+DIMMED = 0.55
+"""How bright the backdrop is: dark enough for the picture to stand in front of it."""
+
+
+def canvas_for(first: Size) -> Size:
+    """The size of a video whose first picture has this size: the same, even, and not too large to be played.
+
+    >>> canvas_for((1280, 720)), canvas_for((641, 1)), canvas_for((8000, 5000))
+    ((1280, 720), (642, 2), (3794, 2370))
+    """
+    width, height = (side + side % 2 for side in first)
+    blocks = -(-width // 16) * -(-height // 16)
+    if blocks <= MOST_BLOCKS and max(width, height) <= LONGEST_SIDE:
+        return width, height
+    scale = min(sqrt(PIXELS_WHEN_SHRUNK / (width * height)), LONGEST_SIDE / max(width, height))
+    return _even(width * scale), _even(height * scale)
+
+
+def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
+    """The picture as a frame of the video: whole, undistorted, as large as fits, over a soft copy of itself.
+
+    A soft copy rather than black bars, because bars look like a mistake between pictures that fill the frame. But
+    what is transparent is laid over black, and such a picture then stands on black altogether.
+    """
+    see_through = picture.mode == "RGBA" and picture.getextrema()[3] != (255, 255)
+    picture = flattened(picture)
+    missing = canvas[0] - picture.width, canvas[1] - picture.height
+    if missing == (0, 0):
+        return picture
+    if set(missing) <= {0, 1}:
+        return _edges_repeated(picture, canvas)
+    size = _fitting(picture.size, canvas)
+    sharp = Image.Resampling.LANCZOS if size[0] < picture.width else Image.Resampling.BICUBIC
+    fitted = picture.resize(size, sharp)
+    if size == canvas:
+        return fitted
+    frame = Image.new("RGB", canvas) if see_through else _backdrop(picture, canvas)
+    # On even pixels: two pixels share their colour, and a border must not take the picture's.
+    frame.paste(fitted, ((canvas[0] - size[0]) // 4 * 2, (canvas[1] - size[1]) // 4 * 2))
+    return frame
+
+
+def _fitting(size: Size, canvas: Size) -> Size:
+    scale = min(canvas[0] / size[0], canvas[1] / size[1])
+    width, height = size[0] * scale, size[1] * scale
+    if canvas[0] - width <= THIN * canvas[0] and canvas[1] - height <= THIN * canvas[1]:
+        return canvas
+    return min(_even(width), canvas[0]), min(_even(height), canvas[1])
+
+
+def _edges_repeated(picture: Image.Image, canvas: Size) -> Image.Image:
+    """The picture with its last column or row once more: video needs even sides."""
+    frame = Image.new("RGB", canvas)
+    missing = canvas[0] - picture.width, canvas[1] - picture.height
+    # From the far corner to the near one: each copy leaves only the last column or row of the one before.
+    for left in range(missing[0], -1, -1):
+        for top in range(missing[1], -1, -1):
+            frame.paste(picture, (left, top))
+    return frame
+
+
+def _backdrop(picture: Image.Image, canvas: Size) -> Image.Image:
+    """The middle of the picture, so far out of focus that only its colours are left."""
+    width, height = picture.size
+    scale = min(width / canvas[0], height / canvas[1])
+    cut = canvas[0] * scale, canvas[1] * scale
+    left, top = (width - cut[0]) / 2, (height - cut[1]) / 2
+    longer = max(canvas)
+    small = max(1, round(canvas[0] * BACKDROP / longer)), max(1, round(canvas[1] * BACKDROP / longer))
+    soft = picture.resize(small, Image.Resampling.BOX, box=(left, top, left + cut[0], top + cut[1]))
+    soft = soft.filter(ImageFilter.GaussianBlur(3)).point(lambda value: value * DIMMED)
+    return soft.resize(canvas, Image.Resampling.BICUBIC)
+
+
+def _even(side: float) -> int:
+    return max(2, round(side / 2) * 2)

@@ -1,0 +1,63 @@
+"""One shot: a picture, and every frame that a plan makes of it."""
+
+from __future__ import annotations
+
+from PIL import Image
+
+from ..pictures import flattened, opened, upright_size
+from .depth import look
+from .field import Field
+from .light import Light
+from .path import Path
+from .plan import Plan
+from .size import frame_size
+from .warp import OVERSIZE, Planes, Warp, planes_of
+from .weather import Weather
+
+SETTLE = 6
+"""Over this many frames the untouched picture passes into what the camera sees, so that its first step is not noticed."""
+
+
+class Shot:
+    """Everything that the frames of a clip need; each can be made by itself, in any order, on any thread."""
+
+    def __init__(self, source: str, data: bytes, plan: Plan, seconds: float) -> None:
+        full = upright_size(source, data)
+        self.size = width, height = frame_size(*full)
+        larger = _even(width * OVERSIZE), _even(height * OVERSIZE)
+        picture = opened(source, data, at_least=larger)
+        large, still = _scaled(picture, larger), _scaled(picture, self.size)
+        del picture  # It may take more memory than all the rest of the work.
+        scene = look(still)
+        self._still = planes_of(still)
+        self._seconds = seconds
+        self._path = Path(plan, scene.centre, width / height, seconds, full[0] / width)
+        poses = [self._path.at(step / 12) for step in range(13)]
+        self._warp = Warp(planes_of(large), self.size, Field(scene, plan, width / height, poses))
+        self._light = Light(plan, seconds)
+        self._weather = Weather(plan, self.size)
+
+    def frame(self, number: int, count: int) -> Planes:
+        """The planes of one frame; the first is the picture itself."""
+        if not number:
+            return self._still
+        share = number / (count - 1)
+        planes = self._warp.seen(self._path.at(share))
+        if number < SETTLE:
+            planes = _between(self._still, planes, number / SETTLE)
+        moment = share * self._seconds
+        return self._weather.over(self._light.lit(planes, moment), moment)
+
+
+def _between(one: Planes, other: Planes, share: float) -> Planes:
+    light, blue, red = (Image.blend(first, second, share) for first, second in zip(one, other, strict=True))
+    return light, blue, red
+
+
+def _scaled(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """The picture at another size, as RGB; what is transparent is laid over black."""
+    return flattened(picture.resize(size, Image.Resampling.LANCZOS))
+
+
+def _even(length: float) -> int:
+    return 2 * round(length / 2)

@@ -1,0 +1,173 @@
+"""A window of a picture bent to a size: calm strips take the change, the subject keeps its shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from PIL import Image
+
+from .aims import Aims
+from .importance import Look
+from .leeway import Leeway, Numbers, leeway_across, leeway_down, strip_sizes
+from .window import Pair, Window
+
+_N = TypeVar("_N", int, float)
+
+LONGEST = 512
+"""The most pixels of the result that are resampled in one go."""
+
+ALIKE = 0.004
+"""Strips whose scales differ by less are drawn in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """One side of the deformation: strip i takes source[i] … source[i + 1] to target[i] … target[i + 1]."""
+
+    source: tuple[float, ...]
+    target: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        """The size of the result in pixels."""
+        return self.target[-1]
+
+    @property
+    def uniform(self) -> bool:
+        """Whether nothing is bent: there is one strip only."""
+        return len(self.target) == 2
+
+    @property
+    def finest(self) -> float:
+        """How many pixels of the picture go into one pixel of the result, where they are fewest."""
+        return min((end - start) / (last - first) for start, end, first, last in self._each())
+
+    def reach(self, extent: int) -> tuple[int, int]:
+        """The pixels of the picture that are looked at."""
+        return _with_neighbours(self.source[0], self.source[-1], self.length, extent)
+
+    def place(self, at: float) -> float:
+        """Where a place of the picture comes, in pixels of the result."""
+        return float(np.interp(at, self.source, self.target))
+
+    def growth(self, start: float, end: float) -> float:
+        """How many pixels of the result a pixel of the picture becomes, between two places, as far as they are shown."""
+        start, end = max(start, self.source[0]), min(end, self.source[-1])
+        if end - start < 1e-6:
+            start, end = self.source[0], self.source[-1]
+        return (self.place(end) - self.place(start)) / (end - start)
+
+    def moved(self, by: float) -> Strips:
+        return Strips(tuple(place + by for place in self.source), self.target)
+
+    def divided(self, by: int) -> Strips:
+        return Strips(tuple(place / by for place in self.source), self.target)
+
+    def pieces(self) -> Iterator[tuple[float, float, int, int]]:
+        """The strips, long ones in parts, so that no copy made on the way is large."""
+        for start, end, first, last in self._each():
+            parts = math.ceil((last - first) / LONGEST)
+            edges = [first + (last - first) * part // parts for part in range(parts + 1)]
+            places = [start + (end - start) * (edge - first) / (last - first) for edge in edges]
+            yield from zip(places, places[1:], edges, edges[1:], strict=False)
+
+    def _each(self) -> Iterator[tuple[float, float, int, int]]:
+        for (start, end), (first, last) in zip(pairwise(self.source), pairwise(self.target), strict=True):
+            yield start, end, first, last
+
+
+def strips_for(look: Look, window: Window, source: Pair, inner: Pair, aims: Aims) -> tuple[Strips, Strips]:
+    """How the window's columns and rows are laid out over the pixels of the inner picture."""
+    rows, columns = look.importance.shape
+    across = leeway_across(look, window.top, window.bottom)[window.left : window.right]
+    down = leeway_down(look, window.left, window.right)[window.top : window.bottom]
+    return (
+        _strips(across, _places(window.left, window.right, columns, source[0]), window.scale, inner[0], look, 0, aims),
+        _strips(down, _places(window.top, window.bottom, rows, source[1]), window.scale, inner[1], look, 1, aims),
+    )
+
+
+def bent(picture: Image.Image, across: Strips, down: Strips) -> Image.Image:
+    """The picture, resampled strip by strip."""
+    picture, across, down = _reduced(picture, across, down)
+    if across.uniform and down.uniform and picture.mode == "RGB":
+        box = (across.source[0], down.source[0], across.source[-1], down.source[-1])
+        return picture.resize((across.length, down.length), Image.Resampling.BICUBIC, box=box)
+    span_across, span_down = across.reach(picture.width), down.reach(picture.height)
+    # First the pass that leaves less for the other.
+    if across.length * (span_down[1] - span_down[0]) < down.length * (span_across[1] - span_across[0]):
+        return _resampled(_resampled(picture, across, 0, span_down), down.moved(-span_down[0]), 1)
+    return _resampled(_resampled(picture, down, 1, span_across), across.moved(-span_across[0]), 0)
+
+
+def _reduced(picture: Image.Image, across: Strips, down: Strips) -> tuple[Image.Image, Strips, Strips]:
+    """The picture made smaller by whole numbers first, which is quick, where it stays twice as fine as needed."""
+    x, y = max(1, int(across.finest / 2)), max(1, int(down.finest / 2))
+    if x == y == 1:
+        return picture, across, down
+    left, right = across.reach(picture.width)
+    top, bottom = down.reach(picture.height)
+    small = picture.reduce((x, y), box=(left, top, right, bottom))
+    return small, across.moved(-left).divided(x), down.moved(-top).divided(y)
+
+
+def _resampled(picture: Image.Image, strips: Strips, axis: int, span: tuple[int, int] | None = None) -> Image.Image:
+    """The picture resampled along one axis; `span` is the part of the other axis to keep."""
+    extent, other = (picture.size[axis], picture.size[1 - axis])
+    low, high = span or (0, other)
+    result = Image.new(picture.mode, _oriented(axis, strips.length, high - low))
+    for start, end, first, last in strips.pieces():
+        near, far = _with_neighbours(start, end, last - first, extent)
+        # A small copy: resize would otherwise filter along the other axis too, and copy all of an RGBA picture.
+        part = picture.crop((*_oriented(axis, near, low), *_oriented(axis, far, high)))
+        box = (*_oriented(axis, start - near, 0), *_oriented(axis, end - near, high - low))
+        size = _oriented(axis, last - first, high - low)
+        result.paste(part.resize(size, Image.Resampling.BICUBIC, box=box), _oriented(axis, first, 0))
+    return result
+
+
+def _oriented(axis: int, along: _N, beside: _N) -> tuple[_N, _N]:
+    return (along, beside) if axis == 0 else (beside, along)
+
+
+def _with_neighbours(start: float, end: float, pixels: int, extent: int) -> tuple[int, int]:
+    """The whole pixels that the filter looks at."""
+    reach = math.ceil(2 * max(1.0, (end - start) / pixels)) + 1
+    return max(0, math.floor(start) - reach), min(extent, math.ceil(end) + reach)
+
+
+def _places(start: int, end: int, cells: int, pixels: int) -> Numbers:
+    """Where the cells' borders are in the picture."""
+    return np.arange(start, end + 1, dtype=np.float64) * pixels / cells
+
+
+def _strips(leeway: Leeway, places: Numbers, scale: float, pixels: int, look: Look, axis: int, aims: Aims) -> Strips:
+    """The strips between these places of the picture, laid out over as many pixels."""
+    if aims.rigid:
+        sizes = np.ones(len(places) - 1)
+    else:
+        growth = pixels / float((places[-1] - places[0]) * scale)
+        cells = look.importance.shape[1 - axis]
+        centre = look.centre[axis] * cells - places[0] / (places[1] - places[0])
+        leaning = leeway.leaning(float(centre), aims.goal(axis, look.centre), growth, aims.firmness(axis))
+        sizes = strip_sizes(leaning, growth)
+    targets = np.concatenate([[0.0], sizes.cumsum()]) * (pixels / float(sizes.sum()))
+    return _merged(places, targets, pixels)
+
+
+def _merged(sources: Numbers, targets: Numbers, pixels: int) -> Strips:
+    """Whole pixels for the edges of strips; neighbours of the same scale become one strip."""
+    edges = np.unique(np.clip(np.rint(targets), 0, pixels).astype(np.int64))
+    places = np.interp(edges, targets, sources)
+    scales = np.diff(places) / np.diff(edges)
+    kept = [0]
+    for at in range(1, len(scales)):
+        if abs(np.log(scales[at] / scales[kept[-1]])) > ALIKE:
+            kept.append(at)
+    kept.append(len(scales))
+    return Strips(tuple(places[kept].tolist()), tuple(edges[kept].tolist()))

@@ -1,0 +1,143 @@
+"""Smart resize by geometry: a picture is looked at once and composed anew for every size."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from ....models.smart_resize import Size, SmartResize, preset_for
+from ..pictures import flattened, opened, upright_size
+from ..protocol import Job, Log, Made, Progress, Work
+from ..provenance import Provenance
+from .patience import reporting
+from .studio import Studio, View
+from .wishes import Wish, read
+from .writing import SUFFIXES, write
+
+SPARE = 4
+"""How many times finer than the largest target the picture is opened: a quarter of it still fills the target sharply."""
+
+LOOKING = 0.1
+"""The part of a run that goes into opening the picture and looking at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recompose:
+    """The engine behind smart-resize on this machine."""
+
+    name: str = "recompose"
+    version: str = "1"
+
+    def __call__(self, job: Job[SmartResize]) -> Work:
+        yield Log(
+            f"Engine {self.name} {self.version}: it finds the subject, then moves, crops, bends and extends the picture "
+            "by geometry. No language model and no image-editing model is at work."
+        )
+        wish = read(job.input.prompt)
+        views = yield from _planned(job, wish)
+        provenance = Provenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
+        press = _Press(job, provenance.save_options(job.input.output_format))
+        while views:
+            # Taken out of the queue: the last view takes the source picture along, and frees its memory.
+            yield from press.printed(*views.popleft())
+        return {"images": press.images, "results": press.results, "description": self._described(press, wish)}
+
+    def _described(self, press: _Press, wish: Wish) -> str:
+        count = len(press.images)
+        made = "1 picture" if count == 1 else f"{count} pictures"
+        done = f"{made}, recomposed by geometry (engine {self.name} {self.version}, no language model)."
+        return " ".join(filter(None, [done, wish.described()]))
+
+
+recompose = Recompose()
+
+
+def _planned(job: Job[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
+    """Every picture that will be made, in order, with nothing drawn yet."""
+    studio = yield from reporting(Progress("looking", 0.0), lambda: _studio(job, wish))
+    yield Log(" ".join(filter(None, [studio.seen(), wish.described()])))
+    views: deque[tuple[Size, View]] = deque()
+    for size in job.input.target_sizes:
+        yield Progress("looking", LOOKING)
+        views.extend((size, view) for view in studio.views((size.width, size.height), job.input.num_images_per_size))
+    return views
+
+
+def _studio(job: Job[SmartResize], wish: Wish) -> Studio:
+    url = job.input.image_url
+    data = job.sources[url]
+    sides = zip(*((size.width, size.height) for size in job.input.target_sizes), strict=True)
+    width, height = (SPARE * max(side) for side in sides)
+    picture = opened(url, data, at_least=(width, height))
+    return Studio(_ready(picture, job.input.output_format), wish, job.seed, upright_size(url, data)[0])
+
+
+def _ready(picture: Image.Image, output_format: str) -> Image.Image:
+    """The picture with transparency only where there is some and the format can keep it; JPEG gets a black ground."""
+    if picture.mode != "RGBA":
+        return picture
+    if output_format == "jpeg":
+        return flattened(picture)
+    opaque = picture.getchannel("A").getextrema() == (255, 255)
+    return picture.convert("RGB") if opaque else picture
+
+
+class _Press:
+    """Draws views and writes them to files, keeping account of both."""
+
+    def __init__(self, job: Job[SmartResize], provenance: Mapping[str, Any]) -> None:
+        self.images: list[Made] = []
+        self.results: list[dict[str, Any]] = []
+        self._asked, self._folder, self._provenance = job.input, job.folder, provenance
+        self._total = len(job.input.target_sizes) * job.input.num_images_per_size
+        self._numbers: Counter[Size] = Counter()
+
+    def printed(self, size: Size, view: View) -> Generator[Progress | Log, None, None]:
+        """Make one picture and enter it in the results."""
+        stage = f"composing {size}, {len(self.images) + 1} of {self._total}"
+        exact, scale, words = view.untouched, view.scale, view.described()
+        picture = yield from reporting(self._progress(stage, 0.0), view.drawn)
+        del view  # With it goes the source picture, where this was the last.
+        path = self._path(size)
+        save = partial(write, picture, path, self._asked.output_format, provenance=self._provenance, exact=exact)
+        yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
+        yield Log(f"{path.name}: {words}")
+        self._enter(size, Made(path, f"image/{self._asked.output_format}", _facts(picture)), scale, words)
+
+    def _progress(self, stage: str, part: float) -> Progress:
+        """How far the run is, when this part of the picture in work is done."""
+        return Progress(stage, LOOKING + (1 - LOOKING) * (len(self.images) + part) / self._total)
+
+    def _path(self, size: Size) -> Path:
+        # Counted per size: a size may be asked for twice.
+        self._numbers[size] += 1
+        return self._folder / f"{size}-{self._numbers[size]}.{SUFFIXES[self._asked.output_format]}"
+
+    def _enter(self, size: Size, image: Made, scale: float, words: str) -> None:
+        variant = len(self.images) % self._asked.num_images_per_size
+        if variant == 0:
+            preset = preset_for(size, self._asked.resolution)
+            result: dict[str, Any] = {
+                "width": size.width,
+                "height": size.height,
+                "aspect_ratio": preset.aspect_ratio if preset else None,
+                "resolution": preset.resolution if preset else None,
+                "images": [],
+                "description": words,
+                "scale": scale,
+                "scales": [],
+            }
+            self.results.append(result)
+        self.results[-1]["images"].append(len(self.images))
+        self.results[-1]["scales"].append(scale)
+        self.images.append(image)
+
+
+def _facts(picture: Image.Image) -> dict[str, int]:
+    return {"width": picture.width, "height": picture.height}

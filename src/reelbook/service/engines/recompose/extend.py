@@ -1,0 +1,271 @@
+"""What lies beyond a picture's edge: its own background, continued and let go out of focus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import patchmatch
+from PIL import Image, ImageFilter
+
+from .importance import Grid, Mask
+
+Floats = npt.NDArray[np.float32]
+
+AREA = 4600
+"""How many pixels the small canvas has on which the background is continued: more would cost more than it shows."""
+
+LONGEST, SHORTEST = 192, 10
+PATCH, PASSES = 2, 5
+RANKS = (0.05, 0.4, 0.75)
+"""First nothing near a subject is repeated; where that leaves too little, its faint parts may be, and so on."""
+
+CHUNK = 256
+"""How many lines of the result are worked on at a time, to spare memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A strip of the target beside the inner picture."""
+
+    axis: int
+    """0 where the band is left or right of the picture, 1 where it is above or below."""
+    first: int
+    last: int
+    after: bool
+    """Whether the band comes after the picture: on its right or below it."""
+
+
+def extended(
+    inner: Image.Image,
+    target: tuple[int, int],
+    offset: tuple[int, int],
+    unrepeatable: Grid,
+    *,
+    seed: int,
+    plain: bool = False,
+) -> Image.Image:
+    """The inner picture at its offset in the target, surrounded by more of its background.
+
+    `unrepeatable` is a small map of the inner picture, 0 for what may be repeated to 1 for what must not.
+    `plain` leaves the added parts without any structure.
+    """
+    result = Image.new(inner.mode, target)
+    result.paste(inner, offset)
+    small = _continued(inner, target, offset, unrepeatable, seed, plain)
+    generator = np.random.default_rng(seed)
+    grain = generator.normal(0, _noise(inner), (CHUNK, CHUNK, 1)).astype(np.float32)
+    for band in _bands(inner.size, target, offset):
+        edge = _edge(inner, band)
+        ripples = _ripples(edge[:, :3] - _meeting(small, band, target))
+        for chunk, box in _chunks(band, target):
+            piece = _piece(small, target, band, [(reach, gap[chunk]) for reach, gap in ripples], grain, box)
+            if inner.mode == "RGBA":
+                piece.putalpha(_opacity(edge[chunk, 3], band, piece.size))
+            result.paste(piece, box[:2])
+    return result
+
+
+def _bands(inner: tuple[int, int], target: tuple[int, int], offset: tuple[int, int]) -> Iterator[Band]:
+    for axis in (0, 1):
+        if offset[axis] > 0:
+            yield Band(axis, 0, offset[axis], False)
+        if offset[axis] + inner[axis] < target[axis]:
+            yield Band(axis, offset[axis] + inner[axis], target[axis], True)
+
+
+def _continued(
+    inner: Image.Image, target: tuple[int, int], offset: tuple[int, int], unrepeatable: Grid, seed: int, plain: bool
+) -> Image.Image:
+    """The whole target, small: the picture in it, its background continued around it by PatchMatch."""
+    size = _small(target)
+    spans = [_whole(offset[axis], inner.size[axis], target[axis] / size[axis], size[axis]) for axis in (0, 1)]
+    (left, right, start, end), (top, bottom, first, last) = spans
+    shown = inner.resize((right - left, bottom - top), Image.Resampling.BOX, box=(start, first, end, last))
+    # Every place has some colour to begin with, that of the nearest edge.
+    margins = ((top, size[1] - bottom), (left, size[0] - right), (0, 0))
+    canvas = np.pad(np.maximum(np.asarray(shown.convert("RGB")), 1), margins, mode="edge")
+    hole = np.ones(canvas.shape[:2], bool)
+    hole[top:bottom, left:right] = False
+    if _patches(~hole) == 0:
+        return Image.fromarray(canvas)
+    avoid = np.pad(_avoided(shown, unrepeatable), margins[:2])
+    patchmatch.set_random_seed(seed & 0xFFFFFFFF)
+    return _softened(Image.fromarray(_filled(canvas, hole, avoid)), hole, plain)
+
+
+def _filled(canvas: npt.NDArray[np.uint8], hole: Mask, avoid: Mask) -> npt.NDArray[np.uint8]:
+    """The hole filled from what is around it, as often as it takes to reach its far end."""
+    filled, left = canvas, hole
+    for _ in range(PASSES):
+        filled = np.asarray(patchmatch.inpaint(filled, left, global_mask=avoid, patch_size=PATCH))
+        # PatchMatch leaves black what is too far from any source; nothing else is quite black here.
+        left = hole & (filled.max(-1) == 0)
+        if not left.any():
+            return filled
+    return np.where(left[..., None], canvas, filled)
+
+
+def _avoided(shown: Image.Image, unrepeatable: Grid) -> Mask:
+    """What is no source for the fill: as much around the subject as still leaves some background."""
+    # Where the picture is clear, its colours are whatever a program left there.
+    clear = np.asarray(shown)[..., 3] < 128 if shown.mode == "RGBA" else np.zeros(shown.size[::-1], bool)
+    rank = Image.fromarray(np.asarray(unrepeatable, np.float32)).resize(shown.size, Image.Resampling.BOX)
+    for least in RANKS:
+        avoided = clear | (np.asarray(rank) > least)
+        if _patches(~avoided) >= max(10, 0.06 * _patches(np.ones_like(avoided))):
+            return avoided
+    return np.zeros_like(clear)
+
+
+def _whole(offset: int, length: int, per: float, cells: int) -> tuple[int, int, float, float]:
+    """The small pixels that lie wholly in the picture, first and last, and the part of the picture that they show."""
+    first, last = math.ceil(offset / per), int((offset + length) / per)
+    if last <= first:
+        # The picture is thinner than one of them: it gets one all the same.
+        first = min(int((offset + length / 2) / per), cells - 1)
+        return first, first + 1, 0.0, float(length)
+    return first, last, max(0.0, first * per - offset), min(float(length), last * per - offset)
+
+
+def _patches(mask: Mask) -> int:
+    """How many whole patches lie in the mask."""
+    sums = np.pad(mask, ((1, 0), (1, 0))).astype(np.int64).cumsum(0).cumsum(1)
+    side = 2 * PATCH + 1
+    inside = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
+    return int((inside == side**2).sum())
+
+
+def _softened(filled: Image.Image, hole: Mask, plain: bool) -> Image.Image:
+    """The filled parts out of focus, the more the farther they are from the picture."""
+    reach = max(filled.size)
+    # Beside the picture the blur runs along the horizon, and keeps it.
+    beside = hole.all(0).any()
+    near, far = (reach / 10, reach / 6) if plain else (reach / 100, reach / 28)
+    soft, softer = (
+        filled.filter(ImageFilter.GaussianBlur((radius, radius / 6 if beside and not plain else radius)))
+        for radius in (near, far)
+    )
+    blend = np.clip(_distance(hole) / (0.12 * reach), 0, 1)
+    result = Image.composite(softer, soft, Image.fromarray((255 * blend).astype(np.uint8)))
+    result.paste(filled, mask=Image.fromarray(np.where(hole, 0, 255).astype(np.uint8)))
+    return result
+
+
+def _distance(hole: Mask) -> Floats:
+    """How many pixels each place of the hole is away from the picture, which is a rectangle."""
+    steps = []
+    for axis in (0, 1):
+        places = np.flatnonzero(~hole.all(axis))
+        along = np.arange(hole.shape[1 - axis])
+        steps.append(np.maximum(np.maximum(places[0] - along, along - places[-1]), 0))
+    return np.asarray(np.maximum(steps[0][None], steps[1][:, None]), np.float32)
+
+
+def _small(target: tuple[int, int]) -> tuple[int, int]:
+    shrink = min(math.sqrt(AREA / (target[0] * target[1])), LONGEST / max(target), 1)
+    width, height = (max(min(SHORTEST, side), round(side * shrink)) for side in target)
+    return width, height
+
+
+def _noise(inner: Image.Image) -> float:
+    """How grainy the picture is where it is calm, at most a little."""
+    middle = inner.convert("L") if inner.width * inner.height < 500_000 else _middle(inner).convert("L")
+    values = np.asarray(middle).astype(np.int16)
+    if min(values.shape) < 8:
+        return 0.0
+    second = values[1:-1, 1:-1] * 2 - values[:-2, 1:-1] - values[2:, 1:-1]
+    return min(2.0, float(np.percentile(np.abs(second), 40)) / 2.45)
+
+
+def _middle(inner: Image.Image) -> Image.Image:
+    x, y = inner.width // 2, inner.height // 2
+    return inner.crop((max(0, x - 300), max(0, y - 300), x + 300, y + 300))
+
+
+def _edge(inner: Image.Image, band: Band) -> Floats:
+    """The picture's last line of pixels before the band, a little averaged against grain."""
+    deep = min(2, inner.size[band.axis])
+    box = [0, 0, *inner.size]
+    if band.after:
+        box[band.axis] = inner.size[band.axis] - deep
+    else:
+        box[2 + band.axis] = deep
+    lines = np.asarray(inner.crop((box[0], box[1], box[2], box[3])))
+    return np.asarray(lines.mean(1 - band.axis), np.float32)
+
+
+def _chunks(band: Band, target: tuple[int, int]) -> Iterator[tuple[slice, tuple[int, int, int, int]]]:
+    """The band in pieces: the part of its edge that each has, and its place in the target."""
+    for first in range(0, target[1 - band.axis], CHUNK):
+        last = min(first + CHUNK, target[1 - band.axis])
+        box = (band.first, first, band.last, last) if band.axis == 0 else (first, band.first, last, band.last)
+        yield slice(first, last), box
+
+
+def _meeting(small: Image.Image, band: Band, target: tuple[int, int]) -> Floats:
+    """The line of the enlarged small canvas that will touch the picture."""
+    at = band.first if band.after else band.last - 1
+    box = (at, 0, at + 1, target[1]) if band.axis == 0 else (0, at, target[0], at + 1)
+    return np.asarray(_enlarged(small, target, box)).astype(np.float32).reshape(-1, 3)
+
+
+def _ripples(gap: Floats) -> list[tuple[float, Floats]]:
+    """The gap along the edge, parted by the size of its details, with the distance over which each dies away.
+
+    Fine detail ends soon, coarse detail reaches far, so that the edge goes out of focus and shows no seam.
+    """
+    ripples, reach, rest = [], 1, gap
+    while reach < len(gap) / 3:
+        smooth = _smoothed(rest, reach)
+        ripples.append((float(reach), rest - smooth))
+        reach, rest = reach * 3, smooth
+    return [*ripples, (float(reach), rest)]
+
+
+def _enlarged(small: Image.Image, target: tuple[int, int], box: tuple[int, int, int, int]) -> Image.Image:
+    """A part of the target, cut from the small canvas."""
+    x, y = target[0] / small.width, target[1] / small.height
+    size = (box[2] - box[0], box[3] - box[1])
+    return small.resize(size, Image.Resampling.BICUBIC, box=(box[0] / x, box[1] / y, box[2] / x, box[3] / y))
+
+
+def _piece(
+    small: Image.Image,
+    target: tuple[int, int],
+    band: Band,
+    ripples: list[tuple[float, Floats]],
+    grain: Floats,
+    box: tuple[int, int, int, int],
+) -> Image.Image:
+    """A part of the band: the small canvas enlarged, and drawn to the picture's own edge where it meets it."""
+    pixels = np.asarray(_enlarged(small, target, box)).astype(np.float32)
+    lines = pixels if band.axis == 1 else pixels.swapaxes(0, 1)
+    if not band.after:
+        lines = lines[::-1]
+    # Now lines[0] touches the picture, and the others lead away from it.
+    for reach, gap in ripples:
+        distance = np.arange(min(len(lines), math.ceil(5 * reach)), dtype=np.float32)
+        lines[: len(distance)] += np.exp(-distance / reach)[:, None, None] * gap
+    height, width = pixels.shape[:2]
+    pixels += np.tile(grain, (math.ceil(height / CHUNK), math.ceil(width / CHUNK), 1))[:height, :width]
+    return Image.fromarray(np.clip(np.rint(pixels), 0, 255).astype(np.uint8))
+
+
+def _smoothed(values: Floats, reach: int) -> Floats:
+    """Running means along the edge."""
+    reach = min(reach, len(values))
+    sums = np.pad(values, ((reach + 1, reach), (0, 0)), mode="edge").cumsum(0, dtype=np.float64)
+    side = 2 * reach + 1
+    return np.asarray((sums[side:] - sums[:-side]) / side, np.float32)
+
+
+def _opacity(edge: Floats, band: Band, size: tuple[int, int]) -> Image.Image:
+    """What is clear at the picture's edge stays clear beyond it."""
+    line = Image.fromarray(
+        np.rint(edge).astype(np.uint8)[None] if band.axis == 1 else np.rint(edge).astype(np.uint8)[:, None]
+    )
+    return line.resize(size)

@@ -1,0 +1,191 @@
+"""Which part of a picture to show: a search over windows of every shape and place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .aims import Aims
+from .importance import Grid, Look
+from .leeway import Leeway, Numbers, leeway_across, leeway_down
+
+Indices = npt.NDArray[np.int64]
+Pair = tuple[int, int]
+
+SHAPES = 15
+"""How many lengths are tried along each side."""
+
+LEAST = 0.12
+"""The shortest of them, in parts of the picture; one of a single cell is for the most extreme targets."""
+
+MOST_ADDED = 0.7
+"""How much of a side may be added background before it becomes dear."""
+
+AIR = 0.06
+"""The air, in parts of the window, that a subject wants around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of the picture in cells of the look's grid, and what it takes to fill the target with it."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    scale: float
+    """The size of the subject in the target, relative to the picture."""
+    covers: tuple[float, float]
+    """How much of the target's width and height it covers; the rest is added."""
+
+
+class Search:
+    """A picture's windows, weighed once for all targets."""
+
+    def __init__(self, look: Look, source: Pair, aims: Aims) -> None:
+        rows, columns = look.importance.shape
+        self.aims = aims
+        self._xs = _spans(columns, source[0], leeway_across(look), aims.rigid)
+        self._ys = _spans(rows, source[1], leeway_down(look), aims.rigid)
+        self._content = _content_price(look, self._xs, self._ys, aims)
+        self._content += _place_price(look, self._xs, self._ys, aims)
+        importance = _edges(look.importance, self._xs, self._ys)
+        busy = _edges(np.minimum(np.hypot(look.across, look.down) / 3, 2), self._xs, self._ys)
+        self._content += 0.8 * _cut(importance, self._xs, self._ys)
+        # Adding to a side is bad where a subject touches it, and where it is busy. It may be the calmer side.
+        self._beside, self._above = (
+            6 * np.minimum(importance[a], importance[b]) + (busy[a] + busy[b]) / 2 for a, b in ((0, 1), (2, 3))
+        )
+
+    def best(self, target: Pair, taken: Sequence[Window] = ()) -> Window:
+        """The window that loses, cuts, bends and adds least; unlike those already taken."""
+        xs, ys = self._xs, self._ys
+        # How much wider the window must become, as a logarithm, relative to how much higher.
+        need = np.log(target[0] / xs.length)[None] - np.log(target[1] / ys.length)[:, None]
+        wider = need > 0
+        capacity = np.where(wider, xs.grow[None] + ys.shrink[:, None], xs.shrink[None] + ys.grow[:, None])
+        change = np.abs(need)
+        bend = np.minimum(change, capacity)
+        load = bend / np.maximum(capacity, 1e-6)
+        added = 1 - np.exp(bend - change)
+        wide = np.log(target[1] / ys.length)[:, None] + load * ys.shrink[:, None]
+        high = np.log(target[0] / xs.length)[None] + load * xs.shrink[None]
+        scale = np.where(wider, wide, high)
+        price = self._content + self.aims.bend * bend * (0.35 + 0.65 * load) + 0.1 * np.maximum(scale, 0)
+        price += self.aims.invent * (0.7 + 0.6 * added + np.where(wider, self._beside, self._above)) * added
+        # Beyond this the result would hardly be the picture any more.
+        price += 5 * np.maximum(added - MOST_ADDED, 0)
+        for window in taken:
+            price += 1.5 * np.maximum(_likeness(window, xs, ys) - 0.75, 0)
+        y, x = np.unravel_index(int(price.argmin()), price.shape)
+        shown = float(1 - added[y, x])
+        covers = (shown, 1.0) if wider[y, x] else (1.0, shown)
+        left, top, right, bottom = (int(edge) for edge in (xs.start[x], ys.start[y], xs.end[x], ys.end[y]))
+        return Window(left, top, right, bottom, float(np.exp(scale[y, x])), covers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Many intervals along one side of the picture, one array per property."""
+
+    start: Indices
+    end: Indices
+    cells: int
+    length: Numbers
+    """In pixels of the picture."""
+    shrink: Numbers
+    """The logarithm of how much each can be squeezed."""
+    grow: Numbers
+    """The logarithm of how much each can be stretched."""
+
+
+def _spans(cells: int, pixels: int, leeway: Leeway, rigid: bool) -> _Spans:
+    lengths = sorted({max(1, round(cells * part)) for part in np.linspace(LEAST, 1, SHAPES)} | {1})
+    pairs = [
+        (start, start + length)
+        for length in lengths
+        for start in sorted({*range(0, cells - length + 1, 2 if length > 12 else 1), cells - length})
+    ]
+    start, end = np.array(pairs).T
+    own = (end - start).astype(np.float64)
+    if rigid:
+        return _Spans(start, end, cells, own * pixels / cells, np.zeros_like(own), np.zeros_like(own))
+    small, large = (np.concatenate([[0.0], sizes.cumsum(dtype=np.float64)]) for sizes in leeway.most())
+    shrink, grow = np.log(own / (small[end] - small[start])), np.log((large[end] - large[start]) / own)
+    return _Spans(start, end, cells, own * pixels / cells, shrink, grow)
+
+
+def _content_price(look: Look, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
+    """What is lost, cut, or left without air."""
+    sums = np.pad(look.importance, ((1, 0), (1, 0))).cumsum(0, dtype=np.float64).cumsum(1)
+    rows = sums[ys.end] - sums[ys.start]
+    price: Numbers = aims.lost * (1 - (rows[:, xs.end] - rows[:, xs.start]) / max(float(sums[-1, -1]), 1e-6))
+    for box in look.boxes:
+        across, down = _kept(box.left, box.right, xs), _kept(box.top, box.bottom, ys)
+        price += aims.cut * box.weight * (1 - down[:, None] * across[None])
+        price += 0.4 * box.weight * _tightness(box.left, box.right, xs)[None]
+        price += 0.4 * box.weight * _tightness(box.top, box.bottom, ys)[:, None]
+    area = (xs.end - xs.start)[None] * (ys.end - ys.start)[:, None] / (xs.cells * ys.cells)
+    price += (4.0 if aims.whole else 0.14 - 0.6 * aims.closeness) * (1 - area)
+    return price
+
+
+def _kept(low: float, high: float, spans: _Spans) -> Numbers:
+    """How much of an interval each span keeps."""
+    inside = np.minimum(high * spans.cells, spans.end) - np.maximum(low * spans.cells, spans.start)
+    return np.asarray(np.clip(inside / max((high - low) * spans.cells, 1e-6), 0, 1))
+
+
+def _tightness(low: float, high: float, spans: _Spans) -> Numbers:
+    """How little air each span leaves around an interval; none is missed at the picture's own border."""
+    length = spans.end - spans.start
+    before = np.where(spans.start > 0, low * spans.cells - spans.start, length)
+    after = np.where(spans.end < spans.cells, spans.end - high * spans.cells, length)
+    missing = [np.clip(1 - air / (AIR * length), 0, 1) for air in (before, after)]
+    return np.asarray(missing[0] + missing[1])
+
+
+def _edges(grid: Grid, xs: _Spans, ys: _Spans) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """The mean of the grid along the left, right, top and bottom edge of every window."""
+    down = np.pad(grid, ((1, 0), (0, 0))).cumsum(0, dtype=np.float64)
+    across = np.pad(grid, ((0, 0), (1, 0))).cumsum(1, dtype=np.float64)
+    columns = (down[ys.end] - down[ys.start]) / (ys.end - ys.start)[:, None]
+    rows = (across[:, xs.end] - across[:, xs.start]) / (xs.end - xs.start)[None]
+    return columns[:, xs.start], columns[:, xs.end - 1], rows[ys.start], rows[ys.end - 1]
+
+
+def _cut(importance: tuple[Numbers, Numbers, Numbers, Numbers], xs: _Spans, ys: _Spans) -> Numbers:
+    """How much the edges run through; the picture's own border cuts nothing."""
+    left, right, top, bottom = importance
+    sides = (xs.start > 0)[None] * left + (xs.end < xs.cells)[None] * right
+    return sides + (ys.start > 0)[:, None] * top + (ys.end < ys.cells)[:, None] * bottom
+
+
+def _place_price(look: Look, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
+    """How far the subject is from where it should be, and whether a side is missing that must stay."""
+    across = _off_place(look, xs, 0, aims) + _missing(xs, "left", "right", aims)
+    down = _off_place(look, ys, 1, aims) + _missing(ys, "top", "bottom", aims)
+    return across[None] + down[:, None]
+
+
+def _off_place(look: Look, spans: _Spans, axis: int, aims: Aims) -> Numbers:
+    now = (look.centre[axis] * spans.cells - spans.start) / (spans.end - spans.start)
+    price: Numbers = (0.3 if aims.place[axis] is None else 1.2) * np.abs(now - aims.goal(axis, look.centre))
+    return price
+
+
+def _missing(spans: _Spans, first: str, last: str, aims: Aims) -> Numbers:
+    return 3.0 * ((spans.start > 0) & (first in aims.edges)) + 3.0 * ((spans.end < spans.cells) & (last in aims.edges))
+
+
+def _likeness(window: Window, xs: _Spans, ys: _Spans) -> Numbers:
+    """How much each window shares with one: 1 for the same."""
+    across = np.clip(np.minimum(xs.end, window.right) - np.maximum(xs.start, window.left), 0, None)
+    down = np.clip(np.minimum(ys.end, window.bottom) - np.maximum(ys.start, window.top), 0, None)
+    both = down[:, None] * across[None]
+    either = (xs.end - xs.start)[None] * (ys.end - ys.start)[:, None]
+    either = either + (window.right - window.left) * (window.bottom - window.top) - both
+    return np.asarray(both / either)

@@ -1,0 +1,212 @@
+"""What a prompt asks for, as far as moving, cropping, bending and extending a picture can give it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .aims import Aims
+from .importance import Grid, Look, subjects_of
+
+HIGH, LOW = 0.36, 0.66
+"""Where the subject's centre goes when there should be more below it, and more above it."""
+
+_SIDES = {
+    "left": "left", "right": "right", "top": "top", "upper": "top", "bottom": "bottom", "lower": "bottom",
+}  # fmt: skip
+_COLOURS = {
+    "red": (50, 65, 45), "orange": (66, 40, 65), "yellow": (85, 0, 75), "green": (52, -45, 38),
+    "turquoise": (70, -40, -8), "blue": (45, 5, -48), "purple": (40, 45, -45), "pink": (75, 40, 0),
+    "brown": (38, 18, 28), "black": (8, 0, 0), "white": (97, 0, 0), "grey": (55, 0, 0), "gray": (55, 0, 0),
+}  # fmt: skip
+"""Names of colours and what they mean in CIE Lab."""
+
+_SIDE = r"(left|right|top|bottom|upper|lower)"
+_ABOVE = r"(?:sky|headroom|head room|(?:space|room|air) (?:above|at the top|on top|overhead))"
+_BELOW = (
+    r"(?:ground|grass|lawn|sea|water|sand|floor|road|street|foreground|(?:space|room) (?:below|under\w*|at the bottom))"
+)
+_NOT = r"(?:do not|don't|dont|don’t|never|not|no|without|avoid|nothing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A prompt, understood in part."""
+
+    aims: Aims = field(default_factory=Aims)
+    plain: bool = False
+    """Whether added background should be without structure."""
+    colours: tuple[str, ...] = ()
+    """The colours of what should stay."""
+    followed: tuple[str, ...] = ()
+    """What is done about it, each as the end of a sentence that begins with "It"."""
+    beyond: tuple[str, ...] = ()
+    """The parts of the prompt that geometry cannot give, in the words of the prompt."""
+
+    def applied(self, look: Look) -> Look:
+        """The look with the wished colours made important."""
+        if not self.colours:
+            return look
+        near = np.max([_nearness(look, name) for name in self.colours], axis=0)
+        importance = np.minimum(0.2 * look.importance + near, 1).astype(np.float32)
+        subject, boxes = subjects_of(importance)
+        return replace(look, importance=importance, subject=subject, boxes=boxes)
+
+    def described(self) -> str:
+        """What becomes of the prompt, in words; empty without one."""
+        done = [f"The wish was followed as far as geometry can: it {_joined(self.followed)}."] if self.followed else []
+        left = (
+            [f"Not followed, because that takes an image-editing model: {_quoted(self.beyond)}."] if self.beyond else []
+        )
+        return " ".join([*done, *left])
+
+
+def read(prompt: str) -> Wish:
+    """The wish in a prompt.
+
+    >>> wish = read("Keep the left side, more sky; make it snow")
+    >>> wish.aims.edges, wish.aims.place, wish.beyond
+    (frozenset({'left'}), (None, 0.66), ('make it snow',))
+    """
+    wish = Wish()
+    for clause in re.split(r"[,.;:!?\n]+|\b(?:and|but|then|also)\b", prompt):
+        words = " ".join(clause.split())
+        if words:
+            wish = _with(wish, words)
+    return wish
+
+
+def _with(wish: Wish, words: str) -> Wish:
+    """The wish with one more clause; the first rule that knows it decides."""
+    for pattern, effect in _RULES:
+        found = re.search(pattern, words.lower())
+        if found:
+            return effect(wish, found) or _beyond(wish, words)
+    return _beyond(wish, words)
+
+
+def _beyond(wish: Wish, words: str) -> Wish:
+    return replace(wish, beyond=(*wish.beyond, words))
+
+
+_Effect = Callable[[Wish, re.Match[str]], Wish | None]
+
+
+def _aiming(wish: Wish, note: str, **changes: object) -> Wish:
+    return replace(wish, aims=replace(wish.aims, **changes), followed=(*wish.followed, note))  # type: ignore[arg-type]  # each rule below names fields of Aims
+
+
+def _keep_side(wish: Wish, found: re.Match[str]) -> Wish:
+    side = _SIDES[found[1]]
+    return _aiming(wish, f"keeps the {side} side", edges=wish.aims.edges | {side})
+
+
+def _keep_all(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "leaves nothing out", whole=True)
+
+
+def _put(wish: Wish, found: re.Match[str]) -> Wish:
+    return _placed(wish, _SIDES[found[1]])
+
+
+def _free(wish: Wish, found: re.Match[str]) -> Wish:
+    """Room on one side puts the subject on the other."""
+    opposite = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+    return _placed(wish, opposite[_SIDES[found[1]]])
+
+
+def _placed(wish: Wish, side: str) -> Wish:
+    across, down = wish.aims.place
+    if side in ("left", "right"):
+        across = 0.33 if side == "left" else 0.67
+    else:
+        down = HIGH if side == "top" else LOW
+    return _aiming(wish, f"places the subject towards the {side}", place=(across, down))
+
+
+def _centred(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "centres the subject", place=(0.5, 0.5))
+
+
+def _more_above(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "leaves more room above", place=(wish.aims.place[0], LOW))
+
+
+def _more_below(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "leaves more room below", place=(wish.aims.place[0], HIGH))
+
+
+def _plain(wish: Wish, found: re.Match[str]) -> Wish:
+    return replace(wish, plain=True, followed=(*wish.followed, "keeps added background plain"))
+
+
+def _closer(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "comes closer", closeness=0.8)
+
+
+def _wider(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "shows more around the subject", closeness=-0.8)
+
+
+def _rigid(wish: Wish, found: re.Match[str]) -> Wish:
+    return _aiming(wish, "bends nothing", rigid=True)
+
+
+def _coloured(wish: Wish, found: re.Match[str]) -> Wish | None:
+    names = tuple(name for name in re.findall(r"[a-z]+", found[0]) if name in _COLOURS)
+    if not names:
+        return None
+    note = f"looks for what is {_joined(names)}"
+    return replace(wish, colours=(*wish.colours, *names), followed=(*wish.followed, note))
+
+
+_RULES: tuple[tuple[str, _Effect], ...] = (
+    (rf"{_NOT}\b.*\b(?:stretch|squash|squeeze|distort|deform|warp|bend)", _rigid),
+    (r"\b(?:undistorted|original proportions|keep (?:the )?proportions)\b", _rigid),
+    (rf"{_NOT}\b.*\b(?:crop|cut|lose|trim)\w*\b.*\b{_SIDE}\b", _keep_side),
+    (rf"{_NOT}\b.*\b(?:crop|cut|left out|trim)", _keep_all),
+    (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", _free),
+    (rf"\bmore (?:of the )?{_ABOVE}|\bless (?:of the )?{_BELOW}", _more_above),
+    (rf"\bmore (?:of the )?{_BELOW}|\bless (?:of the )?{_ABOVE}", _more_below),
+    # A wish to have something otherwise than it could be done by geometry: better to say so than to do the opposite.
+    (rf"\b{_NOT}\b", lambda wish, found: None),
+    (r"\b(?:keep|show|include|preserve|retain)\b.*\b(?:everything|whole|entire|all|both sides|full)\b", _keep_all),
+    (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", _put),
+    (rf"\b(?:keep|show|include|preserve|retain|prefer|focus on)\b.*\b{_SIDE}\b", _keep_side),
+    (r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b", _centred),
+    (
+        r"\b(?:plain|clean|simple|solid|empty|uncluttered|minimal\w*)\b.*\b(?:background|backdrop|sides|fill|edges)\b",
+        _plain,
+    ),
+    (r"\b(?:closer|close[- ]?up|zoom(?:ed)? in|tight\w*|larger|bigger|fill the frame)\b", _closer),
+    (r"\b(?:wider|further|farther|zoom(?:ed)? out|smaller|more background|more of the scene)\b", _wider),
+    (r"\b(?:keep|show|include|preserve|focus on|focus|feature|emphasi[sz]e)\b.*", _coloured),
+)
+"""What a clause may say, the surest first."""
+
+
+def _nearness(look: Look, name: str) -> Grid:
+    """How near each cell is to a colour, 0 to 1: hue counts most, for greys their lightness."""
+    lightness, a, b = _COLOURS[name]
+    chroma, wanted = np.hypot(look.lab[..., 1], look.lab[..., 2]), math.hypot(a, b)
+    away = (look.lab[..., 0] - lightness) / (45 if wanted else 20)
+    near = np.exp(-(away**2) / 2)
+    if wanted:
+        turn = np.arctan2(look.lab[..., 2], look.lab[..., 1]) - math.atan2(b, a)
+        turn = np.abs((turn + np.pi) % (2 * np.pi) - np.pi)
+        near *= np.exp(-((turn / 0.4) ** 2) / 2) * np.clip(chroma / (0.6 * wanted), 0, 1)
+    else:
+        near *= np.exp(-((chroma / 12) ** 2) / 2)
+    return np.asarray(np.clip((near - 0.15) / 0.6, 0, 1), np.float32)
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _quoted(parts: tuple[str, ...]) -> str:
+    return ", ".join(f"“{part}”" for part in parts)

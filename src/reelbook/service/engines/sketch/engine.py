@@ -1,0 +1,158 @@
+"""The engine itself: from a job to an MP4, step by step."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from fractions import Fraction
+from threading import local
+
+import av
+import numpy as np
+from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
+
+from ....models.text_to_video import TextToVideo
+from ..movie import Movie
+from ..protocol import Job, Log, Made, Progress, Work
+from ..provenance import Provenance
+from .compose import Painter
+from .expand import expanded
+from .lexicon import scene_of
+from .palette import light_of
+from .sampler import LIGHT, Latents, Request, sample
+from .scene import Scene
+from .stage import built_stage
+
+PAINTERS = 2
+"""Frames painted at the same time; any number gives the same bytes."""
+
+_SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
+
+
+class Sketch:
+    """Paints scenes from the words of a prompt. Nothing is learned, nothing is loaded, nothing is asked of a network."""
+
+    name = "sketch"
+    version = "1"
+
+    def __call__(self, job: Job[TextToVideo]) -> Work:
+        """Make the clip."""
+        yield Log(
+            "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
+            "It is not the hosted model, and its pictures are not that model's."
+        )
+        asked = job.input
+        prompt = expanded(asked.prompt) if asked.expand_prompt else asked.prompt
+        scene = scene_of(prompt, asked.negative_prompt)
+        yield Log(described(scene))
+        latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
+        for stage, share in _shares(sample(_request(job, scene), latents), _steps(asked)):
+            yield Progress(stage, _SAMPLED * share)
+        painter = _painter(job, scene, latents)
+        for ready, thing in enumerate(painter.prepare(), 1):
+            yield Progress(f"preparing {thing}", _SAMPLED + (_PREPARED - _SAMPLED) * ready / (ready + 4))
+        path = job.folder / "clip.mp4"
+        width, height = asked.frame_size
+        told = Provenance(asked.endpoint_id, asked.wire(), job.seed, self.name, self.version)
+        with (
+            Movie(path, (width, height), Fraction(asked.frame_rate), told) as movie,
+            closing(frames_of(painter, asked)) as frames,
+        ):
+            for done, frame in enumerate(frames, 1):
+                movie.add(frame)
+                share = done / asked.num_frames
+                yield Progress(f"painting {done} of {asked.num_frames}", _PREPARED + (_PAINTED - _PREPARED) * share)
+            yield Progress("encoding", _PAINTED)
+        facts = {"width": width, "height": height, "frames": asked.num_frames, "frame_rate": asked.frame_rate}
+        return {"video": Made(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
+
+
+sketch = Sketch()
+
+
+def described(scene: Scene) -> str:
+    """What was understood, for the log.
+
+    >>> described(scene_of("two red boats on a lake at sunset"))
+    'Understood: water with hills, pines; sunset; 2 × boat (red).'
+    """
+    behind = f" with {', '.join(scene.backdrops)}" if scene.backdrops else ""
+    who = [
+        f"{actor.count} × {actor.kind}{f' ({chr(44).join(actor.colours)})' if actor.colours else ''}"
+        for actor in scene.actors
+    ]
+    return f"Understood: {scene.ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
+
+
+def _request(job: Job[TextToVideo], scene: Scene) -> Request:
+    asked = job.input
+    return Request(
+        scene, job.seed, asked.frame_size, asked.num_frames, asked.frame_rate,
+        first_steps=asked.first_pass_num_inference_steps,
+        second_steps=asked.second_pass_num_inference_steps,
+        skip=asked.second_pass_skip_initial_steps,
+        matching=asked.temporal_adain_factor,
+        compression=asked.tone_map_compression_ratio,
+        detailed=asked.enable_detail_pass,
+    )  # fmt: skip
+
+
+def _steps(asked: TextToVideo) -> int:
+    second = asked.second_pass_num_inference_steps - asked.second_pass_skip_initial_steps
+    return asked.first_pass_num_inference_steps + second + asked.enable_detail_pass
+
+
+def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
+    for done, stage in enumerate(stages, 1):
+        yield stage, done / count
+
+
+def finished_painter(job: Job[TextToVideo]) -> Painter:
+    """The painter of a job, ready to paint any frame; for looking at frames without making a clip."""
+    asked = job.input
+    scene = scene_of(expanded(asked.prompt) if asked.expand_prompt else asked.prompt, asked.negative_prompt)
+    latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
+    deque(sample(_request(job, scene), latents), maxlen=0)
+    painter = _painter(job, scene, latents)
+    deque(painter.prepare(), maxlen=0)
+    return painter
+
+
+def _painter(job: Job[TextToVideo], scene: Scene, latents: Latents) -> Painter:
+    asked = job.input
+    relief = latents.values[:, LIGHT].mean(axis=(0, 1))
+    light = light_of(scene, asked.loras)
+    stage = built_stage(scene, light, job.seed, asked.frame_size, relief, detailed=asked.enable_detail_pass)
+    return Painter(stage, latents, asked.frame_rate, asked.tone_map_compression_ratio)
+
+
+def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame, None, None]:
+    """All frames in order of showing, painted a few at a time, never more held than there are painters and one."""
+    width, height = asked.frame_size
+    own = local()
+
+    def painted(number: int) -> av.VideoFrame:
+        if not hasattr(own, "scaler"):
+            own.scaler = VideoReformatter()
+        picture = np.asarray(painter.frame(number))
+        frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+        scaled: av.VideoFrame = own.scaler.reformat(
+            frame, width, height, "yuv420p", interpolation=Interpolation.BICUBIC, dst_colorspace=Colorspace.ITU709
+        )
+        return scaled
+
+    numbers = range(asked.num_frames)
+    waiting: deque[Future[av.VideoFrame]] = deque()
+    pool = ThreadPoolExecutor(PAINTERS, thread_name_prefix="sketch")
+    try:
+        for number in numbers[::-1] if asked.reverse_video else numbers:
+            waiting.append(pool.submit(painted, number))
+            if len(waiting) > PAINTERS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Also when the run is cancelled: at most the frames in work are finished, and no thread stays behind.
+        pool.shutdown(wait=True, cancel_futures=True)

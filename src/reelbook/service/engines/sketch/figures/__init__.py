@@ -1,0 +1,7 @@
+"""The nouns that can be shown: each is drawn from simple layered shapes that move."""
+
+from __future__ import annotations
+
+from .registry import FIGURES, Figure
+
+__all__ = ["FIGURES", "Figure"]

@@ -1,0 +1,87 @@
+"""Textures and random numbers: the same for the same seed, whatever was drawn before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Field = NDArray[Any]
+"""Numbers on a grid; 32 bits wherever frames are painted, 64 where something is worked out once."""
+
+SIZE = 512
+"""Textures are square and wrap around; a power of two, so that wrapping is one bit operation."""
+
+
+def generator(*key: object) -> np.random.Generator:
+    """Random numbers that depend on nothing but the key; seeds of any size and sign will do."""
+    digest = hashlib.blake2b("\0".join(str(part) for part in key).encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+
+
+@lru_cache(maxsize=12)
+def cloudy(key: Hashable, slope: float) -> Field:
+    """A wrapping texture from 0 to 1 whose details fade with `slope`: 1 is rough, 2 soft. Not to be written to."""
+    white = generator("texture", key).standard_normal((SIZE, SIZE), dtype=np.float32)
+    spectrum = np.fft.rfft2(white) / _distance() ** np.float32(slope)
+    spectrum[0, 0] = 0
+    soft = np.fft.irfft2(spectrum, s=(SIZE, SIZE)).astype(np.float32)
+    # The rare extremes are cut off, or a single bright spot would darken everything else.
+    low, high = np.quantile(soft[::4, ::4], (0.002, 0.998))
+    texture = np.asarray(np.clip((soft - low) / (high - low), 0, 1), np.float32)
+    texture.flags.writeable = False
+    return texture
+
+
+@lru_cache(maxsize=1)
+def _distance() -> Field:
+    """How far each wave is from the flat one; 1 for the flat one itself, which is taken out anyway."""
+    far = np.hypot(np.fft.fftfreq(SIZE)[:, None] * SIZE, np.fft.rfftfreq(SIZE) * SIZE).astype(np.float32)
+    far[0, 0] = 1
+    return np.asarray(far, np.float32)
+
+
+def sampled(texture: Field, u: Field, v: Field) -> Field:
+    """The texture at (u, v), both in wraps of the whole texture; the nearest texel."""
+    column = (u * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
+    row = (v * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
+    return texture.ravel().take((row << 9) | column)
+
+
+def smoothly(texture: Field, u: Field, v: Field) -> Field:
+    """As `sampled`, but between the texels: for what is seen enlarged."""
+    across, down = u * np.float32(SIZE), v * np.float32(SIZE)
+    column, row = np.floor(across).astype(np.int32), np.floor(down).astype(np.int32)
+    x, y = across - column, down - row
+    column &= SIZE - 1
+    top, bottom = (row & (SIZE - 1)) << 9, ((row + 1) & (SIZE - 1)) << 9
+    after = (column + 1) & (SIZE - 1)
+    flat = texture.ravel()
+    upper = flat.take(top | column)
+    upper += (flat.take(top | after) - upper) * x
+    lower = flat.take(bottom | column)
+    lower += (flat.take(bottom | after) - lower) * x
+    upper += (lower - upper) * y
+    return upper
+
+
+def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> Field:
+    """A line of hills from 0 to 1 across `width` columns, with about so many features."""
+    samples = max(64, width)
+    white = generator("profile", key).standard_normal(2 * samples)
+    far = np.fft.rfftfreq(2 * samples) * samples / max(features, 0.5)
+    spectrum = np.fft.rfft(white) / (0.35 + far) ** slope
+    spectrum[0] = 0
+    line = np.fft.irfft(spectrum, 2 * samples)[:samples]
+    line = np.interp(np.linspace(0, samples - 1, width), np.arange(samples), line)
+    return np.asarray((line - line.min()) / (np.ptp(line) + 1e-9), np.float32)
+
+
+def stepped(low: float, high: float, values: Field) -> Field:
+    """A soft step from 0 at `low` to 1 at `high`."""
+    ramp = np.clip((values - np.float32(low)) / np.float32(high - low), 0, 1)
+    return np.asarray(ramp * ramp * (3 - 2 * ramp), np.float32)

@@ -1,0 +1,214 @@
+"""Latents by two passes of flow matching, with the exact denoiser of a Gaussian field.
+
+The field's mean and spectrum come from the scene, so there is nothing to learn and nothing to load; steps, skip,
+chunks, colour matching and tone mapping do what they do in a trained model, on six channels at 1/64 of the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from .noise import Field, generator
+from .scene import Scene
+
+CHANNELS = 6
+DRIFT_X, DRIFT_Y, COVER, LIGHT, WARMTH, SWELL = range(CHANNELS)
+
+FRAMES_PER_LATENT = 8
+CHUNK = 9
+"""Latent frames sampled together; chunks share their border frame, so the default 121 frames are two chunks."""
+
+_DRIFT = np.float32(1.1)
+"""How far a later chunk's colours lie from the first one's before they are matched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the sampler must know."""
+
+    scene: Scene
+    seed: int
+    size: tuple[int, int]
+    frames: int
+    frame_rate: int
+    first_steps: int
+    second_steps: int
+    skip: int
+    matching: float
+    compression: float
+    detailed: bool
+
+
+@dataclass(slots=True)
+class Latents:
+    """The sampled field, filled in when the last step is done."""
+
+    values: Field
+    """Latent frame, channel, row, column."""
+    fine: Field | None = None
+    """Of the detail pass: one map of fine structure, twice as large again."""
+
+    def at(self, frame: int) -> Field:
+        """Channels, rows and columns at a frame of the clip, gliding from latent to latent."""
+        position = frame / FRAMES_PER_LATENT
+        index = min(int(position), len(self.values) - 1)
+        after = min(index + 1, len(self.values) - 1)
+        share = np.float32(position - index)
+        share = share * share * (3 - 2 * share)
+        return np.asarray(self.values[index] * (1 - share) + self.values[after] * share, np.float32)
+
+
+def schedule(steps: int) -> NDArray[np.float64]:
+    """Noise levels from 1 to 0: half of the steps near pure noise, where the layout is decided.
+
+    >>> schedule(4).tolist()
+    [1.0, 0.95, 0.9, 0.45, 0.0]
+    """
+    early = max(1, steps // 2)
+    return np.concatenate([np.linspace(1, 0.9, early, endpoint=False), np.linspace(0.9, 0, steps - early + 1)])
+
+
+def tone_mapped(values: Field, compression: float) -> Field:
+    """Values far from zero drawn in, those near zero left alone; 0 changes nothing."""
+    if compression == 0:
+        return values
+    strength = np.float32(0.75 * compression)
+    pull = 1 / (1 + np.exp(-4 * strength * (np.abs(values) - 1)))
+    return (values * (1 - np.float32(0.8) * strength * pull)).astype(np.float32)
+
+
+def matched(values: Field, reference: Field, factor: float) -> Field:
+    """Each channel's mean and spread moved towards the reference's: adaptive instance normalisation."""
+    mean, spread = _moments(values)
+    aim_mean, aim_spread = _moments(reference)
+    aligned = (values - mean) / (spread + np.float32(1e-6)) * aim_spread + aim_mean
+    return values + np.float32(factor) * (aligned - values)
+
+
+def sample(request: Request, result: Latents) -> Iterator[str]:
+    """Fill in the result; yields the name of every step after it is done."""
+    rng = generator("latents", request.seed)
+    count = latent_frames(request.frames)
+    chunks = max(1, -(-(count - 1) // (CHUNK - 1)))
+    width, height = request.size
+    rows, columns = max(4, -(-height // 64)), max(4, -(-width // 64))
+    drift = _drifts(rng, chunks)
+    field = rng.standard_normal((chunks, CHUNK, CHANNELS, rows, columns), dtype=np.float32)
+    prior = _Prior(request, rows, columns)
+    levels = schedule(request.first_steps)
+    for step in range(request.first_steps):
+        field = prior.stepped(field, levels[step], levels[step + 1], drift)
+        yield f"pass 1, {step + 1} of {request.first_steps}"
+    field = _doubled(field)
+    for chunk in range(1, chunks):
+        field[chunk] = matched(field[chunk], field[0], request.matching)
+    field = tone_mapped(field, request.compression)
+    drift = drift * np.float32(1 - request.matching)
+    levels = schedule(request.second_steps)[request.skip :]
+    fresh = rng.standard_normal(field.shape, dtype=np.float32)
+    field = np.float32(1 - levels[0]) * field + np.float32(levels[0]) * fresh
+    prior = _Prior(request, 2 * rows, 2 * columns)
+    last = len(levels) - 1
+    for step in range(last):
+        field = prior.stepped(field, levels[step], levels[step + 1], drift)
+        yield f"pass 2, {step + 1} of {last}"
+    result.values = _joined(field)[:count]
+    if request.detailed:
+        result.fine = _fine_structure(rng, 4 * rows, 4 * columns)
+        yield "detail pass"
+
+
+def latent_frames(frames: int) -> int:
+    """How many latent frames a clip has.
+
+    >>> latent_frames(9), latent_frames(121)
+    (2, 16)
+    """
+    return -(-(frames - 1) // FRAMES_PER_LATENT) + 1
+
+
+class _Prior:
+    """The Gaussian field that a scene's latents are drawn from."""
+
+    def __init__(self, request: Request, rows: int, columns: int) -> None:
+        style = request.scene.style
+        calm = np.array([3.0, 3.0, 2.3, 3.2, 3.4, 2.4]) + 0.5 * np.array(style[:CHANNELS])
+        seconds = FRAMES_PER_LATENT / request.frame_rate
+        # In cycles a second, not a frame: the same scene is as lively at 12 frames a second as at 60.
+        beat = np.fft.fftfreq(CHUNK, d=seconds)[:, None, None] / (0.12 * (0.5 + 0.5 * request.scene.pace))
+        down = np.fft.fftfreq(rows)[:, None] * rows
+        across = np.fft.rfftfreq(columns) * columns
+        distance = (beat**2 + down**2 + across**2)[:, None]
+        power = (1 + distance) ** (-calm[:, None, None] / 2)
+        power /= power.mean(axis=(0, 2, 3), keepdims=True)
+        # The mean of a channel is the scene's to say, and a chunk's drift's; chance has little part in it, and the
+        # whole picture shall not flicker.
+        power[0, :, 0, 0] *= 0.02
+        power[1:, :, 0, 0] *= 0.2
+        self.power = power.astype(np.float32)
+        self.mean = _mean(style, rows, columns)
+        self.shape = (CHUNK, rows, columns)
+
+    def stepped(self, field: Field, level: float, following: float, drift: Field) -> Field:
+        """One Euler step of the flow, from one noise level to the next."""
+        keep, noise = np.float32(1 - level), np.float32(level)
+        mean = self.mean + drift
+        waves = np.fft.rfftn(field - keep * mean, axes=(1, 3, 4))
+        waves *= keep * self.power / (keep * keep * self.power + noise * noise + np.float32(1e-6))
+        clean = np.fft.irfftn(waves, s=self.shape, axes=(1, 3, 4)).astype(np.float32) + mean
+        return np.asarray(field + np.float32((following - level) / max(level, 1e-3)) * (field - clean), np.float32)
+
+
+def _mean(style: tuple[float, ...], rows: int, columns: int) -> Field:
+    down = np.linspace(-1, 1, rows, dtype=np.float32)[:, None]
+    across = np.linspace(-1, 1, columns, dtype=np.float32)
+    mean = np.zeros((1, 1, CHANNELS, rows, columns), np.float32)
+    mean[0, 0, COVER] = 0.5 * style[6] - 0.3 * down + 0.3 * style[7] * across
+    mean[0, 0, LIGHT] = 0.6 * np.exp(-((across - 0.6 * style[8]) ** 2 + (down + 0.3) ** 2) * 1.5)
+    mean[0, 0, WARMTH] = 0.5 * style[9] + 0.3 * style[10] * across
+    return mean
+
+
+def _drifts(rng: np.random.Generator, chunks: int) -> Field:
+    """Where each chunk's light and warmth lie: the first at zero, the others all equally far from it."""
+    drift = np.zeros((chunks, 1, CHANNELS, 1, 1), np.float32)
+    angle = rng.uniform(0, 2 * np.pi, chunks)
+    drift[1:, 0, LIGHT, 0, 0] = _DRIFT * np.cos(angle[1:])
+    drift[1:, 0, WARMTH, 0, 0] = _DRIFT * np.sin(angle[1:])
+    return drift
+
+
+def _moments(values: Field) -> tuple[Field, Field]:
+    axes = (0, 2, 3)
+    return values.mean(axes, keepdims=True), values.std(axes, keepdims=True)
+
+
+def _doubled(field: Field) -> Field:
+    *outer, rows, columns = field.shape
+    planes = [
+        np.asarray(Image.fromarray(plane).resize((2 * columns, 2 * rows), Image.Resampling.BICUBIC))
+        for plane in field.reshape(-1, rows, columns)
+    ]
+    return np.stack(planes).reshape(*outer, 2 * rows, 2 * columns)
+
+
+def _joined(field: Field) -> Field:
+    """The chunks end to end: each begins where the one before it ended, and soon goes its own way."""
+    fade = np.zeros((CHUNK, 1, 1, 1), np.float32)
+    fade[:3, 0, 0, 0] = (1.0, 0.6, 0.2)
+    parts = [field[0]]
+    for chunk in field[1:]:
+        parts.append((chunk + fade * (parts[-1][-1] - chunk[0]))[1:])
+    return np.concatenate(parts)
+
+
+def _fine_structure(rng: np.random.Generator, rows: int, columns: int) -> Field:
+    white = rng.standard_normal((rows, columns), dtype=np.float32)
+    far = np.hypot(np.fft.fftfreq(rows)[:, None] * rows, np.fft.rfftfreq(columns) * columns)
+    fine = np.fft.irfft2(np.fft.rfft2(white) * (far / far.max()) ** 0.5, s=(rows, columns)).astype(np.float32)
+    return fine / np.float32(fine.std())

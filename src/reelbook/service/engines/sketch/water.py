@@ -1,0 +1,118 @@
+"""Open water: it mirrors all that stands above the horizon, and its waves break the mirror."""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from .noise import Field, cloudy, smoothly, stepped
+from .palette import mixed, rgb
+from .sampler import SWELL
+from .stage import Stage, View
+
+
+class Water:
+    """Painted over the lower part of a picture, from what its upper part shows."""
+
+    def __init__(self, stage: Stage, *, calm: float) -> None:
+        self.stage = stage
+        self.calm = calm
+        self.waves = cloudy((stage.seed, "waves"), 1.25)
+        deep = mixed(rgb(14, 72, 104), rgb(24, 96, 110), 0.5 + 0.5 * stage.style(5))
+        if stage.scene.weather.storm:
+            deep = rgb(36, 58, 70)
+        self.deep = tuple(int(255 * part) for part in stage.light.on(deep, depth=0.06))
+        self.glint = tuple(int(255 * part) for part in stage.light.glow)
+
+    def paint(self, picture: Image.Image, seconds: float, latents: Field, view: View, sun_x: float) -> None:
+        """Fill the picture below the horizon."""
+        stage = self.stage
+        top = round(min(stage.horizon, 0.75 * stage.height) + view.dy)
+        height = stage.height - top
+        if height < 2 or top < 2:
+            return
+        above = np.asarray(picture.crop((0, 0, stage.width, top)).convert("RGBX")).view(np.uint32)[..., 0]
+        # Waves are soft: worked out at half the size, then enlarged.
+        half = (-(-stage.width // 2), -(-height // 2))
+        span = np.float32(stage.unit * view.scale)
+        down = (np.arange(half[1], dtype=np.float32)[:, None] * 2 + np.float32(0.6)) / span
+        across = (np.arange(half[0], dtype=np.float32)[None] * 2 - np.float32(stage.width / 2 + view.dx)) / span
+        small = self._waves(down, across, seconds, latents)
+        rough = np.float32(1.25 - self.calm)
+        reach = small * (np.float32(0.012) + down * np.float32(0.30)) * rough * np.float32(stage.unit)
+        size = (stage.width, height)
+        up, aside = _enlarged(reach, size), _enlarged(small * (7 * rough), size)
+        rows = np.abs(np.arange(height, dtype=np.float32)[:, None] * np.float32(0.92) + up)
+        row = np.clip(np.float32(top - 1) - rows, 0, top - 1).astype(np.int32)
+        column = np.clip(np.arange(stage.width, dtype=np.float32)[None] + aside, 0, stage.width - 1).astype(np.int32)
+        row *= stage.width
+        row += column
+        mirror = Image.frombuffer(
+            "RGBX", size, np.ascontiguousarray(above).ravel().take(row).tobytes(), "raw", "RGBX", 0, 1
+        ).convert("RGB")
+        # Flat water far away mirrors the sky, water at one's feet shows its depth.
+        share = np.clip(np.float32(0.88) - down * np.float32(0.75), 0.30, 1) - np.float32(0.10) * np.clip(small, -1, 1)
+        mirror.paste(self.deep, (0, 0), _mask(1 - share, size))
+        mirror.paste(self.glint, (0, 0), _mask(self._sparkle(down, across, small, sun_x), size))
+        picture.paste(mirror, (0, top))
+
+    def _waves(self, down: Field, across: Field, seconds: float, latents: Field) -> Field:
+        """The slope of the water, from about -1 to 1, finer towards the horizon."""
+        stage = self.stage
+        pace = np.float32(seconds * stage.scene.pace * (1 + 0.8 * stage.scene.weather.wind))
+        far = 1 / (down + np.float32(0.055))
+        push = _enlarged(latents[SWELL], (across.shape[1], len(down))) * np.float32(0.02)
+        u, v = across * far * np.float32(0.10), far * np.float32(0.36)
+        first = smoothly(self.waves, u + pace * np.float32(0.010) + push, v + pace * np.float32(0.030))
+        second = smoothly(
+            self.waves,
+            u * np.float32(1.9) - pace * np.float32(0.014) + np.float32(0.37),
+            v * np.float32(1.7) + pace * np.float32(0.022),
+        )
+        return np.asarray((first + second - 1) * np.float32(1.9), np.float32)
+
+    def _sparkle(self, down: Field, across: Field, wave: Field, sun_x: float) -> Field:
+        """A path of light below the sun, and crests that catch the sky."""
+        stage = self.stage
+        centre = np.float32((sun_x - stage.width / 2) / stage.unit)
+        path = np.exp(-(((across - centre) / (np.float32(0.07) + down * np.float32(0.55))) ** 2))
+        low = np.float32(1.0 - 0.6 * stage.light.height)
+        crest = stepped(0.30, 0.62, wave)
+        hidden = 1 - 0.85 * max(stage.scene.weather.rain, stage.scene.weather.storm, stage.scene.weather.fog)
+        foam = np.float32(0.10 + 0.4 * stage.scene.weather.storm) * stepped(0.5, 0.9, wave)
+        return np.asarray(np.clip(path * crest * low * np.float32(0.9 * hidden) + foam, 0, 0.92), np.float32)
+
+
+class Sheen:
+    """A wet street: it mirrors what stands behind it, blurred and faint."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        height = max(2, int(0.9 * (stage.height - stage.horizon)))
+        fall = np.linspace(1, 0.25, height, dtype=np.float32)[:, None] * np.ones((1, stage.width), np.float32)
+        ripple = cloudy((stage.seed, "wet"), 1.1)[: height % 512 or 512]
+        rows = np.arange(height) % len(ripple)
+        patches = np.clip(ripple[rows][:, (np.arange(stage.width) * 512 // stage.width) % 512] * 1.5 - 0.2, 0.15, 1)
+        self.mask = Image.fromarray((fall * patches * 118).astype(np.uint8), "L")
+
+    def paint(self, picture: Image.Image, view: View) -> None:
+        """Lay the mirror over the ground that is already there."""
+        stage = self.stage
+        top = round(min(stage.horizon, 0.75 * stage.height) + view.dy) + 3
+        height = self.mask.height
+        if top < height // 2:
+            return
+        band = picture.crop((0, max(0, top - int(1.6 * height)), stage.width, top))
+        # Small and large again is the cheapest blur, and wet stone blurs downwards more than sideways.
+        soft = band.resize((stage.width // 3, 14), Image.Resampling.BILINEAR).transpose(Image.Transpose.FLIP_TOP_BOTTOM)
+        picture.paste(soft.resize((stage.width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
+
+
+def _enlarged(plane: Field, size: tuple[int, int]) -> Field:
+    picture = Image.fromarray(np.ascontiguousarray(plane)).resize(size, Image.Resampling.BILINEAR)
+    return np.asarray(picture, np.float32)
+
+
+def _mask(share: Field, size: tuple[int, int]) -> Image.Image:
+    small = Image.fromarray((np.clip(share, 0, 1) * np.float32(255)).astype(np.uint8), "L")
+    return small.resize(size, Image.Resampling.BILINEAR)

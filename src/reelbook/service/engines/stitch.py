@@ -1,0 +1,173 @@
+"""The stitch engine: pictures in a row, each held for its own number of frames."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...models.images_to_video import Frame, ImagesToVideo
+from .canvas import Size, canvas_for
+from .frames import Framer, Still
+from .movie import exact_rate
+from .pictures import stored_size, upright_size
+from .protocol import Job, Log, Made, Progress, Work
+from .provenance import Provenance
+from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
+
+T = TypeVar("T")
+
+PATIENCE = 0.2
+"""Seconds after which we say that we are still at it."""
+
+LARGE = 8_000_000
+"""Pixels of a picture beside which no other is decoded: both together could be too much for a worker."""
+
+AT_HAND = 64_000_000
+"""Pixels of encoded pictures that are kept because they come again; each takes about a byte."""
+
+FINISHING = 0.98
+"""How much is done when all frames are written and only the index is missing."""
+
+
+class Stitch:
+    """Shows pictures one after the other, each for exactly as many frames as were asked for."""
+
+    name = "stitch"
+    version = "1"
+
+    def __init__(self, *, threads: int = 2) -> None:
+        self._threads = threads
+
+    def __call__(self, job: Job[ImagesToVideo]) -> Work:
+        """Make the video."""
+        asked, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
+        yield Log(
+            f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
+            f"{len(asked.images):,}, frames: {asked.total_frames:,}, {asked.fps:g} a second."
+        )
+        largest = yield from _largest(job)
+        threads = 1 if largest > LARGE else self._threads
+        sign = Provenance(asked.endpoint_id, asked.wire(), None, self.name, self.version)
+        with ThreadPoolExecutor(threads, thread_name_prefix="stitch") as pool:
+            size = yield from _size(job, pool)
+            with slides(path, size, rate, sign) as video:
+                if isinstance(video, EveryFrame):
+                    yield Log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
+                steps = planned(asked.images, keep=max(1, AT_HAND // (size[0] * size[1])))
+                new = (step.url for step in steps if step.is_new)
+                with closing(_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
+                    yield from _shown(video, steps, stills)
+                yield from _waited(pool.submit(video.close), Progress("writing the index", FINISHING))
+        facts = {"width": size[0], "height": size[1], "frames": asked.total_frames, "fps": asked.fps}
+        return {"video": Made(path, "video/mp4", {**facts, "duration": float(asked.total_frames / rate)})}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One picture in its place in the video."""
+
+    url: str
+    frames: int
+    is_new: bool
+    """Whether it must be decoded; otherwise it was shown not long ago and is still at hand."""
+    leaving: tuple[str, ...]
+    """The pictures that need not be kept any longer once this one was shown."""
+
+
+def planned(images: Iterable[Frame], *, keep: int) -> list[Step]:
+    """What to do for each picture, where at most `keep` pictures that come again are kept.
+
+    >>> a, b = (Frame(url=f"https://example.org/{name}.png", frames=1) for name in "ab")
+    >>> [step.is_new for step in planned([a, b, a], keep=1)]
+    [True, True, False]
+    """
+    images = tuple(images)
+    coming = Counter(image.url for image in images)
+    kept: dict[str, None] = {}  # Those shown longest ago come first.
+    steps = []
+    for image in images:
+        is_new = image.url not in kept
+        kept.pop(image.url, None)
+        coming[image.url] -= 1
+        leaving = []
+        if coming[image.url]:
+            kept[image.url] = None
+        else:
+            leaving.append(image.url)
+        if len(kept) > keep:
+            leaving.append(next(iter(kept)))
+            del kept[leaving[-1]]
+        steps.append(Step(image.url, image.frames, is_new, tuple(leaving)))
+    return steps
+
+
+def _largest(job: Job[ImagesToVideo]) -> Generator[Progress, None, int]:
+    """Pixels of the largest picture; a file that is no picture is found here, before any work is done."""
+    urls = dict.fromkeys(image.url for image in job.input.images)
+    largest = 0
+    for number, url in enumerate(urls, 1):
+        yield Progress(f"looking at picture {number} of {len(urls)}", 0.0)
+        width, height = stored_size(url, job.sources[url])
+        largest = max(largest, width * height)
+    return largest
+
+
+def _size(job: Job[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator[Progress | Log, None, Size]:
+    """The size of the video: the first picture's."""
+    url = job.input.images[0].url
+    looking = pool.submit(upright_size, url, job.sources[url])
+    seen = yield from _waited(looking, Progress("looking at the first picture", 0.0))
+    size = canvas_for(seen)
+    if size[0] < seen[0]:
+        yield Log(
+            f"The first picture has {seen[0]} × {seen[1]} pixels, more than players take; the video has "
+            f"{size[0]} × {size[1]}."
+        )
+    return size
+
+
+def _shown(video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]]) -> Generator[Progress, None, None]:
+    """Write every frame, picture by picture."""
+    at_hand: dict[str, Any] = {}
+    for number, step in enumerate(steps, 1):
+        stage = f"picture {number:,} of {len(steps):,}"
+        if step.is_new:
+            still = yield from _waited(next(stills), Progress(stage, FINISHING * (number - 1) / len(steps)))
+            at_hand[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
+        for done in video.show(at_hand[step.url], step.frames):
+            yield Progress(stage, FINISHING * (number - 1 + done / step.frames) / len(steps))
+        for url in step.leaving:
+            del at_hand[url]
+
+
+def _waited(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
+    """The result of some work, with news while it lasts."""
+    yield news
+    while wait([work], timeout=PATIENCE).not_done:
+        yield news
+    return work.result()
+
+
+def _ahead(
+    pool: ThreadPoolExecutor, make: Callable[[str], T], urls: Iterable[str], count: int
+) -> Generator[Future[T], None, None]:
+    """The work on each picture, in order; so many are begun before they are needed."""
+    under_way: deque[Future[T]] = deque()
+    try:
+        for url in urls:
+            under_way.append(pool.submit(make, url))
+            if len(under_way) > count:
+                yield under_way.popleft()
+        while under_way:
+            yield under_way.popleft()
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+stitch = Stitch()
+"""The engine, ready to be called."""

@@ -1,0 +1,243 @@
+"""Clips that move makes of one picture, as a player sees them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import av
+import pytest
+
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.service.engines.move import Move, engine, move
+from reelbook.service.engines.protocol import Log, PictureError, Progress
+from tests.service.engines.moving import ADDRESS, a_job, clip, encoded, motion, picture_of, psnr, scenery, shot
+
+
+@pytest.fixture(scope="module")
+def source() -> bytes:
+    return encoded(scenery())
+
+
+@pytest.mark.parametrize(("duration", "frames"), [("5", 120), ("10", 240)])
+def test_a_clip_has_exactly_the_promised_frames(tmp_path: Path, duration: str, frames: int) -> None:
+    """Five seconds are 120 frames, ten are 240, at a constant 24 per second, and the file says the same as its facts."""
+    made = clip(tmp_path, encoded(scenery(64, 36)), "zoom in", duration=duration).made
+
+    with av.open(str(made.path)) as file:
+        stream = file.streams.video[0]
+        times = [round((frame.time or 0.0) * 24, 6) for frame in file.decode(video=0)]
+        assert stream.average_rate == 24
+        assert (stream.width, stream.height) == (64, 36)
+    assert times == list(range(frames))
+    assert made.content_type == "video/mp4"
+    assert dict(made.facts) == {"width": 64, "height": 36, "frames": frames, "frame_rate": 24}
+
+
+def test_the_first_frame_is_the_picture(tmp_path: Path) -> None:
+    """Whatever the prompt asks for, the clip begins with the picture, at 38 dB and better."""
+    picture = scenery(400, 224)
+
+    first, _ = clip(tmp_path, encoded(picture), "fast zoom out, handheld, heavy snow, lightning", cfg_scale=1).ends()
+
+    assert psnr(first, picture) >= 38
+
+
+DIRECTIONS = {
+    "zoom in": ("size", 1.15, 2.0),
+    "zoom out": ("size", 0.5, 0.94),
+    "pan left": ("right", 0.06, 0.5),
+    "pan right": ("right", -0.5, -0.06),
+    "tilt up": ("down", 0.06, 0.5),
+    "crane down": ("down", -0.5, -0.06),
+    "rotate clockwise": ("turn", 4, 20),
+    "rotate counter-clockwise": ("turn", -20, -4),
+}
+
+
+@pytest.mark.parametrize("prompt", DIRECTIONS)
+def test_a_direction_word_moves_the_right_way(tmp_path: Path, source: bytes, prompt: str) -> None:
+    """Measured between the first frame and the last: a camera that goes left sees things go right."""
+    what, low, high = DIRECTIONS[prompt]
+
+    seen = motion(*clip(tmp_path, source, prompt).ends())
+
+    assert low <= getattr(seen, what) <= high, seen
+
+
+def test_the_thing_itself_drifts_where_it_is_sent(tmp_path: Path, source: bytes) -> None:
+    """`The boat drifts left` moves what is in the middle to the left, the other way than a camera that goes left."""
+    left = motion(*clip(tmp_path / "left", source, "the boat drifts to the left", cfg_scale=1).ends())
+    right = motion(*clip(tmp_path / "right", source, "the boat drifts to the right", cfg_scale=1).ends())
+
+    assert left.right < -0.03 < 0.03 < right.right
+
+
+def test_cfg_scale_makes_the_camera_obey(tmp_path: Path, source: bytes) -> None:
+    """The higher cfg_scale is, the further a zoom goes; at 0 it goes, but gently."""
+    gentle, plain, full = (
+        motion(*clip(tmp_path / str(scale), source, "zoom in", negative_prompt="", cfg_scale=scale).ends()).size
+        for scale in (0, 0.5, 1)
+    )
+
+    assert 1.02 < gentle < 1.15 < plain < full - 0.05
+
+
+def test_slow_is_slower_than_fast(tmp_path: Path, source: bytes) -> None:
+    """The words of speed act on how far the camera comes."""
+    slow, fast = (
+        motion(*clip(tmp_path / speed, source, f"{speed} zoom in", negative_prompt="").ends()).size
+        for speed in ("slow", "fast")
+    )
+
+    assert 1.02 < slow < fast - 0.15
+
+
+def test_a_negative_prompt_takes_moves_away(tmp_path: Path, source: bytes) -> None:
+    """A camera that must not move stays, and snow that must not fall does not; without the words both happen."""
+    still = clip(tmp_path / "still", source, "zoom in, snow", negative_prompt="camera movement, snow")
+    lively = clip(tmp_path / "lively", source, "zoom in, snow", negative_prompt="")
+
+    assert psnr(*still.ends()) > 30
+    assert psnr(*lively.ends()) < 22
+    assert "Taken away by the negative prompt: snow, zoom." in still.logs[1]
+
+
+@pytest.mark.parametrize(
+    "words", ["rain", "snow", "petals", "autumn leaves", "sparks", "fog", "monochrome", "nightfall"]
+)
+def test_light_and_weather_are_seen(source: bytes, words: str) -> None:
+    """With the camera held still, what changes is the light and the weather that the prompt names."""
+    bare, changed = (shot(source, f"static camera{more}", cfg_scale=1) for more in ("", f", {words}"))
+
+    assert psnr(bare, picture_of(source)) > 36
+    assert 8 < psnr(changed, bare) < 36
+
+
+def test_prompts_that_name_no_move_differ(source: bytes) -> None:
+    """An unknown prompt gets a gentle move of its own, drawn from its words."""
+    ends = [shot(source, prompt) for prompt in ("a woman smiles", "a cat thinks", "two friends", "")]
+
+    assert all(psnr(picture_of(source), last) < 32 for last in ends)
+    assert max(psnr(one, other) for one, other in combinations(ends, 2)) < 40
+
+
+def test_the_log_says_what_this_is(tmp_path: Path) -> None:
+    """The first line says that this is not the hosted model, the second what was understood."""
+    logs = clip(tmp_path, encoded(scenery(32, 18)), "slowly zoom out, then pan left, gentle rain").logs
+
+    assert "Move engine" in logs[0]
+    assert "not the hosted model" in logs[0]
+    assert logs[1].startswith("Understood from the prompt: slow zoom out; then pan left, rain.")
+
+
+def test_the_file_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Model, input and engine stand in the file's comment."""
+    made = clip(tmp_path, encoded(scenery(32, 18)), "zoom in", cfg_scale=0.25).made
+
+    with av.open(str(made.path)) as file:
+        record = json.loads(file.metadata["comment"])
+    assert record["endpointId"] == ImageToVideo.endpoint_id
+    assert record["input"]["prompt"] == "zoom in"
+    assert record["input"]["cfg_scale"] == 0.25
+    assert (record["engine"], record["engineVersion"]) == (Move.name, Move.version)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.service.engines.move import Move
+from reelbook.service.engines.move.plan import plan
+from reelbook.service.engines.move.shot import Shot
+from reelbook.service.engines.move.warp import frame_of
+from reelbook.service.engines.protocol import Job
+source, folder, threads, prompt = sys.argv[1:]
+job = Job(ImageToVideo(prompt=prompt, image_url="u"), 7, Path(folder), {"u": Path(source).read_bytes()})
+for _ in Move(threads=int(threads))(job):
+    pass
+"""
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, source: bytes) -> None:
+    """In two processes, with one thread and with two, whatever the run's seed: not one byte differs."""
+    prompt = "handheld orbit left, rippling water, wind, snow, fog, candle light, sunset"
+    (tmp_path / "source").write_bytes(source)
+    files = []
+    for number, threads in enumerate((1, 2)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(tmp_path / "source"), str(folder), str(threads), prompt], check=True
+        )
+        files.append((folder / "clip.mp4").read_bytes())
+    other = clip(tmp_path / "other", source, prompt + " and a cat").made.path.read_bytes()
+
+    assert files[0] == files[1]
+    assert files[0] != other
+
+
+def test_progress_never_falls(tmp_path: Path) -> None:
+    """It looks, moves frame by frame and encodes, and the fraction only grows."""
+    news = clip(tmp_path, encoded(scenery(32, 18)), "zoom in").news
+
+    stages = [item.stage for item in news]
+    assert stages[0] == "looking"
+    assert "moving 40 of 120" in stages
+    assert stages[-1] == "encoding"
+    assert all(0 <= earlier.fraction <= later.fraction <= 1 for earlier, later in pairwise(news))
+
+
+def test_a_slow_picture_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a large picture is opened, the engine keeps saying so, so that it can be cancelled."""
+    opened = threading.Event()
+
+    class Slow:
+        def __init__(self, *details: object) -> None:
+            opened.wait(20)
+            raise PictureError(ADDRESS, "it never came")
+
+    monkeypatch.setattr(engine, "Shot", Slow)
+    work = move(a_job(tmp_path, b"", "zoom in"))
+    items = [next(work) for _ in range(5)]
+    opened.set()
+
+    assert items[2:] == [Progress("looking", 0.01)] * 3
+    with pytest.raises(PictureError):
+        list(work)
+
+
+def test_a_cancelled_clip_leaves_no_thread(tmp_path: Path, source: bytes) -> None:
+    """Closing the generator in the middle ends its threads, those of the encoder too."""
+    work = move(a_job(tmp_path, source, "zoom in"))
+    before = _threads()
+    while not (isinstance(item := next(work), Progress) and item.stage == "moving 10 of 120"):
+        assert isinstance(item, (Log, Progress))
+    during = _threads()
+
+    work.close()
+    del work
+
+    assert during > before
+    assert _settled_threads(before) == before
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("move")]
+
+
+def _threads() -> int:
+    """How many threads this process has, those of libraries included where the system tells."""
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.exists() else threading.active_count()
+
+
+def _settled_threads(wanted: int) -> int:
+    """The same, once the system has cleared away threads that ended this very moment."""
+    moment = threading.Event()
+    for _ in range(200):
+        if _threads() == wanted:
+            break
+        moment.wait(0.01)
+    return _threads()

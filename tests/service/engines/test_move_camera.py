@@ -1,0 +1,180 @@
+"""Where move's camera is, and how it bends the picture."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.service.engines.move.depth import look
+from reelbook.service.engines.move.field import Field
+from reelbook.service.engines.move.path import Path, Pose
+from reelbook.service.engines.move.plan import Plan, plan
+from reelbook.service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
+from reelbook.service.engines.move.warp import planes_of
+
+GRID = np.meshgrid(np.linspace(-0.5, 0.5, 33), np.linspace(-0.5, 0.5, 33))
+
+WILD = (
+    "fast zoom in",
+    "fast zoom out, the boat drifts left quickly",
+    "dolly zoom",
+    "fast truck right and up, orbit left",
+    "fast spin, handheld, swinging",
+    "earthquake, wind, ripples, heat, bobbing, breathing",
+    "zoom in, then pan left, then pull back, then rotate anticlockwise",
+    "dolly in, crane down, orbit right, roll, handheld, the balloon rises fast",
+    "a quiet day",
+)
+
+
+def a_plan(prompt: str) -> Plan:
+    return plan(ImageToVideo(prompt=prompt, image_url="u", cfg_scale=1, negative_prompt=""))
+
+
+def poses(wanted: Plan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[Pose]:
+    path = Path(wanted, centre, aspect, 5, 1.0)
+    return [path.at(number / 119) for number in range(120)]
+
+
+def still_life(width: int, height: int) -> Image.Image:
+    """A thing that stands on the ground, before a background."""
+    picture = Image.linear_gradient("L").resize((width, height)).convert("RGB")
+    thing = (width * 0.4, height * 0.3, width * 0.65, height * 0.75)
+    ImageDraw.Draw(picture).rectangle(thing, fill=(200, 30, 20))
+    return picture
+
+
+@pytest.mark.parametrize("aspect", [16 / 9, 0.5, 30.0])
+@pytest.mark.parametrize("prompt", WILD)
+def test_the_view_never_leaves_the_picture(prompt: str, aspect: float) -> None:
+    """At every frame, the four corners of the view lie inside the picture, however it turns and shakes."""
+    for pose in poses(a_plan(prompt), aspect=aspect):
+        cos, sin = math.cos(pose.angle), math.sin(pose.angle)
+        for x, y in ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)):
+            across = pose.centre[0] + pose.scale * (x * cos + y * sin / aspect)
+            down = pose.centre[1] + pose.scale * (y * cos - x * sin * aspect)
+
+            assert max(abs(across), abs(down)) <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("size", [(160, 90), (60, 90), (600, 12)])
+@pytest.mark.parametrize("prompt", WILD)
+def test_the_picture_never_folds(prompt: str, size: tuple[int, int]) -> None:
+    """Every point of the frame shows a point of the picture, neighbours stay neighbours, and nothing turns inside out."""
+    wanted, scene, aspect = a_plan(prompt), look(still_life(*size)), size[0] / size[1]
+    way = poses(wanted, scene.centre, aspect)
+    field = Field(scene, wanted, aspect, way[::10])
+    for pose in way[5::16]:
+        x, y = field.origin(*GRID, pose)
+
+        assert max(abs(x).max(), abs(y).max()) <= 0.5
+        area = (
+            np.diff(x, axis=1)[:-1] * np.diff(y, axis=0)[:, :-1] - np.diff(x, axis=0)[:, :-1] * np.diff(y, axis=1)[:-1]
+        )
+        assert area.min() > 0
+
+
+@pytest.mark.parametrize("prompt", WILD)
+def test_a_clip_begins_with_the_whole_picture_and_softly(prompt: str) -> None:
+    """The first pose shows the picture as it is, and the second hardly differs."""
+    first, second = poses(a_plan(prompt))[:2]
+
+    assert (first.scale, first.centre, first.angle) == (1, (0, 0), 0)
+    assert not any((first.ramp, *first.shift, first.swell, first.turn, first.pull, *first.drift))
+    assert abs(second.scale - 1) < 0.002
+    assert math.hypot(*second.centre) < 0.002
+
+
+def test_blur_in_the_negative_prompt_keeps_the_camera_away() -> None:
+    """Closer than the picture's own pixels allow is soft; a picture with more of them can be looked at more closely."""
+
+    def nearest(negative: str, detail: float) -> float:
+        wanted = plan(ImageToVideo(prompt="fast zoom in", image_url="u", cfg_scale=1, negative_prompt=negative))
+        return Path(wanted, (0, 0), 1.5, 5, detail).at(1).scale
+
+    assert nearest("blur", 1) == pytest.approx(1 / 1.35)
+    assert nearest("", 1) == pytest.approx(0.6)
+    assert nearest("blur", 3) == pytest.approx(0.6)
+
+
+def test_near_things_move_more_than_far_ones() -> None:
+    """A camera that travels to the right sees the ground at its feet go left faster than the hills."""
+    wanted, scene = a_plan("truck right"), look(still_life(160, 90))
+    pose = poses(wanted, scene.centre)[-1]
+    field = Field(scene, wanted, 16 / 9, [pose])
+
+    far, near = (field.moved(np.array([0.0]), np.array([place]), pose)[0][0] for place in (-0.4, 0.4))
+
+    assert near < far - 0.01
+
+
+def test_a_handheld_camera_wanders_around_its_place() -> None:
+    """It goes both ways, and comes back."""
+    shaken = poses(a_plan("handheld"), centre=(0, 0))
+
+    assert min(pose.centre[0] for pose in shaken) < -0.002 < 0.002 < max(pose.centre[0] for pose in shaken)
+    assert max(abs(pose.centre[0]) for pose in shaken) < 0.03
+
+
+def test_the_subject_is_found() -> None:
+    """What stands out from the border is the subject; it is as near as the ground at its foot."""
+    scene = look(still_life(320, 180))
+
+    assert scene.centre[0] == pytest.approx(0.025, abs=0.06)
+    assert scene.centre[1] == pytest.approx(0.025, abs=0.1)
+    inside, beside = (float(scene.at(scene.near, np.array(x), np.array(-0.1))) for x in (0.025, -0.4))
+    assert inside > beside + 0.3
+
+
+@pytest.mark.parametrize("colour", ["black", "white", "red"])
+def test_a_plain_picture_has_no_subject(colour: str) -> None:
+    """Nothing stands out, so the middle is as good as any place."""
+    assert look(Image.new("RGB", (40, 30), colour)).centre == (0, 0)
+
+
+SIZES = {
+    (1920, 1080): (1280, 720),
+    (1280, 720): (1280, 720),
+    (640, 480): (640, 480),
+    (1024, 1024): (960, 960),
+    (1080, 1920): (720, 1280),
+    (641, 481): (640, 480),
+    (16, 16): (16, 16),
+    (1, 1): (16, 16),
+    (4000, 20): (4000, 20),
+    (40000, 1): (4096, 16),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_frame_has_the_pictures_size_where_that_fits(size: tuple[int, int]) -> None:
+    """No more pixels than 720p, even sides, the picture's aspect, and small pictures stay small."""
+    assert frame_size(*size) == SIZES[size]
+
+
+def test_every_size_is_legal() -> None:
+    """Over all kinds of sides: even, within the area, and the aspect kept within two pixels a side."""
+    for width in (1, 2, 3, 15, 17, 99, 500, 1279, 1281, 3000, 8001):
+        for height in (1, 2, 7, 16, 31, 240, 719, 721, 2000, 4999):
+            wide, high = frame_size(width, height)
+
+            assert wide % 2 == high % 2 == 0
+            assert wide * high <= AREA
+            assert min(wide, high) >= SHORTEST
+            assert max(wide, high) <= LONGEST
+            if min(wide, high) > SHORTEST and max(wide, high) < LONGEST - 2:
+                assert wide / high == pytest.approx(width / height, rel=4 / min(wide, high))
+
+
+def test_planes_carry_the_colours() -> None:
+    """White, black and pure red in BT.709 of limited range."""
+    values = [
+        tuple(plane.getpixel((2, 2)) for plane in planes_of(Image.new("RGB", (16, 8), colour)))
+        for colour in ("white", "black", "red")
+    ]
+
+    assert np.abs(np.array(values) - [(235, 128, 128), (16, 128, 128), (63, 102, 240)]).max() <= 1

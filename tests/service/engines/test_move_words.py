@@ -1,0 +1,202 @@
+"""What move reads in prompts, and what it plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.service.engines.move.lexicon import KINDS
+from reelbook.service.engines.move.plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, plan, taken_away
+from reelbook.service.engines.move.telling import said
+from reelbook.service.engines.move.words import read
+
+
+def planned(prompt: str, **fields: str | float) -> Plan:
+    return plan(ImageToVideo.model_validate({"prompt": prompt, "image_url": "u", **fields}))
+
+
+def asked(prompt: str) -> set[str]:
+    """Kinds and directions in a form that reads well: `pan left`, `zoom out`."""
+    return {" ".join([wish.kind, *_way(wish.kind, wish.toward, wish.sign)]) for wish in read(prompt).wishes}
+
+
+def _way(kind: str, toward: tuple[float, float], sign: int) -> list[str]:
+    if kind in ("zoom", "dolly", "vertigo"):
+        return ["in" if sign > 0 else "out"]
+    if kind == "roll":
+        return ["clockwise" if sign > 0 else "anticlockwise"]
+    x, y = toward
+    return ["left"] * (x < 0) + ["right"] * (x > 0) + ["up"] * (y < 0) + ["down"] * (y > 0)
+
+
+PROMPTS = {
+    "Zoom in.": {"zoom in"},
+    "a slow zoom out": {"zoom out"},
+    "zoom out to reveal the city": {"zoom out"},
+    "The camera slowly pushes in": {"dolly in"},
+    "the camera moves closer": {"dolly in"},
+    "pull back": {"dolly out"},
+    "the camera moves away": {"dolly out"},
+    "a man walks toward the camera": {"dolly in"},
+    "dolly left": {"truck left"},
+    "dolly zoom": {"vertigo in"},
+    "pan left": {"pan left"},
+    "camera pans slowly to the right": {"pan right"},
+    "a pan from left to right": {"pan right"},
+    "pan left and zoom in": {"pan left", "zoom in"},
+    "tilt up": {"tilt up"},
+    "tilt down": {"tilt down"},
+    "crane down": {"crane down"},
+    "a drone shot, rising": {"crane up"},
+    "tracking shot to the left": {"truck left"},
+    "the camera moves up": {"crane up"},
+    "look to the right": {"pan right"},
+    "orbit left around the statue": {"orbit left"},
+    "the camera circles the flower": {"orbit right"},
+    "rotate clockwise": {"roll clockwise"},
+    "spin counter-clockwise": {"roll anticlockwise"},
+    "handheld, shaky footage": {"shake"},
+    "the boat drifts to the left": {"drift left"},
+    "the balloon rises": {"drift up"},
+    "a train passes from right to left": {"drift left"},
+    "the boat sails away": {"dolly out"},
+    "the dancer spins gracefully": {"orbit right"},
+    "the camera rotates": {"roll clockwise"},
+    "gentle waves on a lake, a light breeze": {"ripple", "sway"},
+    "heavy rain and thunder": {"rain", "flash"},
+    "cherry blossoms fall, golden hour": {"petals", "warm"},
+    "black and white": {"grey"},
+    # What only looks like a move.
+    "a close-up of a cat on the right": set(),
+    "the man on the left smiles": set(),
+    "a house upside down": set(),
+    "green rolling hills": set(),
+    "snow-capped mountains": set(),
+    "he waves at the crowd": set(),
+    "they shake hands, all right": set(),
+    "a truck": set(),
+    "": set(),
+}
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_prompt_is_understood(prompt: str) -> None:
+    """Each of these asks for exactly this."""
+    assert asked(prompt) == PROMPTS[prompt]
+
+
+def test_what_a_prompt_refuses_is_not_shown() -> None:
+    """`Without zoom` is no wish to zoom."""
+    assert asked("pan left, no zoom, without any shaking") == {"pan left"}
+    assert asked("don't rotate") == set()
+
+
+def test_then_makes_steps() -> None:
+    """One thing after another, in the order of the words, over the whole clip."""
+    acts = planned("zoom in, then pan left, finally pull back").acts
+
+    assert [act.wish.kind for act in acts] == ["zoom", "pan", "dolly"]
+    assert (acts[0].begin, acts[-1].end) == (0, 1)
+    assert acts[0].begin < acts[1].begin < acts[0].end < acts[2].begin < acts[1].end
+
+
+@pytest.mark.parametrize(
+    "prompt", ["static camera", "locked-off shot of a street", "tripod", "no camera movement", "Still."]
+)
+def test_a_still_camera_stays(prompt: str) -> None:
+    """A prompt that wants the camera to stay gets no move of it, not even one of our own."""
+    assert not {act.wish.kind for act in planned(f"{prompt}, rain").acts} & CAMERA
+
+
+def test_speed_words_act() -> None:
+    """From very slow to very fast, each step moves more."""
+    prompts = ("very slow zoom in", "slow zoom in", "zoom in", "fast zoom in")
+
+    amounts = [planned(prompt).amount("zoom") for prompt in prompts]
+
+    assert amounts == sorted(set(amounts))
+
+
+def test_cfg_scale_scales_everything() -> None:
+    """Camera, scene, light and weather obey alike."""
+    low, high = (planned("pan left, ripples, sunset, snow", cfg_scale=scale) for scale in (0.1, 0.9))
+
+    assert [act.wish for act in low.acts] == [act.wish for act in high.acts]
+    assert all(less.amount < more.amount / 2 for less, more in zip(low.acts, high.acts, strict=True))
+
+
+NEGATIVES = {
+    "shake": ("handheld", "shake"),
+    "zoom, rotation": ("dolly in", "dolly"),
+    "rotation": ("rotate", "roll"),
+    "panning": ("truck left", "truck"),
+    "camera motion": ("orbit", "orbit"),
+    "flickering": ("candle light", "flicker"),
+    "rain": ("rainy day", "rain"),
+    "waves": ("the sea", "ripple"),
+}
+
+
+@pytest.mark.parametrize("negative", NEGATIVES)
+def test_negative_words_take_moves_away(negative: str) -> None:
+    """The move is there without the word, and gone with it; the log says so."""
+    prompt, kind = NEGATIVES[negative]
+    free, bound = planned(prompt), planned(prompt, negative_prompt=negative)
+
+    assert free.amount(kind) > 0
+    assert bound.amount(kind) == 0
+    assert kind in bound.refused
+    assert f"Taken away by the negative prompt: {kind}." in said(bound)
+
+
+def test_the_usual_negative_prompt_takes_no_move_away() -> None:
+    """`blur, distort, and low quality` only keeps the camera far enough, and the bending mild."""
+    usual, free = planned("zoom in"), planned("zoom in", negative_prompt="")
+
+    assert usual.acts == free.acts
+    assert usual.sharp
+    assert not free.sharp
+    assert usual.bend < free.bend
+
+
+def test_negative_speeds_act() -> None:
+    """`Fast` in the negative prompt slows a fast move, `slow` and `static` wake a slow one."""
+    assert planned("fast zoom in", negative_prompt="fast motion").amount("zoom") < planned("zoom in").amount("zoom")
+    assert planned("slow zoom in", negative_prompt="slow").amount("zoom") == planned("zoom in").amount("zoom")
+    assert not planned("static camera", negative_prompt="static").amount("breathe")
+
+
+def test_unknown_prompts_differ_and_stay_gentle() -> None:
+    """Each gets a move of the camera drawn from its words, never a violent one, and the log owns up to it."""
+    plans = [planned(f"thing number {number}") for number in range(40)]
+
+    assert len({plan.acts for plan in plans}) == 40
+    assert all(plan.own and {act.wish.kind for act in plan.acts} <= CAMERA for plan in plans)
+    assert max(act.amount for plan in plans for act in plan.acts) < 0.65
+    assert all("The prompt names no move of the camera. The camera's own idea: " in said(plan) for plan in plans)
+
+
+def test_an_own_idea_respects_the_negative_prompt() -> None:
+    """What is forbidden is not taken as an idea either."""
+    for number in range(40):
+        kinds = {act.wish.kind for act in planned(f"thing {number}", negative_prompt="zoom, rotation").acts}
+
+        assert not kinds & {"zoom", "dolly", "vertigo", "roll", "swing"}
+    assert not {act.wish.kind for act in planned("thing", negative_prompt="movement").acts} & CAMERA
+
+
+def test_every_kind_has_a_place() -> None:
+    """The tables agree: what words can name is a move, a stirring, light or weather, and each exactly once."""
+    groups = [CAMERA, SCENE, LIGHT, WEATHER]
+
+    assert sorted(kind for group in groups for kind in group) == sorted(KINDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 2500, "then " * 500, "zoom in, " * 277, "\x00\u202e\U0001f600" * 800, "left " * 500, "mov" + "a" * 2490],
+)
+def test_hostile_prompts_are_read_quickly(text: str) -> None:
+    """The longest prompts are read in no time, whatever is in them, and still give a plan."""
+    assert said(planned(text[:2500], negative_prompt=text))
+    assert isinstance(taken_away(text * 20), frozenset)

@@ -1,0 +1,339 @@
+"""Smart resize by geometry, as the service calls it: a job goes in, files come out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from reelbook.models.smart_resize import Size, SmartResize, preset_for
+from reelbook.service.engines.protocol import Job, Log, Made, PictureError, Progress
+from reelbook.service.engines.recompose import recompose
+from reelbook.service.engines.recompose.scenes import scene
+
+URL = "https://example.org/picture.png"
+
+
+def encoded(picture: Image.Image, image_format: str = "PNG", **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, image_format, **options)
+    return data.getvalue()
+
+
+def job(folder: Path, picture: bytes, sizes: Iterable[str | tuple[int, int]], seed: int = 7, **fields: Any) -> Job[Any]:
+    folder.mkdir(exist_ok=True)
+    asked = SmartResize.model_validate({"image_url": URL, "target_sizes": list(sizes), "seed": seed, **fields})
+    return Job(asked, seed, folder, {URL: picture})
+
+
+def run(todo: Job[Any]) -> tuple[dict[str, Any], list[Progress | Log]]:
+    """The output of a job, and all it told on the way."""
+    told: list[Progress | Log] = []
+    work = recompose(todo)
+    while True:
+        try:
+            told.append(next(work))
+        except StopIteration as end:
+            return end.value, told
+
+
+def made(todo: Job[Any]) -> list[Path]:
+    return [image.path for image in run(todo)[0]["images"]]
+
+
+def seen(path: Path) -> Image.Image:
+    """The picture in a file, decoded whole."""
+    picture = Image.open(io.BytesIO(path.read_bytes()))
+    picture.load()
+    return picture
+
+
+@pytest.fixture(scope="module")
+def boat() -> Image.Image:
+    return scene("boat", height=180).picture
+
+
+def test_every_size_is_met_to_the_pixel(tmp_path: Path) -> None:
+    """Thirty sizes drawn at random, up to 4 megapixels, and the results have exactly these pixels."""
+    draw = np.random.default_rng(30)
+    sizes: list[tuple[int, int]] = []
+    while len(sizes) < 30:
+        width, height = (int(side) for side in np.exp(draw.uniform(np.log(16), np.log(5000), 2)))
+        if width * height <= 4_000_000 and preset_for(Size(width, height)):
+            sizes.append((width, height))
+
+    paths = made(job(tmp_path, encoded(scene("car", height=240).picture), sizes, output_format="jpeg"))
+
+    assert [seen(path).size for path in paths] == sizes
+
+
+@pytest.mark.parametrize("size", [(6336, 2688), (5504, 3072)])
+def test_the_largest_canvases_are_met_to_the_pixel(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Seventeen megapixels come from a small picture, decoded whole."""
+    paths = made(job(tmp_path, encoded(scene("sign", height=240).picture), [size], output_format="jpeg"))
+
+    assert seen(paths[0]).size == size
+
+
+def test_the_smallest_and_thinnest_canvases_are_met_to_the_pixel(tmp_path: Path, boat: Image.Image) -> None:
+    """A dot, a hair, a line and a banner."""
+    sizes = [(16, 16), (16, 5504), (6336, 16), (728, 90), (17, 33)]
+
+    paths = made(job(tmp_path, encoded(boat), sizes))
+
+    assert [seen(path).size for path in paths] == sizes
+
+
+def test_images_are_flat_in_the_order_of_the_sizes_and_results_point_to_them(tmp_path: Path, boat: Image.Image) -> None:
+    """The variants of the first size come first; each result names its own, its canvas and the real scale."""
+    todo = job(tmp_path, encoded(boat), ["300x600", "1080x1920"], num_images_per_size=2)
+
+    output, _ = run(todo)
+
+    images: list[Made] = output["images"]
+    assert [image.path.name for image in images] == [
+        "300x600-1.png", "300x600-2.png", "1080x1920-1.png", "1080x1920-2.png"
+    ]  # fmt: skip
+    assert [(image.facts["width"], image.facts["height"]) for image in images] == [(300, 600)] * 2 + [(1080, 1920)] * 2
+    assert {image.content_type for image in images} == {"image/png"}
+    first, second = output["results"]
+    assert (first["width"], first["height"], first["aspect_ratio"], first["resolution"]) == (300, 600, "9:16", "1K")
+    assert (second["aspect_ratio"], second["resolution"]) == ("9:16", "2K")
+    assert [first["images"], second["images"]] == [[0, 1], [2, 3]]
+    assert second["scale"] > 1 > 0 < first["scale"]
+    assert "4 pictures" in output["description"]
+    assert "geometry" in output["description"]
+
+
+def test_a_size_asked_for_twice_is_made_twice(tmp_path: Path, boat: Image.Image) -> None:
+    """Two equal sizes have two files, with the same pixels: they share the seed."""
+    paths = made(job(tmp_path, encoded(boat), ["64x64", "64x64"]))
+
+    assert len(set(paths)) == 2
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.mark.parametrize("output_format", ["png", "webp"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_a_picture_of_the_right_size_passes_through(
+    tmp_path: Path, boat: Image.Image, output_format: str, mode: str
+) -> None:
+    """Every pixel and every transparency stays as it was; also under a wish that geometry cannot grant."""
+    picture = boat.convert(mode)
+    if mode == "RGBA":
+        picture.putalpha(Image.linear_gradient("L").resize(picture.size))
+
+    paths = made(job(tmp_path, encoded(picture), [picture.size], output_format=output_format, prompt="make it snow"))
+
+    result = seen(paths[0])
+    assert result.mode == mode
+    assert result.tobytes() == picture.tobytes()
+
+
+def test_a_jpeg_that_passes_through_is_hardly_changed(tmp_path: Path, boat: Image.Image) -> None:
+    """JPEG cannot keep every pixel; it keeps them within what nobody sees."""
+    paths = made(job(tmp_path, encoded(boat), [boat.size], output_format="jpeg"))
+
+    away = np.abs(np.asarray(seen(paths[0])).astype(int) - np.asarray(boat))
+
+    assert away.mean() < 1
+    assert np.percentile(away, 99) <= 5
+
+
+@pytest.mark.parametrize("output_format", ["png", "webp"])
+def test_transparency_is_kept(tmp_path: Path, boat: Image.Image, output_format: str) -> None:
+    """A figure cut out stays cut out: clear around it, also in what is added, and solid inside."""
+    figure = boat.convert("RGBA")
+    figure.putalpha(Image.new("L", boat.size))
+    figure.paste((200, 30, 30, 255), (110, 40, 190, 140))
+
+    paths = made(job(tmp_path, encoded(figure), ["200x400", "400x90"], output_format=output_format))
+
+    for path in paths:
+        alpha = np.asarray(seen(path).getchannel("A"))
+        assert alpha[0].max() == alpha[-1].max() == alpha[:, 0].max() == alpha[:, -1].max() == 0
+        assert (alpha > 250).mean() > 0.05
+
+
+def test_transparency_becomes_black_in_a_jpeg(tmp_path: Path) -> None:
+    """Nothing that hides below clear pixels is uncovered."""
+    hidden = Image.new("RGBA", (120, 80), (255, 255, 255, 0))
+    hidden.paste((200, 30, 30, 255), (50, 30, 70, 50))
+
+    paths = made(job(tmp_path, encoded(hidden), ["160x160"], output_format="jpeg"))
+
+    result = seen(paths[0])
+    assert result.mode == "RGB"
+    assert max(np.asarray(result)[:8].ravel()) < 12
+
+
+def _palette(picture: Image.Image) -> bytes:
+    return encoded(picture.convert("P"))
+
+
+def _animated(picture: Image.Image) -> bytes:
+    frames = [Image.new("P", picture.size, number) for number in range(3)]
+    return encoded(picture.convert("P"), "GIF", save_all=True, append_images=frames)
+
+
+SOURCES: dict[str, Callable[[Image.Image], bytes]] = {
+    "grey": lambda picture: encoded(picture.convert("L")),
+    "grey and clear": lambda picture: encoded(picture.convert("LA")),
+    "black and white": lambda picture: encoded(picture.convert("1")),
+    "16 bits": lambda picture: encoded(Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257)),
+    "CMYK": lambda picture: encoded(picture.convert("CMYK"), "JPEG"),
+    "palette": _palette,
+    "animated": _animated,
+    "one pixel": lambda picture: encoded(Image.new("RGB", (1, 1), (9, 90, 200))),
+    "one line": lambda picture: encoded(picture.resize((300, 1))),
+    "one colour": lambda picture: encoded(Image.new("RGB", (90, 60), (120, 130, 140))),
+    "noise": lambda picture: encoded(
+        Image.fromarray(np.random.default_rng(1).integers(0, 255, (90, 160, 3), np.uint8))
+    ),
+    "all clear": lambda picture: encoded(Image.new("RGBA", (90, 60))),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_sources_of_every_kind_are_recomposed(tmp_path: Path, boat: Image.Image, kind: str) -> None:
+    """Whatever Pillow opens can be resized to every shape, upright, wide and tiny."""
+    sizes = [(90, 160), (160, 90), (364, 45), (16, 16), (16, 900)]
+
+    paths = made(job(tmp_path, SOURCES[kind](boat), sizes, output_format="webp"))
+
+    assert [seen(path).size for path in paths] == sizes
+
+
+@pytest.mark.parametrize("data", [b"", b"not a picture", encoded(Image.new("RGB", (40, 40)))[:60]])
+def test_a_picture_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes) -> None:
+    """Empty, foreign and cut short: the run ends with a picture error that names the source."""
+    with pytest.raises(PictureError, match=r"example\.org"):
+        run(job(tmp_path, data, ["64x64"]))
+
+
+SCRIPT = """
+import hashlib, os, sys
+from pathlib import Path
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+sys.path.insert(0, sys.argv[3])
+from test_recompose import job, made
+picture = Path(sys.argv[1]).read_bytes()
+for path in made(job(Path(sys.argv[2]), picture, ["300x600", "364x45"], num_images_per_size=2)):
+    print(hashlib.sha256(path.read_bytes()).hexdigest())
+"""
+
+
+def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Path, boat: Image.Image) -> None:
+    """Another process with one core writes the very files that this one writes; another seed writes others."""
+    source = tmp_path / "boat.png"
+    source.write_bytes(encoded(boat))
+    arguments = [str(source), str(tmp_path / "there"), str(Path(__file__).parent)]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+
+    there = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, check=True, env=environment
+    ).stdout.split()
+    sizes = ["300x600", "364x45"]
+    here = made(job(tmp_path / "here", source.read_bytes(), sizes, num_images_per_size=2))
+    other = made(job(tmp_path / "other", source.read_bytes(), sizes, num_images_per_size=2, seed=8))
+
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in here] == there
+    assert seen(here[2]).tobytes() != seen(other[2]).tobytes()
+
+
+@pytest.mark.parametrize("name", ["balloon", "house", "product"])
+def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
+    """Any two of four variants are further apart than a blur, in every shape."""
+    picture = encoded(scene(name, height=240).picture)
+
+    paths = made(job(tmp_path, picture, ["320x320", "180x320", "364x45"], num_images_per_size=4))
+
+    small = [np.asarray(seen(path).resize((48, 48))).astype(float) for path in paths]
+    for first in range(0, 12, 4):
+        for one, other in combinations(small[first : first + 4], 2):
+            assert np.abs(one - other).mean() > 3
+
+
+def test_the_log_says_what_engine_this_is_and_progress_never_falls(tmp_path: Path, boat: Image.Image) -> None:
+    """The first line is honest about the method; stages tell what is done to which size."""
+    _, told = run(job(tmp_path, encoded(boat), ["90x160", "160x90"]))
+
+    assert isinstance(told[0], Log)
+    assert "recompose" in told[0].message
+    assert "No language model" in told[0].message
+    news = [event for event in told if isinstance(event, Progress)]
+    stages = list(dict.fromkeys(event.stage for event in news))
+    assert stages == [
+        "looking",
+        "composing 90x160, 1 of 2",
+        "writing 90x160-1.png",
+        "composing 160x90, 2 of 2",
+        "writing 160x90-1.png",
+    ]
+    assert [event.fraction for event in news] == sorted(event.fraction for event in news)
+    assert 0 <= news[0].fraction <= news[-1].fraction <= 1
+
+
+def test_a_run_can_be_cancelled_at_every_step(tmp_path: Path, boat: Image.Image) -> None:
+    """Closed after any of its reports, the engine stops without a sound and writes nothing more."""
+    todo = job(tmp_path / "whole", encoded(boat), ["64x64", "90x60"])
+    steps = len(run(todo)[1])
+
+    for reports in range(1, steps):
+        folder = tmp_path / str(reports)
+        work = recompose(job(folder, encoded(boat), ["64x64", "90x60"]))
+        for _ in range(reports):
+            next(work)
+        work.close()
+        written = len(list(folder.iterdir()))
+        assert next(work, None) is None
+        assert len(list(folder.iterdir())) == written
+
+
+@pytest.mark.parametrize("output_format", ["png", "jpeg", "webp"])
+def test_every_file_says_where_it_comes_from(tmp_path: Path, boat: Image.Image, output_format: str) -> None:
+    """Model, engine, seed and sizes stand in the file itself, in each format's own way."""
+    paths = made(job(tmp_path, encoded(boat), ["64x64"], seed=4711, output_format=output_format))
+
+    result = seen(paths[0])
+    told = result.info["generation"] if output_format == "png" else result.getexif()[0x010E]
+    assert result.format == output_format.upper()
+    for fact in ('"svc/smart-resize"', '"recompose"', "4711", "64x64"):
+        assert fact in str(told)
+
+
+MEMORY = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from test_recompose import job, run
+run(job(Path(sys.argv[2]), Path(sys.argv[1]).read_bytes(), ["6336x2688"], output_format="webp"))
+lines = Path("/proc/self/status").read_text().splitlines() if sys.platform == "linux" else []
+# A child on Linux begins with its parent's `ru_maxrss`; the high-water mark of its own is in /proc.
+own = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+print((own or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])[0] // 1024)
+"""
+
+
+def test_the_largest_source_and_target_fit_a_worker(tmp_path: Path) -> None:
+    """A 40 megapixel source and a 17 megapixel target stay within 512 MiB."""
+    source = tmp_path / "large.jpg"
+    scene("sign", height=200).picture.resize((7728, 5152)).save(source, quality=80)
+
+    told = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(source), str(tmp_path / "out"), str(Path(__file__).parent)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert int(told.stdout) <= 512

@@ -1,0 +1,205 @@
+"""Clips that the sketch engine makes, as a player sees them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import Job, Log, Made, Progress
+from reelbook.service.engines.sketch import Sketch, engine, sketch
+
+SMALL: dict[str, Any] = {"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9}
+
+
+def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **fields: Any) -> Job[TextToVideo]:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Job(TextToVideo(prompt=prompt, **{**SMALL, **fields}), seed, folder)
+
+
+def finished(job: Job[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
+    """What the engine returned, and what it said on the way."""
+    work, news = sketch(job), []
+    while True:
+        try:
+            news.append(next(work))
+        except StopIteration as end:
+            return end.value, news
+
+
+def decoded(path: Path) -> NDArray[np.float32]:
+    """All frames as RGB: frame, row, column, channel."""
+    with av.open(str(path)) as film:
+        return np.stack([frame.to_ndarray(format="rgb24") for frame in film.decode(video=0)]).astype(np.float32)
+
+
+def test_the_output_names_a_clip_the_seed_and_the_prompt(tmp_path: Path) -> None:
+    """The output has what the model's output promises, with the facts of the file."""
+    output, _ = finished(a_job(tmp_path))
+
+    assert output["seed"] == 7
+    assert output["prompt"] == "a red boat on a lake"
+    assert isinstance(output["video"], Made)
+    assert output["video"].path == tmp_path / "clip.mp4"
+    assert output["video"].content_type == "video/mp4"
+    assert output["video"].facts == {"width": 480, "height": 480, "frames": 9, "frame_rate": 24}
+
+
+@pytest.mark.parametrize(
+    ("resolution", "aspect_ratio", "size"),
+    [
+        ("720p", "16:9", (1280, 720)),
+        ("720p", "9:16", (720, 1280)),
+        ("720p", "1:1", (720, 720)),
+        ("480p", "16:9", (854, 480)),
+        ("480p", "9:16", (480, 854)),
+        ("480p", "1:1", (480, 480)),
+    ],
+)
+def test_size_count_and_rate_are_exact(
+    tmp_path: Path, resolution: str, aspect_ratio: str, size: tuple[int, int]
+) -> None:
+    """The file has the size of its resolution and shape, every frame asked for, and the rate asked for."""
+    finished(a_job(tmp_path, resolution=resolution, aspect_ratio=aspect_ratio, num_frames=10, frame_rate=17))
+
+    with av.open(str(tmp_path / "clip.mp4")) as film:
+        stream = film.streams.video[0]
+        count = sum(1 for _ in film.decode(video=0))
+        assert (stream.width, stream.height) == size
+        assert stream.average_rate == 17
+        assert count == 10
+
+
+def test_the_first_line_of_the_log_says_what_this_is(tmp_path: Path) -> None:
+    """Nobody shall take a sketch for the hosted model's work."""
+    first = next(sketch(a_job(tmp_path)))
+
+    assert isinstance(first, Log)
+    assert "sketch engine" in first.message
+    assert "not the hosted model" in first.message
+
+
+def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
+    """Both passes, every frame and the encoding are told, in order."""
+    _, news = finished(a_job(tmp_path, first_pass_num_inference_steps=3))
+
+    progress = [item for item in news if isinstance(item, Progress)]
+    fractions = [item.fraction for item in progress]
+    stages = [item.stage for item in progress]
+    assert fractions == sorted(fractions)
+    assert 0 <= fractions[0] < fractions[-1] <= 1
+    assert [stage for stage in stages if stage.startswith("pass")] == [
+        "pass 1, 1 of 3",
+        "pass 1, 2 of 3",
+        "pass 1, 3 of 3",
+        "pass 2, 1 of 3",
+        "pass 2, 2 of 3",
+        "pass 2, 3 of 3",
+    ]
+    assert [stage for stage in stages if stage.startswith("painting")] == [f"painting {n} of 9" for n in range(1, 10)]
+    assert stages[-1] == "encoding"
+
+
+def test_it_reports_often_enough_to_be_cancelled(tmp_path: Path) -> None:
+    """No step between two reports takes a quarter of a second of this process's own time."""
+    work, longest = sketch(a_job(tmp_path, "a village by a forest lake with mountains in the fog")), 0.0
+
+    before = time.thread_time()
+    for _ in work:
+        longest = max(longest, time.thread_time() - before)
+        before = time.thread_time()
+
+    assert longest < 0.25
+
+
+def test_a_cancelled_run_leaves_no_thread_behind(tmp_path: Path) -> None:
+    """Closing the generator in the middle of the painting ends the painters too."""
+    before = set(threading.enumerate())
+    work = sketch(a_job(tmp_path, num_frames=200))
+    for news in work:
+        if isinstance(news, Progress) and news.stage == "painting 5 of 200":
+            break
+    painters = set(threading.enumerate()) - before
+
+    work.close()
+
+    assert painters
+    assert set(threading.enumerate()) == before
+
+
+_DIGEST = """
+import hashlib, os, sys
+from pathlib import Path
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.sketch import sketch
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
+job = Job(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))
+for _ in sketch(job):
+    pass
+print(hashlib.sha256((job.folder / "clip.mp4").read_bytes()).hexdigest())
+"""
+
+
+def test_the_same_run_gives_the_same_bytes_in_any_process_on_any_number_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two other processes, one of them on a single core, and this one with one painter agree to the last bit."""
+    asked = TextToVideo(prompt="two birds over a village at dawn, snow", **SMALL)
+    digests = set()
+    for cores in ("1", "2"):
+        folder = tmp_path / cores
+        folder.mkdir()
+        command = [sys.executable, "-c", _DIGEST, str(folder), asked.model_dump_json(), cores]
+        digests.add(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    monkeypatch.setattr(engine, "PAINTERS", 1)
+
+    finished(Job(asked, 7, tmp_path))
+
+    digests.add(hashlib.sha256((tmp_path / "clip.mp4").read_bytes()).hexdigest())
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("seed", [-1, 0, 10**300])
+def test_any_whole_number_is_a_seed(tmp_path: Path, seed: int) -> None:
+    """The spec sets no bounds for seeds."""
+    output, _ = finished(a_job(tmp_path, seed=seed))
+
+    assert output["seed"] == seed
+
+
+def test_the_file_says_who_made_it(tmp_path: Path) -> None:
+    """The clip carries the engine's name, the seed and the input."""
+    finished(a_job(tmp_path))
+
+    with av.open(str(tmp_path / "clip.mp4")) as film:
+        told = json.loads(film.metadata["comment"])
+    assert (told["engine"], told["engineVersion"], told["seed"]) == (Sketch.name, Sketch.version, 7)
+    assert told["input"]["prompt"] == "a red boat on a lake"
+
+
+@pytest.mark.deep
+def test_a_minute_of_film_stays_within_its_memory(tmp_path: Path) -> None:
+    """The longest clip is never held as a whole: at most 300 MB are resident."""
+    script = (
+        _DIGEST
+        + "import resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 ** (1 + (sys.platform == 'darwin'))))"
+    )
+    asked = TextToVideo(prompt="a harbour at sunset with ships", num_frames=1441)
+    command = [sys.executable, "-c", script, str(tmp_path), asked.model_dump_json(), "2"]
+
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+    assert int(told[1]) <= 300

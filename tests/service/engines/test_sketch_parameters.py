@@ -1,0 +1,199 @@
+"""Every parameter of the sketch engine acts, in the direction that its meaning says, on the frames a player shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.sketch import sketch, stage
+from reelbook.service.engines.sketch.engine import finished_painter, frames_of
+
+Clip = NDArray[np.float32]
+Film = Callable[..., Clip]
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Film:
+    """Makes a small clip and decodes it: frame, row, column, channel."""
+
+    def made(prompt: str = "a sailing boat on a lake", seed: int = 7, **fields: Any) -> Clip:
+        options = {"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9, **fields}
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for _ in sketch(Job(TextToVideo(prompt=prompt, **options), seed, folder)):
+            pass
+        with av.open(str(folder / "clip.mp4")) as file:
+            return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]).astype(np.float32)
+
+    return made
+
+
+def grey(clip: Clip) -> Clip:
+    return clip @ np.array([0.299, 0.587, 0.114], np.float32)
+
+
+def apart(first: Clip, second: Clip) -> float:
+    """The mean difference of two clips, in steps of 255."""
+    return float(np.abs(first - second).mean(dtype=np.float64))
+
+
+def laplacian(clip: Clip) -> float:
+    value = grey(clip)
+    edges = (
+        4 * value[:, 1:-1, 1:-1] - value[:, :-2, 1:-1] - value[:, 2:, 1:-1] - value[:, 1:-1, :-2] - value[:, 1:-1, 2:]
+    )
+    return float(edges.var(dtype=np.float64))
+
+
+def redness(frame: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Where a frame is clearly red."""
+    red, green, blue = frame[..., 0], frame[..., 1], frame[..., 2]
+    return np.asarray((red > 110) & (red > 1.7 * green) & (red > 1.7 * blue))
+
+
+def centre_of_red(frame: NDArray[np.float32]) -> tuple[float, float]:
+    rows, columns = np.nonzero(redness(frame))
+    return float(columns.mean()), float(rows.mean())
+
+
+@pytest.mark.parametrize(
+    ("change", "least"),
+    [
+        ({"first_pass_num_inference_steps": 2}, 0.3),
+        ({"second_pass_num_inference_steps": 12}, 0.3),
+        ({"second_pass_skip_initial_steps": 1}, 0.3),
+        ({"seed": 8}, 3.0),
+        ({"loras": [LoRA(path="watercolour")]}, 2.0),
+        ({"enable_detail_pass": True}, 0.5),
+        ({"tone_map_compression_ratio": 0.5}, 2.0),
+        ({"prompt": "a sailing boat on a lake zorblax"}, 0.5),
+        ({"negative_prompt": "zorblax"}, 0.3),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_changed_parameter_changes_the_picture(film: Film, change: dict[str, Any], least: float) -> None:
+    """The same seed with one field changed is another clip, by more than the encoder's noise."""
+    before = film()
+
+    after = film(**change)
+
+    assert apart(before, after) > least
+
+
+def test_nothing_changed_changes_nothing(film: Film) -> None:
+    """The control for the test above: the same input twice, and a LoRA with scale 0, give the same frames."""
+    before = film()
+
+    assert apart(before, film()) == 0
+    assert apart(before, film(loras=[LoRA(path="watercolour", scale=0)])) == 0
+
+
+def test_a_lora_acts_more_with_a_larger_scale_and_each_in_its_own_way(film: Film) -> None:
+    """Scale moves the picture further; another path or weight name moves it elsewhere."""
+    plain, half, full = film(), film(loras=[LoRA(path="ink", scale=0.5)]), film(loras=[LoRA(path="ink", scale=2)])
+
+    assert apart(plain, half) < apart(plain, full)
+    assert apart(full, film(loras=[LoRA(path="oil", scale=2)])) > 2
+    assert apart(full, film(loras=[LoRA(path="ink", scale=2, weight_name="b")])) > 2
+
+
+def test_tone_mapping_narrows_the_range_from_dark_to_bright(film: Film) -> None:
+    """The more compression, the smaller the spread of brightness."""
+    spreads = [
+        float(grey(film("a lighthouse by the sea", tone_map_compression_ratio=ratio)).std(dtype=np.float64))
+        for ratio in (0, 0.5, 1)
+    ]
+
+    assert spreads[0] > spreads[1] * 1.03
+    assert spreads[1] > spreads[2] * 1.03
+
+
+def test_colour_matching_keeps_later_chunks_at_the_colours_of_the_first(
+    film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default length has two chunks; their mean colours differ, less the higher the factor."""
+    monkeypatch.setattr(stage, "PAINTED", 160 * 160)  # Colour needs no detail, and 363 frames take a while.
+    drifts = []
+    for factor in (0.0, 0.5, 1.0):
+        # 64 bits: added up in 32, the pixels of so many frames lose what is to be measured.
+        colours = film("hills", num_frames=121, temporal_adain_factor=factor).mean((1, 2), dtype=np.float64)
+        drifts.append(float(np.abs(colours[:65].mean(0) - colours[80:].mean(0)).sum()))
+
+    assert drifts[0] > 1.3 * drifts[1] > 1.6 * drifts[2]
+
+
+def test_the_detail_pass_adds_fine_structure(film: Film) -> None:
+    """The variance of the Laplacian, a common measure of sharpness, rises clearly."""
+    plain, fine = film("a meadow"), film("a meadow", enable_detail_pass=True)
+
+    assert laplacian(fine) > 1.5 * laplacian(plain)
+
+
+def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path) -> None:
+    """Before the encoder sees them, the frames are equal to the last bit."""
+    asked = TextToVideo(prompt="birds in the rain", resolution="480p", aspect_ratio="1:1", num_frames=9)
+    painter = finished_painter(Job(asked, 7, tmp_path))
+
+    forwards = [frame.to_ndarray() for frame in frames_of(painter, asked)]
+    backwards = [frame.to_ndarray() for frame in frames_of(painter, asked.revised(reverse_video=True))]
+
+    assert not np.array_equal(forwards[0], forwards[-1])
+    for first, second in zip(forwards, reversed(backwards), strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_a_reversed_clip_plays_backwards(film: Film) -> None:
+    """Decoded, each frame resembles its counterpart from the other end much more than the one at its own place."""
+    forwards, backwards = (
+        film("a red ball rolls right", num_frames=24),
+        film("a red ball rolls right", num_frames=24, reverse_video=True),
+    )
+
+    assert apart(forwards, backwards[::-1]) < 0.4 * apart(forwards, backwards)
+
+
+def test_more_frames_a_second_show_the_same_motion_in_the_same_time(film: Film) -> None:
+    """After one second the boat is at the same place, whether that second has 12 frames or 24."""
+    prompt = "a red sailing boat sails right on the sea at noon"
+    slow, quick = film(prompt, frame_rate=12, num_frames=13), film(prompt, frame_rate=24, num_frames=25)
+
+    start, end = centre_of_red(quick[0]), centre_of_red(quick[24])
+
+    assert end[0] - start[0] > 8
+    assert centre_of_red(slow[12]) == pytest.approx(end, abs=2.5)
+    assert centre_of_red(quick[12])[0] < end[0] - 3
+
+
+def test_a_negative_prompt_takes_things_out(film: Film) -> None:
+    """The red boat is there, and gone when the negative prompt names boats."""
+    with_boat = film("a red boat on the sea", negative_prompt="")
+    without = film("a red boat on the sea", negative_prompt="blurry, boats")
+
+    assert redness(with_boat[4]).sum() > 1000
+    assert redness(without[4]).sum() == 0
+
+
+def test_an_expanded_prompt_is_longer_and_the_picture_follows_it(tmp_path: Path, film: Film) -> None:
+    """The output tells the prompt that was painted: asking for it outright gives the same picture."""
+    asked = TextToVideo(prompt="a boat", expand_prompt=True, resolution="480p", aspect_ratio="1:1", num_frames=9)
+    folder = tmp_path / "told"
+    folder.mkdir()
+    work = sketch(Job(asked, 7, folder))
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        told = end.value["prompt"]
+
+    assert told.startswith("a boat, ")
+    assert len(told) > 40
+    assert apart(film("a boat", expand_prompt=True), film(told)) == 0
+    assert apart(film("a boat"), film(told)) > 3

@@ -1,0 +1,260 @@
+"""What the sketch engine understands of a prompt, and that it can paint all of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.sketch import stage
+from reelbook.service.engines.sketch.engine import finished_painter
+from reelbook.service.engines.sketch.figures import FIGURES
+from reelbook.service.engines.sketch.homes import HOME
+from reelbook.service.engines.sketch.lexicon import MOST_FIGURES, scene_of
+from reelbook.service.engines.sketch.nouns import ACTORS
+from reelbook.service.engines.sketch.vocabulary import PLACES
+
+
+def painted(prompt: str, moment: int = 0, seed: int = 7, **fields: Any) -> NDArray[np.float32]:
+    """One frame as it is painted."""
+    asked = TextToVideo(prompt=prompt, resolution="480p", aspect_ratio="1:1", **fields)
+    return np.asarray(finished_painter(Job(asked, seed, Path())).frame(moment), np.float32)
+
+
+def patches(mask: NDArray[np.bool_], least: int) -> list[tuple[float, float]]:
+    """The centres of connected patches with at least so many pixels."""
+    left, found = mask.copy(), []
+    for row, column in np.argwhere(mask).tolist():
+        if not left[row, column]:
+            continue
+        left[row, column] = False
+        reached, edge = [(row, column)], [(row, column)]
+        while edge:
+            y, x = edge.pop()
+            for near_y, near_x in ((y + 1, x), (y - 1, x), (y, x + 1), (y, x - 1)):
+                if 0 <= near_y < left.shape[0] and 0 <= near_x < left.shape[1] and left[near_y, near_x]:
+                    left[near_y, near_x] = False
+                    reached.append((near_y, near_x))
+                    edge.append((near_y, near_x))
+        if len(reached) >= least:
+            found.append((float(np.mean([x for _, x in reached])), float(np.mean([y for y, _ in reached]))))
+    return found
+
+
+def red(frame: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return np.asarray(
+        (frame[..., 0] > 110) & (frame[..., 0] > 1.7 * frame[..., 1]) & (frame[..., 0] > 1.7 * frame[..., 2])
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("word", "count"), [("one", 1), ("three", 3), ("5", 5)])
+def test_three_red_balloons_are_three_red_balloons(word: str, count: int, seed: int) -> None:
+    """As many red patches are in the sky as the prompt counts."""
+    noun = "balloon" if count == 1 else "balloons"
+
+    frame = painted(f"{word} red {noun} in the sky", moment=30, seed=seed)
+
+    assert len(patches(red(frame), 150)) == count
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sign"), [("a red boat sails left on the sea", -1), ("a red boat sails right on the sea", 1)]
+)
+def test_a_figure_goes_where_the_prompt_says(prompt: str, sign: int) -> None:
+    """Two seconds later the boat is further to the side that was named."""
+    early, late = (float(np.nonzero(red(painted(prompt, moment)))[1].mean()) for moment in (0, 48))
+
+    assert (late - early) * sign > 10
+
+
+def test_a_rising_balloon_rises() -> None:
+    """Two seconds later it is higher."""
+    early, late = (float(np.nonzero(red(painted("a red balloon rising", moment)))[0].mean()) for moment in (0, 48))
+
+    assert late < early - 10
+
+
+def test_fast_is_faster_than_slow() -> None:
+    """The same boat goes further in two seconds when the prompt says fast."""
+
+    def way(pace: str) -> float:
+        columns = [
+            np.nonzero(red(painted(f"a red boat sails right {pace} on the sea", moment)))[1].mean()
+            for moment in (0, 48)
+        ]
+        return float(columns[1] - columns[0])
+
+    assert way("fast") > 2 * way("slowly") > 0
+
+
+def test_a_giant_is_larger_than_a_tiny_one() -> None:
+    """The number of red pixels follows the size that was named."""
+    giant, plain, tiny = (int(red(painted(f"a {size} red balloon")).sum()) for size in ("giant", "", "tiny"))
+
+    assert giant > 2 * plain
+    assert plain > 2 * tiny > 0
+
+
+def test_zooming_in_enlarges_and_panning_shifts() -> None:
+    """Camera words move the eye: the balloon grows, or goes to the other side."""
+    base = "a red balloon standing over the sea"
+
+    def seen(prompt: str, moment: int) -> NDArray[np.bool_]:
+        return red(painted(prompt, moment))
+
+    zoomed = f"{base}, camera zooms in"
+    assert seen(zoomed, 100).sum() > 1.2 * seen(zoomed, 0).sum()
+    panned = f"{base}, camera pans left"
+    assert np.nonzero(seen(panned, 100))[1].mean() > np.nonzero(seen(panned, 0))[1].mean() + 20
+
+
+@pytest.mark.parametrize(
+    ("prompt", "place"),
+    [
+        ("a gull", "bird"), ("a ship at sea", "ship"), ("two sailboats", "boat"), ("kittens", "cat"), ("a bicycle", "bicycle"),
+        ("butterflies", "butterfly"), ("children", "person"), ("wolves", "dog"), ("⛵", "boat"), ("红气球", "balloon"),
+        ("a hot air balloon", "hot-air balloon"), ("a paper boat", "paper boat"), ("a street lamp", "lamp"),
+    ],
+)  # fmt: skip
+def test_many_words_name_one_figure(prompt: str, place: str) -> None:
+    """Synonyms, plurals, emoji and a few words of other languages lead to the same figure."""
+    assert [actor.kind for actor in scene_of(prompt).actors] == [place]
+
+
+def test_colours_counts_and_sizes_belong_to_the_next_noun() -> None:
+    """Each noun gets its own words."""
+    cat, dogs, kite = scene_of("a big black cat, two small brown dogs and a yellow and blue kite").actors
+
+    assert (cat.kind, cat.count, cat.colours) == ("cat", 1, ("black",))
+    assert (dogs.kind, dogs.count, dogs.colours) == ("dog", 2, ("brown",))
+    assert (kite.kind, kite.count, kite.colours) == ("kite", 1, ("yellow", "blue"))
+    assert cat.size > 1 > dogs.size
+
+
+def test_a_thing_mentioned_again_is_the_same_thing() -> None:
+    """A second mention tells more of the first."""
+    scene = scene_of("a boat and a bird; the boat sails left")
+
+    assert [(actor.kind, actor.heading) for actor in scene.actors] == [("boat", "left"), ("bird", None)]
+
+
+def test_figures_stand_where_they_belong() -> None:
+    """Fish are under water, a car is on a road, a rocket in space, a candle on a table, when nothing else is said."""
+    homes = {kind: scene_of(f"a {kind}").ground for kind in ("fish", "car", "rocket", "candle", "boat", "snowman")}
+
+    assert homes == {
+        "fish": "seabed",
+        "car": "street",
+        "rocket": "none",
+        "candle": "floor",
+        "boat": "water",
+        "snowman": "snow",
+    }
+
+
+def test_weather_words_act_and_negative_words_take_them_back() -> None:
+    """Rain, snow, fog and clouds come with their words and go with their denial."""
+    assert scene_of("a lake in the rain").weather.rain > 0
+    assert scene_of("a lake in the rain", "rain").weather.rain == 0
+    assert scene_of("a lake without rain").weather.rain == 0
+    assert scene_of("a cloudy sky").weather.clouds > scene_of("a sky").weather.clouds
+    assert scene_of("a sky", "clouds").weather.clouds == 0
+    assert scene_of("a lake with birds", "birds").actors == ()
+    assert scene_of("no people, an empty beach").actors == ()
+
+
+def test_places_combine() -> None:
+    """A mountain lake in winter is a lake among mountains, in winter."""
+    scene = scene_of("a lake in snowy mountains at dawn")
+
+    assert scene.ground == "water"
+    assert "mountains" in scene.backdrops
+    assert (scene.time, scene.season) == ("dawn", "winter")
+
+
+def test_no_prompt_asks_for_more_figures_than_can_be_painted() -> None:
+    """A million balloons are as many as fit."""
+    scene = scene_of("1000000 balloons, 99 birds and hundreds of cats")
+
+    assert sum(actor.count for actor in scene.actors) <= MOST_FIGURES
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "zorblax of quixotic frobnication",
+        "🦜🤷",
+        "一个奇怪的句子没有船",
+        "x" * 100_000,
+        "balloon " * 12_500,
+        "字" * 100_000,
+        "9" * 5000,
+        "\0\n\t",
+    ],
+    ids=["empty", "unknown", "emoji", "chinese", "one long word", "many words", "long chinese", "digits", "controls"],
+)
+def test_any_text_gives_a_pleasant_picture_quickly(prompt: str) -> None:
+    """Neither black nor white nor flat, and not long in the making."""
+    before = time.process_time()
+
+    frame = painted(prompt)
+
+    assert time.process_time() - before < 3
+    assert 25 < frame.mean() < 230
+    assert frame.std() > 12
+
+
+def test_unknown_words_make_a_difference() -> None:
+    """Two prompts without a known word are two pictures."""
+    assert np.abs(painted("zorblax") - painted("frobnicate")).mean() > 3
+
+
+def test_every_noun_has_a_figure_and_a_home() -> None:
+    """The table of words, the table of figures and the table of homes know the same nouns."""
+    assert set(ACTORS) <= set(FIGURES)
+    assert set(HOME) == set(ACTORS)
+    assert set(HOME.values()) <= set(PLACES)
+    assert len(ACTORS) >= 30
+    assert len(PLACES) >= 20
+
+
+@pytest.fixture
+def thumbnails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is painted at a sixteenth of the usual size: enough to see that it can be."""
+    monkeypatch.setattr(stage, "PAINTED", 200 * 112)
+
+
+@pytest.mark.usefixtures("thumbnails")
+def test_every_figure_can_be_painted_and_is_seen() -> None:
+    """With the noun the picture differs from the one in which the negative prompt took it out."""
+    unseen = []
+    for kind, words in ACTORS.items():
+        prompt = f"a {words.split()[0].replace('-', ' ')} in a meadow"
+        difference = np.abs(painted(prompt, 24) - painted(prompt, 24, negative_prompt=kind)).max(axis=2)
+        if (difference > 24).sum() < 20:
+            unseen.append(kind)
+
+    assert unseen == []
+
+
+@pytest.mark.usefixtures("thumbnails")
+def test_every_place_can_be_painted_and_looks_different() -> None:
+    """No two places give the same picture."""
+    frames = {name: painted(f"{name}", 24) for name in PLACES}
+
+    names = list(frames)
+    alike = [
+        (first, second)
+        for index, first in enumerate(names)
+        for second in names[index + 1 :]
+        if np.abs(frames[first] - frames[second]).mean() < 2
+    ]
+    assert alike == []
