@@ -29,7 +29,7 @@ unit: $(READY) ## the quick tests only
 	@$(BIN)/pytest -q tests/models tests/client tests/libraries tests/test_*.py src
 
 lab: $(READY) ## open JupyterLab on the notebooks
-	@$(BIN)/jupyter lab --notebook-dir notebooks
+	@$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(READY) ## measure beside peers, and print the ratios
 	@for bench in tests/bench/*.py; do echo; echo "== $$bench"; $(BIN)/python $$bench || exit 1; done

@@ -7,31 +7,25 @@ from typing import Any
 
 def register(shell: Any) -> None:
     """Teach a shell to show our values. By name, so that nothing is imported before it is shown."""
-    html = shell.display_formatter.formatters["text/html"]
-    jpeg = shell.display_formatter.formatters["image/jpeg"]
-    html.for_type_by_name("reelbook.runs", "Run", _run_html)
-    jpeg.for_type_by_name("reelbook.runs", "Run", _run_jpeg)
+    formatter = shell.display_formatter
+    html, jpeg = formatter.formatters["text/html"], formatter.formatters["image/jpeg"]
+    # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
+    formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _show_run)
     html.for_type_by_name("reelbook.media.local", "LocalFile", _file_html)
     jpeg.for_type_by_name("reelbook.media.local", "LocalFile", _file_jpeg)
     html.for_type_by_name("reelbook.models.pricing", "Estimate", _estimate_html)
 
 
-def _run_html(run: Any) -> str | None:
-    from .figure import run_figure
+def _show_run(run: Any) -> None:
+    from .live import show
 
-    return run_figure(run)
-
-
-def _run_jpeg(run: Any) -> bytes | None:
-    from .figure import run_strip
-
-    return run_strip(run)
+    show(run)
 
 
 def _file_html(file: Any) -> str:
-    from .figure import file_figure
+    from .figure import file_figure, measures
 
-    return file_figure(file, str(file.probe))
+    return file_figure(file, *measures(file))
 
 
 def _file_jpeg(file: Any) -> bytes:
@@ -41,6 +35,6 @@ def _file_jpeg(file: Any) -> bytes:
 
 
 def _estimate_html(estimate: Any) -> str:
-    from .figure import estimate_table
+    from .prices import estimate_table
 
     return estimate_table(estimate)

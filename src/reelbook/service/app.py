@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
@@ -94,7 +95,8 @@ class Guard:
         name, port = host, 80
         if not host.endswith("]") and ":" in host:
             name, _, digits = host.rpartition(":")
-            port = int(digits) if digits.isdecimal() else -1
+            # In one spelling only: every other would be one more address to remember as ours.
+            port = int(digits) if re.fullmatch("[1-9][0-9]{0,4}", digits) else -1
         server = scope.get("server") or ("", None)
         if server[1] is not None and port != server[1]:
             return False

@@ -29,7 +29,7 @@ from .crew import Crew
 from .files import Files
 from .lock import FolderLock
 from .queue import Queue, Request
-from .refusals import Refusal, invalid, invalid_at
+from .refusals import Refusal, invalid, invalid_at, overlong
 from .settings import Settings
 from .sources import SourceError, data_uri
 from .store import Store
@@ -88,6 +88,8 @@ class Service:
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The typed input of a model, or a 422 that names each problem."""
+        if refusal := overlong(row.input, value, at):
+            raise refusal
         try:
             request = row.input.model_validate(value, context=WIRE)
         except ValidationError as error:
@@ -137,9 +139,10 @@ class Service:
     def result(self, request: Request, base_url: str) -> dict[str, Any]:
         """The output of a request, or a refusal that says why there is none."""
         if request.status != COMPLETED:
-            raise Refusal("not_ready", "Request is still in progress. Ask its status, or wait a little and ask again.")
+            words = "Request is still in progress. Ask its status, or wait a little and ask again."
+            raise Refusal("not_ready", words, headers={"x-request-id": request.id})
         if request.error is not None:
-            raise Refusal(request.error["error_type"], request.error["detail"])
+            raise Refusal(request.error["error_type"], request.error["detail"], headers={"x-request-id": request.id})
         output = request.output or {}
         return dict(self._shown(output, base_url, inline=bool(output.get("$inline"))))
 

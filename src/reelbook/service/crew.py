@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -18,6 +19,8 @@ from . import choices
 from .files import Files, Stored
 from .queue import Queue, Request, cancelled
 from .settings import Settings
+
+log = logging.getLogger("reelbook.service")
 
 LONGEST_LINE = 64 * choices.MIB
 CANCEL_SECONDS = 0.8
@@ -88,7 +91,13 @@ class Crew:
         folder = self._folder / request.id
         self._busy[request.id] = worker
         try:
-            ending = await self._ending(worker, request, folder)
+            try:
+                ending = await self._ending(worker, request, folder)
+            except Exception:
+                # Such as a process that cannot be started. This place in the crew must outlive it.
+                log.exception("The run %s broke off in the service", request.id)
+                await worker.end()
+                ending = _after_death(request)
             if request.cancelling:
                 # Also when the last frame was done just before we asked: who cancels does not pay.
                 ending = {"failed": cancelled()}
@@ -115,12 +124,7 @@ class Crew:
             "may_be_unchecked": request.account in self.unchecked,
         }
         ending = await worker.perform(order, request, self._settings)
-        if ending is not None:
-            return {**ending, "inline": asked.get("sync_mode", False)}
-        if request.attempts < choices.MOST_ATTEMPTS:
-            return None
-        detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
-        return {"failed": {"error_type": "engine_error", "detail": detail}}
+        return _after_death(request) if ending is None else {**ending, "inline": asked.get("sync_mode", False)}
 
     async def _end(self, request: Request, ending: Mapping[str, Any], folder: Path) -> None:
         kept: list[Stored] = []
@@ -132,13 +136,17 @@ class Crew:
                     output |= {"$inline": True} if ending.get("inline") else {}
                 await self._queue.finish(request, output=output, error=error, also=lambda db: _insert_all(db, kept))
                 break
-            except (OSError, sqlite3.Error) as trouble:
+            except FileNotFoundError:
+                detail = "A file that the run made is gone. Nothing was charged; run it again."
+                output, error = None, {"error_type": "engine_error", "detail": detail}
+                kept.clear()
+            except (OSError, sqlite3.Error):
                 # A full disk passes; the request stays in progress until its end can be written down.
-                request.log(
-                    self._settings.clock(), f"The result cannot be written yet: {trouble}", "WARNING", "service"
-                )
+                log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
+                words = "The service cannot write the result down yet, and tries again every second."
+                request.log(self._settings.clock(), words, "WARNING", "service")
                 await asyncio.sleep(1.0)
-        for stored in kept:
+        for stored in kept if request.error is None else ():
             self._files.admit(stored)
 
     async def _kept(self, request: Request, value: Any, folder: Path, kept: list[Stored]) -> Any:
@@ -210,7 +218,8 @@ class Worker:
     async def _follow(self, process: asyncio.subprocess.Process, request: Request) -> dict[str, Any] | None:
         assert process.stdout is not None
         clock = self._settings.clock
-        while line := await process.stdout.readline():
+        # A last line without an end was cut off by the death of the process.
+        while (line := await process.stdout.readline()).endswith(b"\n"):
             message = json.loads(line)
             if "done" in message or "failed" in message:
                 return dict(message)
@@ -281,6 +290,14 @@ def seed_of(request: Request, asked: Mapping[str, Any]) -> int:
     if isinstance(seed, (int, float)) and not isinstance(seed, bool):
         return int(seed)
     return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
+
+
+def _after_death(request: Request) -> dict[str, Any] | None:
+    """How a run ends whose worker died: not yet, the first times."""
+    if request.attempts < choices.MOST_ATTEMPTS:
+        return None
+    detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
+    return {"failed": {"error_type": "engine_error", "detail": detail}}
 
 
 async def _dismissed(worker: Worker | None) -> None:

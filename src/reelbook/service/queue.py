@@ -126,7 +126,9 @@ class Queue:
 
         The second value tells whether it is new.
         """
-        if self._waiting_of.get(account.name, 0) >= self._most_waiting:
+        is_full = self._waiting_of.get(account.name, 0) >= self._most_waiting
+        # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
+        if is_full and not (idempotency and await self._is_known(account, idempotency[0])):
             raise Refusal(
                 "too_many_requests",
                 f"{self._most_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
@@ -137,6 +139,18 @@ class Queue:
         entering = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(entering)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
+
+    async def _is_known(self, account: Account, key: str) -> bool:
+        since = self._clock() - choices.IDEMPOTENCY_SECONDS
+        return await asyncio.wrap_future(
+            self._store.ask(
+                lambda db: bool(
+                    db.execute(
+                        "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?", (account.name, key, since)
+                    ).fetchone()
+                )
+            )
+        )
 
     async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
         # Counted before the commit, so that a burst cannot slip past the limit.
@@ -232,12 +246,16 @@ class Queue:
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again after its next start.
-        await asyncio.wrap_future(
+        marked = await asyncio.wrap_future(
             self._store.ask(
-                lambda db: db.execute("UPDATE requests SET cancelling = 1 WHERE id = ?", (request.id,)) and None
+                lambda db: (
+                    db.execute(
+                        "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL", (request.id,)
+                    ).rowcount
+                )
             )
         )
-        return "CANCELLATION_REQUESTED"
+        return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
 
     async def finish(
         self,
@@ -252,13 +270,20 @@ class Queue:
         request.output, request.error = output, error
 
         def commit(db: sqlite3.Connection) -> None:
-            ended = db.execute(
-                "UPDATE requests SET finished = ?, record = ? WHERE id = ? AND finished IS NULL",
-                (finished, request.record(), request.id),
+            row = db.execute(
+                "SELECT cancelling FROM requests WHERE id = ? AND finished IS NULL", (request.id,)
+            ).fetchone()
+            if row is None:
+                return
+            if row["cancelling"]:
+                # It was cancelled while its files were taken over; who was told so must not pay.
+                request.output, request.error = None, cancelled()
+            db.execute(
+                "UPDATE requests SET finished = ?, record = ? WHERE id = ?", (finished, request.record(), request.id)
             )
-            if ended.rowcount:
-                move = self._accounts.refund if error else self._accounts.settle
-                move(db, request.account, request.id, request.credits)
+            move = self._accounts.refund if request.error else self._accounts.settle
+            move(db, request.account, request.id, request.credits)
+            if not request.error:
                 also(db)
 
         await asyncio.wrap_future(self._store.ask(commit))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from ..models.problems import problems_of
+from ..models.values import MOST_ENTRIES
+
+MOST_WORDED = 10_000
+"""How many problems are looked at one by one; a hostile list has more, and each takes time that others wait."""
+MOST_JUDGED = 1_000
+"""Lists that are too long, and longer than this, are refused without a look at their entries."""
+
+Loc = Sequence[str | int]
 
 CODES: Mapping[str, int] = {
     "bad_request": 400,
@@ -55,8 +64,11 @@ class Refusal(Exception):
         return {"detail": self.detail, "error_type": self.error_type, **self.facts}
 
 
-def invalid(model: type[BaseModel], error: ValidationError, at: Sequence[str] = ("body",)) -> Refusal:
+def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",)) -> Refusal:
     """A 422 with one entry for each problem, each with its place in the body."""
+    if error.error_count() > MOST_WORDED:
+        words = f"The input has {error.error_count():,} problems, too many to list. Send fewer entries to learn what is wrong with them."
+        return invalid_at(at, words, "more")
     entries = [
         {
             "loc": [*at, *problem.loc],
@@ -69,6 +81,24 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Sequence[str] = 
     return Refusal("validation_error", entries)
 
 
-def invalid_at(loc: Sequence[str | int], message: str, kind: str = "value_error") -> Refusal:
+def invalid_at(loc: Loc, message: str, kind: str = "value_error") -> Refusal:
     """A 422 for one place that no model speaks of."""
-    return Refusal("validation_error", [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}}])
+    return all_invalid([(loc, message, kind)])
+
+
+def all_invalid(problems: Iterable[tuple[Loc, str, str]]) -> Refusal:
+    """The same for several places, each with its sentence and its kind of problem."""
+    entries = [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}} for loc, message, kind in problems]
+    return Refusal("validation_error", entries)
+
+
+def overlong(model: type[BaseModel], value: Any, at: Loc) -> Refusal | None:
+    """A 422 if lists in an input are so long that judging their entries would keep others waiting."""
+    problems = []
+    for name, field in model.model_fields.items():
+        entries = value.get(name) if isinstance(value, dict) else None
+        most = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MOST_ENTRIES)
+        if isinstance(entries, list) and len(entries) > max(most, MOST_JUDGED):
+            words = f"`{name}` needs at most {most:,} entries and has {len(entries):,}."
+            problems.append(([*at, name], words, "too_long"))
+    return all_invalid(problems) if problems else None

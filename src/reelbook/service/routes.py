@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -12,8 +13,10 @@ from uuid import uuid4
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 
-from ..models.catalog import CATALOG
+from ..models.base import Input
+from ..models.catalog import CATALOG, Endpoint
 from ..models.pricing import Estimate
+from ..models.problems import MOST_PROBLEMS
 from ..models.queue import COMPLETED
 from . import choices, docs, openapi
 from .accounts import Account
@@ -21,7 +24,10 @@ from .bodies import json_object, uploaded_file
 from .core import Service, addresses, body_hash, description, row_of
 from .files import HEADERS
 from .queue import Request
-from .refusals import Refusal, invalid_at
+from .refusals import Refusal, all_invalid, invalid_at
+
+QUICK_BODY = choices.MIB // 4
+"""Bodies below this are checked in less time than it takes to hand them to a thread."""
 
 Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
@@ -32,8 +38,8 @@ async def root(service: Service, http: HTTPRequest) -> Response:
 
 async def run_model(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
-    body = await json_object(http)
-    request = await _submitted(service, http, account, body)
+    endpoint_id, value = _envelope(await json_object(http))
+    request = await _accepted(service, http, account, endpoint_id, value, ("body", "input"))
     if service.settings.spec_only:
         return JSONResponse({"requestId": request.id}, headers={"x-request-id": request.id})
     urls = addresses(request, base_url(http))
@@ -109,9 +115,8 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
     caller(service, http)
-    body = await json_object(http)
-    row = row_of(body.get("endpointId"))
-    request = service.read_input(row, body.get("input"), ("body", "input"))
+    endpoint_id, value = _envelope(await json_object(http))
+    request = await _read_input(service, http, row_of(endpoint_id), value, ("body", "input"))
     return JSONResponse(shown_estimate(service.estimate(request)))
 
 
@@ -175,13 +180,31 @@ async def file(service: Service, http: HTTPRequest) -> Response:
     headers = {**HEADERS, "etag": etag}
     if etag in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
+    if not _names_a_part(http.headers.get("range", "")):
+        # HTTP lets a server leave out what makes no sense to it; the whole file does no harm.
+        http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"range"]
+    path = service.files.path(stored)
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        raise Refusal("not_found", "This file is gone: somebody removed it from the service's folder.") from None
     return FileResponse(
-        service.files.path(stored),
+        path,
+        stat_result=facts,
         media_type=stored.content_type,
         filename=stored.name,
         content_disposition_type="inline",
         headers=headers,
     )
+
+
+def _names_a_part(wanted: str) -> bool:
+    """Whether a Range header can be read, and so is to be obeyed or refused."""
+    parts = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", wanted.replace(" ", ""))
+    if parts is None:
+        return False
+    first, last = parts.groups()
+    return bool(first or last) and not (first and last and int(first) > int(last))
 
 
 def caller(service: Service, http: HTTPRequest) -> Account:
@@ -209,36 +232,47 @@ def shown_estimate(found: Estimate) -> dict[str, Any]:
     return {"credits": found.credits, "breakdown": lines, "rateCard": found.rate_card, "source": found.source}
 
 
-async def _submitted(service: Service, http: HTTPRequest, account: Account, body: dict[str, Any]) -> Request:
-    unknown = [name for name in body if name not in ("endpointId", "input")]
-    if unknown:
-        raise invalid_at(
-            ("body", unknown[0]),
-            f"There is no field `{unknown[0][:60]}`. There are: endpointId, input.",
-            "extra_forbidden",
-        )
-    if "endpointId" not in body:
-        raise invalid_at(("body", "endpointId"), "`endpointId` is required: the id of a model.", "missing")
-    return await _accepted(service, http, account, body["endpointId"], body.get("input"), ("body", "input"))
+def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The model and the input of a run call, or a 422 that names each field that is missing or unknown."""
+    names = {"endpointId": "the id of a model", "input": "an object with the model's fields"}
+    problems = [
+        (("body", name), f"`{name}` is required: {meaning}.", "missing")
+        for name, meaning in names.items()
+        if body.get(name) is None
+    ]
+    unknown = [name for name in body if name not in names]
+    problems += [
+        (("body", name[:60]), f"There is no field {name[:60]!r}. There are: {', '.join(names)}.", "extra_forbidden")
+        for name in unknown[:MOST_PROBLEMS]
+    ]
+    if problems:
+        raise all_invalid(problems)
+    return body["endpointId"], body["input"]
 
 
 async def _accepted(
     service: Service, http: HTTPRequest, account: Account, endpoint_id: Any, value: Any, at: tuple[str, ...]
 ) -> Request:
     row = row_of(endpoint_id)
-    if value is None:
-        raise invalid_at(at, "`input` is required: an object with the model's fields.", "missing")
-    request = service.read_input(row, value, at)
+    request = await _read_input(service, http, row, value, at)
     return await service.submit(account, request, _idempotency(service, http, row.id, value))
+
+
+async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
+    """The typed input of a model; a large one in a thread, because checking megabytes would keep everybody waiting."""
+    if int(http.headers.get("content-length", choices.MOST_BODY)) < QUICK_BODY:
+        return service.read_input(row, value, at)
+    return await asyncio.to_thread(service.read_input, row, value, at)
 
 
 def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
     key = http.headers.get("idempotency-key")
     if key is None or service.settings.spec_only:
         return None
-    if not 1 <= len(key) <= 255:
+    if not re.fullmatch("[!-~]{1,255}", key):
         raise invalid_at(
-            ("header", "Idempotency-Key"), "An Idempotency-Key has 1 to 255 characters; a UUID is a good one."
+            ("header", "Idempotency-Key"),
+            "An Idempotency-Key has 1 to 255 plain characters without spaces; a UUID is a good one.",
         )
     return key, body_hash(endpoint_id, value)
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from . import choices
 from .app import create_app
 from .core import Service
+from .refusals import Refusal
 from .settings import Settings
 
 STOP_SECONDS = 10.0
@@ -39,6 +43,25 @@ class PunctualProtocol(H11Protocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """Say that this is no HTTP, in the shape of every other refusal."""
+        if self.conn.our_state is not h11.IDLE and self.conn.our_state is not h11.SEND_RESPONSE:
+            self.transport.close()  # An answer has begun already, and cannot be taken back.
+            return
+        refusal = Refusal(
+            "bad_request", "This is not an HTTP request as this service reads them. Check its first lines."
+        )
+        body = json.dumps(refusal.body()).encode()
+        headers = [
+            ("content-type", "application/json"),
+            ("content-length", str(len(body))),
+            ("connection", "close"),
+            ("x-request-id", str(uuid4())),
+        ]
+        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def _expect_a_request(self) -> None:
         self._stop_waiting()
         self._deadline = self.loop.call_later(choices.HEADER_SECONDS, self._hang_up)
@@ -57,7 +80,8 @@ class PunctualProtocol(H11Protocol):
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket at this address; port 0 finds a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # TCP by name: asyncio turns Nagle's delay off only where it is told, and each answer would wait 40 ms for it.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))

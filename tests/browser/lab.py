@@ -1,0 +1,219 @@
+"""A real JupyterLab, and what a person does in it: open a notebook, run it, save it, look at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import TimeoutError as PageTimeout
+
+START_SECONDS = 60.0
+PAUSE_SECONDS = 0.1
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / "build" / "screenshots"
+
+# Nothing of the person's own settings, libraries or services may reach a test.
+PRIVATE = ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY")
+FOLDERS = {
+    "HOME": "",
+    "JUPYTER_CONFIG_DIR": "config",
+    "JUPYTER_DATA_DIR": "data",
+    "JUPYTER_RUNTIME_DIR": "runtime",
+    "IPYTHONDIR": "ipython",
+    "JUPYTERLAB_SETTINGS_DIR": "settings",
+    "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+}
+
+
+class Lab:
+    """A JupyterLab server of its own: free port, own token, own home; notebooks go into `root`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self._home = folder / "notebooks", folder / "home"
+        self.root.mkdir(parents=True)
+        self._quieten()
+        self._token = secrets.token_hex(16)
+        self.base_url = f"http://127.0.0.1:{_free_port()}"
+        self._log = folder / "server.log"
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command(), env=self._environment(), stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        try:
+            self._wait_until_it_answers()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def address(self, notebook: Path) -> str:
+        """Where the page of one notebook is, without the panels around it."""
+        return f"{self.base_url}/doc/tree/{notebook.relative_to(self.root)}?token={self._token}&reset"
+
+    def api(self, path: str) -> Any:
+        """What the server's own API answers."""
+        request = urllib.request.Request(self.base_url + path, headers={"Authorization": f"token {self._token}"})
+        with urllib.request.urlopen(request, timeout=5) as response:
+            return json.load(response)
+
+    def has_idle_kernel(self, notebook: Path) -> bool:
+        """Whether the notebook's kernel waits for work and a page is connected to it."""
+        kernels = [
+            session["kernel"] for session in self.api("/api/sessions") if session["path"] == self._path(notebook)
+        ]
+        return any(kernel["execution_state"] == "idle" and kernel["connections"] for kernel in kernels)
+
+    def _quieten(self) -> None:
+        """Settings of a person who has said no to Jupyter's news already."""
+        settings = self._home / FOLDERS["JUPYTERLAB_SETTINGS_DIR"] / "@jupyterlab" / "apputils-extension"
+        settings.mkdir(parents=True)
+        (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+
+    def _path(self, notebook: Path) -> str:
+        return str(notebook.relative_to(self.root))
+
+    def _command(self) -> list[str]:
+        return [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+            f"--port={self.base_url.rpartition(':')[2]}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.root_dir={self.root}",
+            f"--IdentityProvider.token={self._token}",
+            "--LabApp.news_url=",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.extension_manager=readonly",
+            "--LabApp.expose_app_in_browser=True",  # So that a test can call a command by its name.
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in PRIVATE}
+        own = {name: str(self._home / folder) for name, folder in FOLDERS.items()}
+        return {**kept, **own, "JUPYTER_PREFER_ENV_PATH": "1"}
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            try:
+                self.api("/api/status")
+            except OSError:
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
+        raise AssertionError(f"JupyterLab did not start:\n{self._log.read_text()[-3000:]}")
+
+    def _stop(self) -> None:
+        """End the server, its kernels, and the services that notebooks started: all are in its process group."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(15)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+class OpenNotebook:
+    """A notebook on the screen."""
+
+    def __init__(self, lab: Lab, browser: Browser, notebook: Path, *, width: int = 1200, height: int = 1000) -> None:
+        self.lab, self.path = lab, notebook
+        self.page: Page = browser.new_page(viewport={"width": width, "height": height})
+        self.page.set_default_timeout(30_000)
+        self.complaints: list[str] = []
+        self.page.on("console", self._note)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.page.close()
+
+    def open(self) -> Self:
+        """Load the page and wait for its kernel. A launch that hangs, which is Jupyter's, is tried once more."""
+        try:
+            return self._opened()
+        except (PageTimeout, AssertionError):
+            return self._opened()
+
+    def open_without_kernel(self) -> Self:
+        """Load the page of a notebook whose kernel is not installed, and decline another one."""
+        self._load()
+        self.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
+        return self
+
+    def run_all(self, *, within: float = 60) -> None:
+        """Run every cell, and wait for the last one."""
+        self.page.set_default_timeout(within * 1000)
+        self.command("notebook:run-all-cells")
+        self.page.set_default_timeout(30_000)
+
+    def save(self) -> None:
+        """Write the notebook and its outputs to disk."""
+        self.command("docmanager:save")
+
+    def use_theme(self, name: str) -> None:
+        """Change Lab's colours, `JupyterLab Light` or `JupyterLab Dark`, and wait for them."""
+        self.command("apputils:change-theme", {"theme": name})
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def command(self, name: str, arguments: dict[str, Any] | None = None) -> None:
+        """Do what a menu entry does, and wait until it is done."""
+        self.page.evaluate(
+            "([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)", [name, arguments or {}]
+        )
+
+    def cell_errors(self) -> list[str]:
+        """The text of every output that is an error."""
+        return self.page.locator(".jp-OutputArea-output[data-mime-type*='error']").all_inner_texts()
+
+    def shot(self, name: str) -> Path:
+        """A picture of the window, kept for people to look at."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        self.page.screenshot(path=path)
+        return path
+
+    def _opened(self) -> Self:
+        self._load()
+        # The page calls itself idle before its connection is up; the server knows better.
+        deadline = time.monotonic() + 20
+        while not self.lab.has_idle_kernel(self.path):
+            assert time.monotonic() < deadline, "the kernel did not become idle"
+            self.page.wait_for_timeout(PAUSE_SECONDS * 1000)
+        return self
+
+    def _load(self) -> None:
+        self.page.goto(self.lab.address(self.path))
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+
+    def _note(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.complaints.append(message.text)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

@@ -1,0 +1,65 @@
+"""What a page looks like, in numbers: whether it overflows, whether its text can be read, whether its videos play."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Locator, Page
+
+# Colours as the browser computed them, laid over one another down to the page; `opacity` thins what is written.
+CONTRAST = """element => {
+  const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+  const channels = colour => {
+    context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = (top, below, strength) => below.map((value, i) => value + (top[i] - value) * strength);
+  const light = rgb => {
+    const [r, g, b] = rgb.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const line = [];
+  for (let e = element; e; e = e.parentElement) line.unshift(e);
+  let paper = channels(getComputedStyle(document.documentElement).colorScheme === 'dark' ? '#121212' : '#fff').slice(0, 3);
+  let opacity = 1;
+  for (const e of line) {
+    const style = getComputedStyle(e), back = channels(style.backgroundColor);
+    paper = over(back, paper, back[3]);
+    opacity *= Number(style.opacity);
+  }
+  const ink = channels(getComputedStyle(element).color);
+  const seen = over(ink, paper, ink[3] * opacity);
+  const [bright, dark] = [light(seen), light(paper)].sort((a, b) => b - a);
+  return (bright + 0.05) / (dark + 0.05);
+}"""
+
+OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+PLAYBACK = """async video => {
+  const before = video.currentTime;
+  await video.play().catch(() => null);
+  const until = performance.now() + 5000;
+  while (performance.now() < until && !video.error && (video.readyState < 3 || video.currentTime - before < 0.2))
+    await new Promise(requestAnimationFrame);
+  video.pause();
+  return {
+    advanced: video.currentTime - before, ready: video.readyState, error: video.error && video.error.message,
+    size: [video.videoWidth, video.videoHeight], frames: video.getVideoPlaybackQuality().totalVideoFrames,
+  };
+}"""
+
+
+def contrast(element: Locator) -> float:
+    """How far the text stands out from what is behind it, 1 to 21."""
+    return float(element.evaluate(CONTRAST))
+
+
+def overflow(page: Page) -> int:
+    """How many pixels of the page lie beyond the window's right edge."""
+    return int(page.evaluate(OVERFLOW))
+
+
+def playback(video: Locator) -> dict[str, Any]:
+    """Plays a video until it has moved on a little, or for five seconds, and tells how that went."""
+    return dict(video.evaluate(PLAYBACK))

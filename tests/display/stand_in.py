@@ -1,0 +1,64 @@
+"""A run in any state, without a service: displays only read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any, cast
+
+from reelbook.errors import ReelbookError
+from reelbook.media.local import LocalFile
+from reelbook.runs import Run
+
+
+@dataclass
+class StandIn:
+    """What displays read of a run."""
+
+    input: Any = None
+    output: Any = None
+    media: tuple[LocalFile, ...] = ()
+    status: str = "completed"
+    credits: int | None = 53
+    credits_source: str = "charged"
+    progress: tuple[float, str] = (1.0, "completed")
+    logs: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=lambda: {"total": 3.21})
+    request_id: str = "request-1"
+    endpoint_id: str = "svc/text-to-video-13b-distilled"
+    shown_in: int | None = None
+    _failure: ReelbookError | None = None
+
+
+def run_of(*media: LocalFile, prompt: str | None = "a paper boat", seed: int | None = 7, **others: Any) -> Run:
+    """A stand-in for a run that made these files."""
+    asked = None if prompt is None else SimpleNamespace(prompt=prompt)
+    told = None if seed is None else SimpleNamespace(seed=seed)
+    return cast(Run, StandIn(asked, told, media, **others))
+
+
+class Read(HTMLParser):
+    """Some HTML as a browser reads it: its elements in order, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        """The attributes of each element of this kind."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def one(self, tag: str) -> dict[str, str]:
+        """The attributes of the only element of this kind."""
+        (found,) = self.all(tag)
+        return found

@@ -1,0 +1,472 @@
+"""Every refusal of the service: its code, its type, its sentence, and that it costs nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from reelbook.service import choices
+from reelbook.service.accounts import NewAccount
+from reelbook.service.bodies import MOST_COMMAS
+from reelbook.service.refusals import CODES
+from reelbook.service.routes import table
+from reelbook.service.server import Server, bound_socket
+from reelbook.service.settings import Settings
+from tests.support import KEY, Serve, Served, as_data_uri
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+MOVE = "svc/video-gen/v2.1/master/image-to-video"
+RESIZE = "svc/smart-resize"
+SMALL = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
+LONG = {"prompt": "a calm lake", "num_frames": 1441}
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+OPEN = {"/", "/models", "/models/openapi.json", "/openapi.json", "/docs", "/files/{token}/{name}"}
+"""Addresses that need no key."""
+
+
+@pytest.fixture(scope="module")
+def classroom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with a usual account and three with more or fewer rights, or less money."""
+    server = Server(Settings(data=tmp_path_factory.mktemp("classroom"), workers=1), bound_socket("127.0.0.1", 0))
+    server.service.accounts.open(
+        [
+            NewAccount("default", KEY),
+            NewAccount("poor", "poor-key", budget=52),
+            NewAccount("reader", "reader-key", permissions=("upload",)),
+            NewAccount("trusted", "trusted-key", permissions=("run", "unchecked")),
+        ]
+    )
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        yield Served(server, http)
+
+
+def check_refusal(response: httpx.Response, error_type: str, *, status: int | None = None) -> dict[str, Any]:
+    """What holds for every refusal: code, type, a request id, and sentences that help and give nothing away."""
+    body = dict(response.json())
+    assert response.status_code == (status or CODES[error_type]), response.text
+    assert body["error_type"] == error_type
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["x-request-id"]
+    detail = body["detail"]
+    for sentence in [detail] if isinstance(detail, str) else [entry["msg"] for entry in detail]:
+        check_sentence(sentence, may_name_a_class=error_type == "engine_error")
+    return body
+
+
+def check_sentence(sentence: str, *, may_name_a_class: bool = False) -> None:
+    """A sentence for a person: whole, of a readable length, without the inside of the program."""
+    assert 20 <= len(sentence) <= 500, sentence
+    assert re.match("[A-Z0-9`]", sentence), sentence
+    assert sentence.endswith((".", "!", "?")), sentence
+    assert "Traceback" not in sentence
+    assert not re.search(r"\.py\b|site-packages|/tmp/|/home/|/root/|\bline \d+, in\b", sentence), sentence
+    if not may_name_a_class:
+        assert not re.search(r"\b[A-Z]\w*(Error|Exception|Refusal)\b", sentence), sentence
+
+
+def failed(served: Served, endpoint_id: str, input: Any, key: str = KEY) -> tuple[dict[str, Any], httpx.Response]:
+    """The final status of a run, and the answer to the question for its result."""
+    request_id = served.submitted(endpoint_id, input, key)
+    final = served.finished(endpoint_id, request_id, key)
+    return final, served.result(endpoint_id, request_id, key)
+
+
+def kinds(served: Served, request_id: str) -> list[str]:
+    """How the credits of a request moved."""
+    return [charge["kind"] for charge in served.charges() if charge["request_id"] == request_id]
+
+
+# --- Refused at the door: nothing enters the charge log ---
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that is refused at once."""
+
+    method: str
+    path: str
+    error_type: str
+    says: str = ""
+    key: str | None = KEY
+    json: Any = None
+    content: bytes | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def made(self, served: Served) -> httpx.Response:
+        headers = dict(self.headers) | ({"x-api-key": self.key} if self.key else {})
+        if self.content is not None:
+            headers.setdefault("content-type", "application/json")
+        extra = {"json": self.json} if self.json is not None else {}
+        return served.http.request(self.method, self.path, headers=headers, content=self.content, **extra)
+
+
+def run(input: Any, endpoint_id: Any = TEXT) -> dict[str, Any]:
+    return {"endpointId": endpoint_id, "input": input}
+
+
+REFUSED = {
+    "no body": Call("POST", "/models/run", "bad_request", "well-formed", content=b""),
+    "half a body": Call("POST", "/models/run", "bad_request", "well-formed", content=b'{"endpointId": "'),
+    "a list": Call("POST", "/models/run", "bad_request", "object", content=b"[]"),
+    "a number": Call("POST", f"/{TEXT}", "bad_request", "object", content=b"1"),
+    "a form": Call(
+        "POST",
+        "/models/run",
+        "bad_request",
+        "content-type",
+        content=b"a=b",
+        headers=(("content-type", "application/x-www-form-urlencoded"),),
+    ),
+    "an upload that is none": Call("POST", "/files", "bad_request", "multipart", content=b"{}"),
+    "too poor": Call("POST", "/models/run", "insufficient_credits", "53", key="poor-key", json=run({"prompt": "a"})),
+    "not allowed": Call("POST", "/models/run", "forbidden", "'run'", key="reader-key", json=run({"prompt": "a"})),
+    "not allowed to upload": Call("POST", "/files", "forbidden", "'upload'", key="trusted-key"),
+    "a foreign page": Call("GET", "/", "forbidden", "origins", headers=(("origin", "https://evil.example"),)),
+    "a sandboxed page": Call("GET", "/", "forbidden", "origins", headers=(("origin", "null"),)),
+    "a foreign name": Call("GET", "/", "forbidden", "host name", headers=(("host", "evil.example"),)),
+    "an unknown model": Call("POST", "/models/run", "not_found", "There are: svc/", json=run({}, "svc/unknown")),
+    "an unknown model's path": Call("POST", "/svc/unknown", "not_found", "/docs", json={}),
+    "an unknown model's description": Call("GET", "/models/openapi.json?endpoint_id=svc/unknown", "not_found"),
+    "an unknown estimate": Call("POST", "/models/pricing/estimate", "not_found", json=run({}, "svc/unknown")),
+    "an unknown path": Call("GET", "/nothing/here", "not_found", "/docs"),
+    "an unknown status": Call("GET", f"/{TEXT}/requests/{NOBODY}/status", "not_found", NOBODY),
+    "an unknown result": Call("GET", f"/{TEXT}/requests/{NOBODY}", "not_found", NOBODY),
+    "an unknown stream": Call("GET", f"/{TEXT}/requests/{NOBODY}/status/stream", "not_found", NOBODY),
+    "an unknown cancel": Call("PUT", f"/{TEXT}/requests/{NOBODY}/cancel", "not_found", NOBODY),
+    "an unknown file": Call("GET", "/files/unknown/a.png", "not_found", "no such file"),
+    "a path with an escaped slash": Call("GET", f"/{TEXT}/requests/..%2f..%2fetc%2fpasswd", "not_found"),
+    "a GET where a POST is due": Call("GET", "/models/run", "method_not_allowed", "It takes POST"),
+    "a POST where a PUT is due": Call("POST", f"/{TEXT}/requests/{NOBODY}/cancel", "method_not_allowed", "PUT"),
+    "a DELETE": Call("DELETE", f"/{TEXT}/requests/{NOBODY}", "method_not_allowed", "GET"),
+    "too large": Call("POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (choices.MOST_BODY + 1)),
+    "too many values": Call(
+        "POST", "/models/run", "too_large", "250,000", content=b'{"a":[' + b"1," * (MOST_COMMAS + 1) + b"1]}"
+    ),
+    "no model": Call("GET", "/models/openapi.json", "validation_error", "endpoint_id"),
+    "ids that are none": Call("POST", "/requests/status", "validation_error", "`ids`", json={"ids": [1]}),
+    "no ids": Call("POST", "/requests/status", "validation_error", "`ids`", json={}),
+    "too many ids": Call("POST", "/requests/status", "validation_error", "1,001", json={"ids": ["a"] * 1001}),
+    "an odd idempotency key": Call(
+        "POST",
+        "/models/run",
+        "validation_error",
+        "Idempotency-Key",
+        json=run({"prompt": "a"}),
+        headers=(("idempotency-key", "a b"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_call_that_is_refused_at_once_says_why_and_costs_nothing(classroom: Served, name: str) -> None:
+    """Each code of the table, with its type and a sentence; nothing was reserved for it."""
+    before = len(classroom.charges())
+
+    response = REFUSED[name].made(classroom)
+
+    body = check_refusal(response, REFUSED[name].error_type)
+    assert REFUSED[name].says in str(body["detail"])
+    assert len(classroom.charges()) == before
+
+
+@pytest.mark.parametrize("key", [None, "", "unknown", "test-key ", "TEST-KEY", "x" * 10_000])
+def test_without_a_known_key_every_other_address_is_closed(classroom: Served, key: str | None) -> None:
+    """401 everywhere but at the open addresses, before anything else is looked at."""
+    closed = [row for row in table() if row.path not in OPEN]
+    headers = {} if key is None else {"x-api-key": key}
+    # The server trims the blanks around a header's value, as HTTP wants it.
+    if key is not None and key.strip() == KEY:
+        headers["x-api-key"] = f"{KEY}."
+
+    for row in closed:
+        response = classroom.http.request(row.method, row.path.format(request_id=NOBODY), headers=headers)
+        body = check_refusal(response, "unauthorized")
+        assert ("needs a key" if not key else "not known") in body["detail"]
+
+    assert len(closed) >= 20
+
+
+def test_a_refusal_for_money_says_what_is_needed_and_what_there_is(classroom: Served) -> None:
+    """402 carries both figures for programs."""
+    body = classroom.run(TEXT, {"prompt": "a", "enable_detail_pass": True}, "poor-key").json()
+
+    assert (body["needed"], body["available"]) == (106, 52)
+
+
+def test_a_method_that_is_not_taken_is_answered_with_those_that_are(classroom: Served) -> None:
+    """405 carries the header Allow."""
+    response = classroom.http.patch("/models/run")
+
+    check_refusal(response, "method_not_allowed")
+    assert response.headers["allow"] == "POST"
+
+
+def test_an_invalid_input_has_one_entry_for_each_field_with_its_place(classroom: Served, dot: str) -> None:
+    """422 names every wrong field at once, the inner ones by their whole place."""
+    wrong = {
+        "num_frames": 5,
+        "resolution": "1080p",
+        "seed": "7",
+        "loras": [{"path": "a"}, {"path": "b", "scale": 9}],
+        "temporal_adain_factor": 0.07,
+        "colour": "red",
+    }
+
+    body = check_refusal(classroom.run(TEXT, wrong), "validation_error")
+
+    places = [tuple(entry["loc"]) for entry in body["detail"]]
+    assert sorted(map(str, places)) == sorted(
+        map(
+            str,
+            [
+                ("body", "input", "prompt"),
+                ("body", "input", "num_frames"),
+                ("body", "input", "resolution"),
+                ("body", "input", "seed"),
+                ("body", "input", "loras", 1, "scale"),
+                ("body", "input", "temporal_adain_factor"),
+                ("body", "input", "colour"),
+            ],
+        )
+    )
+    for entry in body["detail"]:
+        assert set(entry) == {"loc", "msg", "type", "ctx"}
+        assert str(entry["loc"][-1]) in entry["msg"]
+
+
+def test_an_invalid_envelope_has_one_entry_for_each_field_too(classroom: Served) -> None:
+    """What is wrong around the input is told in the same shape, by the run call and by the estimate."""
+    for path in ("/models/run", "/models/pricing/estimate"):
+        response = classroom.http.post(path, json={"model": TEXT, "inputs": {}}, headers={"x-api-key": KEY})
+
+        body = check_refusal(response, "validation_error")
+        assert [entry["loc"] for entry in body["detail"]] == [
+            ["body", "endpointId"],
+            ["body", "input"],
+            ["body", "model"],
+            ["body", "inputs"],
+        ]
+
+
+def test_an_input_in_the_body_itself_has_its_places_there(classroom: Served, dot: str) -> None:
+    """On a model's own path the places begin at the body."""
+    call = Call("POST", f"/{RESIZE}", "validation_error", json={"image_url": dot, "target_sizes": ["8x8", "99x6336"]})
+
+    body = check_refusal(call.made(classroom), "validation_error")
+
+    assert [entry["loc"] for entry in body["detail"]] == [["body", "target_sizes", 0]]
+    assert body["detail"][0]["ctx"]["nearest"] == "16x16"
+
+
+def test_a_data_address_that_is_plainly_broken_is_refused_at_its_place(classroom: Served, dot: str) -> None:
+    """It is judged before anything is charged."""
+    response = classroom.run(STITCH, {"images": [dot, {"url": "data:image/png;base64,a!", "frames": 1}]})
+
+    body = check_refusal(response, "validation_error")
+    assert body["detail"][0]["loc"] == ["body", "input", "images", 1, "url"]
+
+
+# --- Refused in the worker: the run ends, and its credits come back ---
+
+DOWNLOAD, PICTURE, CONTENT = "file_download_error", "image_load_error", "content_policy_violation"
+RUNS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "a private source": (MOVE, {"prompt": "a", "image_url": "http://127.0.0.1:9/a.png"}, DOWNLOAD, "public internet"),
+    "a file of the machine": (RESIZE, {"image_url": "file:///etc/passwd", "target_sizes": ["16x16"]}, DOWNLOAD, "only"),
+    "an unknown upload": (STITCH, {"images": [f"file_{'0' * 32}"]}, DOWNLOAD, "file_ids of uploads"),
+    "text as a picture": (STITCH, {"images": [as_data_uri(b"hello, I am text")]}, PICTURE, "not a picture"),
+    "nothing as a picture": (STITCH, {"images": ["data:image/png;base64,"]}, PICTURE, "empty"),
+    "a refused word": (TEXT, {"prompt": "a lot of gore", **SMALL}, CONTENT, "'gore'"),
+    "a refused word, unasked": (
+        TEXT,
+        {"prompt": "a NUDE painting", "enable_safety_checker": False, **SMALL},
+        CONTENT,
+        "'nude'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_fails_says_why_with_its_status_and_its_result_and_is_refunded(classroom: Served, name: str) -> None:
+    """COMPLETED with error and error_type; the result has the error's own code; reserve and refund cancel out."""
+    endpoint_id, asked, error_type, says = RUNS[name]
+
+    final, result = failed(classroom, endpoint_id, asked)
+
+    body = check_refusal(result, error_type, status=422)
+    assert says in body["detail"]
+    assert (final["error"], final["error_type"]) == (body["detail"], error_type)
+    assert result.headers["x-request-id"] == final["request_id"]
+    assert final["metrics"]["credits"] == 0
+    assert kinds(classroom, final["request_id"]) == ["reserve", "refund"]
+
+
+def test_only_an_account_that_may_is_left_unchecked(classroom: Served) -> None:
+    """With the permission, turning the checker off works; leaving it on still checks."""
+    prompt = {"prompt": "a nude painting", "seed": 1, **SMALL}
+
+    off, shown = failed(classroom, TEXT, {**prompt, "enable_safety_checker": False}, "trusted-key")
+    on, _ = failed(classroom, TEXT, prompt, "trusted-key")
+
+    assert "error" not in off
+    assert shown.status_code == 200
+    assert on["error_type"] == CONTENT
+
+
+def test_the_tolerance_moves_what_is_refused(classroom: Served, dot: str) -> None:
+    """The same wish passes at a higher tolerance and is refused at a lower one; some words never pass."""
+
+    def outcome(prompt: str, tolerance: str) -> str | None:
+        resize = {"image_url": dot, "target_sizes": ["16x16"], "prompt": prompt, "safety_tolerance": tolerance}
+        return failed(classroom, RESIZE, resize)[0].get("error_type")
+
+    assert [outcome("with a knife", tolerance) for tolerance in "12"] == [CONTENT, None]
+    assert [outcome("as a nude", tolerance) for tolerance in "45"] == [CONTENT, None]
+    assert outcome("a beheading", "6") == CONTENT
+
+
+def test_an_unfinished_result_is_not_ready_and_a_cancelled_one_is_499(classroom: Served) -> None:
+    """400 while it runs; after the cancellation 499, with nothing charged."""
+    request_id = classroom.submitted(TEXT, LONG)
+
+    early = classroom.result(TEXT, request_id)
+    classroom.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    final = classroom.finished(TEXT, request_id)
+    late = classroom.result(TEXT, request_id)
+
+    check_refusal(early, "not_ready", status=400)
+    check_refusal(late, "cancelled", status=499)
+    assert final["error_type"] == "cancelled"
+    assert kinds(classroom, request_id) == ["reserve", "refund"]
+
+
+# --- Refusals that need a service of their own ---
+
+
+def test_too_many_waiting_requests_are_429_with_a_time_to_wait(serve: Serve, dot: str) -> None:
+    """The one over the limit is refused; other accounts are not, and neither is a repeated call of an accepted one."""
+    served = serve(workers=1, most_waiting=2, accounts=[NewAccount("a", KEY), NewAccount("b", "key-b")])
+    running = served.submitted(TEXT, LONG)
+    with served.http.stream("GET", f"/{TEXT}/requests/{running}/status/stream", headers={"x-api-key": KEY}) as events:
+        next(line for line in events.iter_lines() if "IN_PROGRESS" in line)
+    first = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"}).json()
+    served.submitted(STITCH, {"images": [dot]})
+
+    refused = served.run(STITCH, {"images": [dot]})
+    repeated = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"})
+    other = served.run(STITCH, {"images": [dot]}, "key-b")
+    served.http.put(f"/{TEXT}/requests/{running}/cancel", headers={"x-api-key": KEY})
+
+    body = check_refusal(refused, "too_many_requests", status=429)
+    assert "2 requests" in body["detail"]
+    assert int(refused.headers["retry-after"]) >= 1
+    assert repeated.json()["requestId"] == first["requestId"]
+    assert other.status_code == 200
+    assert [charge["kind"] for charge in served.charges()].count("reserve") == 4
+
+
+def stop_by_itself(served: Served, request_id: str) -> None:
+    """Nothing to do: the settings leave no room, 64 MiB not even for the libraries."""
+
+
+def stop_by_deaths(served: Served, request_id: str) -> None:
+    """Kill the worker every time that the run is begun."""
+    pid = 0
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
+    ) as events:
+        for line in events.iter_lines():
+            now = served.server.service.crew.pids.get(request_id, 0)
+            if '"stage"' in line and now not in (0, pid):
+                pid = now
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("settings", "stop", "error_type", "says"),
+    [
+        ({"worker_mib": 64}, stop_by_itself, "engine_error", "64 MiB"),
+        ({}, stop_by_deaths, "engine_error", "died 3 times"),
+        ({"run_seconds": 0.7}, stop_by_itself, "engine_timeout", "longer than 0.7 s"),
+    ],
+)
+def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
+    serve: Serve, settings: dict[str, Any], stop: Callable[[Served, str], None], error_type: str, says: str
+) -> None:
+    """500 for a worker that dies or grows too large, 504 for one that takes too long; both refunded, service alive."""
+    served = serve(workers=1, **settings)
+    request_id = served.submitted(TEXT, LONG)
+
+    stop(served, request_id)
+    final = served.finished(TEXT, request_id)
+
+    body = check_refusal(served.result(TEXT, request_id), error_type)
+    assert says in body["detail"]
+    assert final["error_type"] == error_type
+    assert kinds(served, request_id) == ["reserve", "refund"]
+    assert served.get("/account").json()["credits_reserved"] == 0
+
+
+def test_an_engine_error_is_told_without_its_inside(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An order that a worker cannot carry out ends the run, not the worker, and shows a class name at most."""
+    served = serve(workers=1)
+    monkeypatch.setattr(type(served.server.service.crew), "_local", lambda *_: {"data:,": "/nowhere/secret"})
+
+    final, result = failed(served, STITCH, {"images": ["data:,"]})
+
+    body = check_refusal(result, "engine_error")
+    assert "/nowhere" not in body["detail"]
+    assert kinds(served, final["request_id"]) == ["reserve", "refund"]
+
+
+def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
+    serve: Serve, dot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system has no process to give, the run fails after three tries; the next one finds the crew at its place."""
+    served = serve(workers=1)
+    with monkeypatch.context() as broken:
+        broken.setattr("reelbook.service.crew.sys.executable", "/nowhere/python")
+        final, result = failed(served, STITCH, {"images": [dot]})
+
+    check_refusal(result, "engine_error")
+    assert kinds(served, final["request_id"]) == ["reserve", "refund"]
+    assert served.done(STITCH, {"images": [dot]})["video"]["url"]
+
+
+def test_trouble_inside_the_service_is_a_503_without_its_inside(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault of ours is told as one, and its traceback goes to the log instead of the caller."""
+    served = serve()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret of the house")
+
+    monkeypatch.setattr(served.server.service, "estimate", broken)
+
+    response = served.run(TEXT, {"prompt": "a"})
+
+    check_refusal(response, "unavailable")
+    assert "secret" not in response.text
+    assert "secret of the house" in caplog.text
+    assert served.charges() == []
+
+
+def test_at_the_end_nothing_is_reserved_and_only_what_was_made_is_paid(classroom: Served) -> None:
+    """After all of the above, each account has spent what its finished runs cost, and not a credit more."""
+    spent: dict[str, int] = {}
+    for charge in classroom.charges():
+        spent[charge["account"]] = spent.get(charge["account"], 0) + charge["credits"] * (charge["kind"] == "settle")
+
+    for account, key in (("default", KEY), ("poor", "poor-key"), ("trusted", "trusted-key")):
+        statement = classroom.get("/account", key).json()
+        assert statement["credits_reserved"] == 0
+        assert statement["credits_spent"] == spent.get(account, 0)
