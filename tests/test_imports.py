@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ MAY_IMPORT = {
 DOORS = {"__init__", "__main__", "clients", "cli", "doctor"}
 
 
+@cache
 def imports() -> list[tuple[str, str, Path]]:
     """Every import of one room by another, also those inside functions; those for types alone do not count."""
     found = []

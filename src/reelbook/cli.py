@@ -173,10 +173,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _input(options: argparse.Namespace) -> Input:
-    text = sys.stdin.read() if options.input == "-" else options.input
     try:
-        values = json.loads(text)
-    except ValueError as error:
+        values = json.loads(sys.stdin.read() if options.input == "-" else options.input)
+    except (ValueError, RecursionError) as error:
         raise ReelbookError(f"The input is not well-formed JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ReelbookError('The input must be a JSON object, such as {"prompt": "a paper boat"}.')

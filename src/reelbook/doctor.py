@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "fastapi", "uvicorn")
 
@@ -40,7 +41,7 @@ def _encoder() -> Finding:
 
 def _first_run() -> Iterator[Finding]:
     """A real run on a service of its own, thrown away afterwards."""
-    from .clients import connect
+    from .clients import Client
     from .errors import ReelbookError
     from .models.text_to_video import TextToVideo
 
@@ -48,7 +49,8 @@ def _first_run() -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
         began = time.perf_counter()
         try:
-            with connect(library=folder) as client:
+            # Not `connect`, which would follow REELBOOK_URL to a service where a run costs real credits.
+            with Client(None, None, Path(folder)) as client:
                 yield True, f"embedded service at {client.base_url}, ready after {time.perf_counter() - began:.2f} s"
                 began = time.perf_counter()
                 run = client.run(TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", seed=7))

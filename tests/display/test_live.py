@@ -198,7 +198,8 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     """After `register`, a notebook shows files as figures, prices as tables, and leaves runs to `show`."""
     shown: list[Run] = []
     monkeypatch.setattr(live, "show", shown.append)
-    formatter, run = DisplayFormatter(), object.__new__(Run)
+    formatter: Any = DisplayFormatter()
+    run = object.__new__(Run)
     register(SimpleNamespace(display_formatter=formatter))
 
     file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))

@@ -388,12 +388,28 @@ def test_parts_that_refine_a_field_are_read_together() -> None:
     assert schema["title"] == "ImageTo3D"
 
 
+def test_a_form_that_does_not_list_a_field_takes_anything_in_it() -> None:
+    """As its description says; only names that no form lists are refused."""
+    one = {"properties": {"kind": {"const": "a"}, "x": {"type": "integer"}}, "required": ["kind"]}
+    other = {"properties": {"kind": {"const": "b"}}, "required": ["kind"]}
+    kind = describe(document({"anyOf": [one, other]}))
+    shown = jsonschema_rs.Draft202012Validator(kind.model_json_schema())
+
+    assert kind(kind="b", x="text").wire() == {"kind": "b", "x": "text"}
+    assert shown.is_valid({"kind": "b", "x": "text"})
+    assert not shown.is_valid({"kind": "a", "x": "text"})
+    assert "`x` needs a whole number" in refusal(lambda: kind(kind="a", x="text"))
+    assert "There is no field `y`" in refusal(lambda: kind(kind="b", y=1))
+
+
 def test_what_only_the_service_writes_is_not_asked_for() -> None:
     """A field that is read-only is neither required nor taken."""
     kind = describe(DESCRIPTIONS["version_3_0"])
 
     assert "id" not in kind.model_fields
     assert "id" not in kind.model_json_schema()["required"]
+    asked = {"allOf": [{"properties": {"id": {"readOnly": True}}}, {"required": ["id"]}]}
+    assert describe(document(asked))(id=7).wire() == {"id": 7}
     assert "`id` is written by the service" in refusal(
         lambda: kind(video_url="v", audio_url="a", language=None, id="7")
     )

@@ -138,11 +138,33 @@ def test_a_pattern_that_cannot_be_read_refuses_nothing() -> None:
     assert not accepts("anything", {"pattern": "^b"}, {})
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_means_what_it_means_in_javascript(pattern: str) -> None:
+    """Where Python's own reading differs: the end of a text, digits and letters of other scripts, spaces."""
+    rule = {"pattern": pattern}
+    reference = jsonschema_rs.Draft202012Validator(rule)
+    texts = [*TEXTS, "٣", "10x20\n", "a b", "_"]
+
+    assert [accepts(text, rule, {}) for text in texts] == [reference.is_valid(text) for text in texts]
+
+
+def test_equal_is_what_json_calls_equal() -> None:
+    """1 and 1.0 are, 1 and true are not, at any depth."""
+    values: list[Any] = [0, 0.0, False, 1, 1.0, True, None, "1", [1], [1.0], [True], {"a": 1}, {"a": True}, [], {}]
+
+    for one in values:
+        reference = jsonschema_rs.Draft202012Validator({"const": one})
+        assert [accepts(frozen(other)[0], {"const": one}, {}) for other in values] == list(
+            map(reference.is_valid, values)
+        )
+
+
+@pytest.mark.timeout(20)
 def test_rules_that_share_parts_are_judged_in_a_moment() -> None:
-    """Twenty levels, each of which names the next one twice, are not judged a million times."""
-    defs: dict[str, Any] = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 2} for n in range(20)}
-    defs |= {f"A{n}": {"allOf": [{"$ref": f"#/$defs/A{n + 1}"}] * 2} for n in range(20)}
-    defs |= {"L20": {"type": "integer"}, "A20": {"type": "integer"}}
+    """Twenty-six levels, each of which names the next one twice, are not judged sixty million times."""
+    defs: dict[str, Any] = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 2} for n in range(26)}
+    defs |= {f"A{n}": {"allOf": [{"$ref": f"#/$defs/A{n + 1}"}] * 2} for n in range(26)}
+    defs |= {"L26": {"type": "integer"}, "A26": {"type": "integer"}}
 
     assert judged("x", {"$ref": "#/$defs/L0"}, defs) == ["The input needs a whole number, not 'x' (str)."]
     assert judged("x", {"$ref": "#/$defs/A0"}, defs) == ["The input needs a whole number, not 'x' (str)."]

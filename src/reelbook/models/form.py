@@ -149,11 +149,15 @@ def form_of(schema: Mapping[str, Any]) -> Form:
         kinds = f"of the type {' or '.join(types)}" if types else "nothing at all"
         raise BadDescription(f"The input is {kinds}; it should be an object with fields.")
     gathered = fields_of(rule, defs)
-    service = frozenset(name for name, part in gathered.rules.items() if said_by(part, "readOnly", defs) is True)
+    service = frozenset(
+        name
+        for name, part in gathered.rules.items()
+        # What is asked for nevertheless must be given.
+        if said_by(part, "readOnly", defs) is True and name not in gathered.required
+    )
     fields = {name: part for name, part in gathered.rules.items() if name not in service}
-    required = tuple(name for name in gathered.required if name not in service)
-    shown = _shown(rule, Fields(fields, required), defs)
-    return Form(rule, defs, shown, fields, frozenset(required), dict(_defaults(fields, defs)), service)
+    shown = _shown(rule, Fields(fields, gathered.required), defs)
+    return Form(rule, defs, shown, fields, frozenset(gathered.required), dict(_defaults(fields, defs)), service)
 
 
 def _shown(rule: Mapping[str, Any], fields: Fields, defs: Defs) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
     A soft copy rather than black bars, because bars look like a mistake between pictures that fill the frame. But
     what is transparent is laid over black, and such a picture then stands on black altogether.
     """
-    see_through = picture.mode == "RGBA" and picture.getextrema()[3] != (255, 255)
+    see_through = picture.mode == "RGBA" and picture.getchannel("A").getextrema() != (255, 255)
     picture = flattened(picture)
     missing = canvas[0] - picture.width, canvas[1] - picture.height
     if missing == (0, 0):

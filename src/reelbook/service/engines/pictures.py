@@ -18,6 +18,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Nothing else is tried, whatever a file is called: some formats are programs."""
 
 MOST_PIXELS = 40_000_000
+MOST_PIXELS_OF_WEBP = 24_000_000
+"""Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
 
@@ -130,9 +132,11 @@ def _told_as_picture_error(source: str, data: bytes) -> Iterator[None]:
 def _checked(source: str, data: bytes) -> Image.Image:
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
-    if width * height > MOST_PIXELS:
+    most = MOST_PIXELS_OF_WEBP if picture.format == "WEBP" else MOST_PIXELS
+    if width * height > most:
         raise PictureError(
-            source, f"it has {width:,} × {height:,} pixels; {MOST_PIXELS // 1_000_000} megapixels are the most"
+            source,
+            f"it has {width:,} × {height:,} pixels; {most // 1_000_000} megapixels are the most for {picture.format}",
         )
     if width < 1 or height < 1:
         raise PictureError(source, "it is empty")

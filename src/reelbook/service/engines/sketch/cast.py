@@ -158,7 +158,7 @@ def _ceiling(stage: Stage, figure: Figure, actor: Actor) -> float:
         return 0.0
     tall = figure.size * actor.size * _crowding(actor.count) * stage.unit * (0.55 if figure.gait == "fly" else 1.0)
     near = 1 + max(0.0, stage.scene.camera.zoom) * 0.7 * (not stage.scene.camera.breathing)
-    return min(stage.horizon, stage.height) * (1 - 1 / near) + 1.04 * tall + 0.02 * stage.height
+    return min(stage.horizon, stage.height) * (1 - 1 / near) + 1.04 * tall + 0.05 * stage.height
 
 
 def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:

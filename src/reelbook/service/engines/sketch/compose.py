@@ -8,7 +8,7 @@ from PIL import Image
 
 from .backdrops import BACKDROPS
 from .cast import Role, cast_role, show_role
-from .currents import Fall
+from .currents import Fall, Plume
 from .figures import FIGURES
 from .finish import Finish
 from .grounds import GROUNDS
@@ -45,6 +45,7 @@ class Painter:
         ground = stage.scene.ground
         self.water = Water(stage, calm=_CALM.get(ground, 0.6)) if ground in WATERS else None
         self.fall = Fall(stage) if "waterfall" in stage.scene.backdrops else None
+        self.plume = Plume(stage) if "volcano" in stage.scene.backdrops else None
         wet = stage.scene.weather.rain and ground in ("street", "road", "roofs")
         self.sheen = Sheen(stage) if wet else None
         if ground in GROUNDS:
@@ -87,6 +88,8 @@ class Painter:
         picture = self.sky.paint(seconds, latents, far)
         self._show("heaven", picture, seconds)
         self.weather.behind(picture, seconds)
+        if self.plume:
+            self.plume.rise(picture, seconds, view(stage, seconds, 0.25))
         self._planes(self.behind, picture, seconds)
         if self.fall:
             self.fall.pour(picture, seconds, view(stage, seconds, 0.3))

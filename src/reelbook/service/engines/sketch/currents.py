@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
+from .figures.kit import Kit, smoke
+from .layers import seen_at
 from .noise import Field, cloudy, sampled, stepped
 from .palette import mixed, scaled
+from .puppet import Pose, show
 from .stage import Stage, View
 
 
@@ -110,3 +113,22 @@ class Fall:
             (round(left), round(top)),
             mask.resize(size, Image.Resampling.BILINEAR),
         )
+
+
+class Plume:
+    """Smoke and glowing bits above a volcano."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        kit = Kit(stage.light, stage.unit, (), stage.random("plume"))
+        self.parts = [
+            *smoke(kit, 0, 0.02, (0.42, 0.36, 0.40), size=0.07, rise=0.34, lean=0.10, count=8, life=5.0),
+            *smoke(kit, 0, 0.03, (0.95, 0.42, 0.18), size=0.03, rise=0.16, lean=0.02, count=5, life=1.6),
+        ]
+
+    def rise(self, picture: Image.Image, seconds: float, view: View) -> None:
+        """Paint it behind the cone."""
+        stage = self.stage
+        mouth = stage.horizon + 6 - 0.385 * min(stage.height, 1.3 * stage.unit)
+        x, y = seen_at(stage, view, stage.width / 2, mouth)
+        show(picture, self.parts, Pose(x, y, stage.unit * view.scale, time=seconds * stage.scene.pace))

@@ -8,7 +8,7 @@ import numpy as np
 
 from .land import RED_ROCK, SAND, SNOW, meadow_colour
 from .layers import Layer, blended, layer
-from .noise import Field, cloudy, profile, sampled, stepped
+from .noise import Field, cloudy, profile, smoothly, stepped
 from .palette import Colour, mixed, rgb, scaled
 from .stage import Stage
 
@@ -30,8 +30,8 @@ def _soil(
 ) -> Layer:
     """Open ground: hazy at the far edge, textured in perspective."""
     down, across, away = _plan(stage, top)
-    coarse = sampled(cloudy((stage.seed, "soil"), 1.6), across * 0.09, away * 0.16 * stretch) - 0.5
-    fine = sampled(cloudy((stage.seed, "blades"), 0.95), across * 0.42, away * 0.9 * stretch) - 0.5
+    coarse = smoothly(cloudy((stage.seed, "soil"), 1.6), across * 0.09, away * 0.16 * stretch) - 0.5
+    fine = smoothly(cloudy((stage.seed, "blades"), 0.95), across * 0.42, away * 0.9 * stretch) - 0.5
     share = stepped(0, 0.8, down)
     colour = blended(stage.light.on(far, depth=0.38), stage.light.on(near), share)
     # Texture fades with distance: far away it would only flicker.
@@ -210,7 +210,7 @@ def lava(stage: Stage) -> list[Layer]:
     plane = _soil(stage, rgb(56, 46, 52), rgb(74, 58, 62), top=stage.horizon + 0.03 * stage.height, rough=0.5)
     paint = np.asarray(plane.picture, np.float32) / 255
     down, across, away = _plan(stage, plane.top)
-    veins = np.abs(sampled(cloudy((stage.seed, "veins"), 1.5), across * 0.12, away * 0.22) - 0.5)
+    veins = np.abs(smoothly(cloudy((stage.seed, "veins"), 1.5), across * 0.12, away * 0.22) - 0.5)
     hot = np.exp(-((veins / (0.012 + 0.012 * down)) ** 2)) * np.clip(down * 3, 0, 1)
     paint = blended(paint, blended(rgb(190, 40, 20), rgb(255, 190, 80), hot**3), np.clip(hot * 1.1, 0, 1))
     return [layer(stage, paint, np.asarray(plane.mask, np.float32) / 255, plane.top, plane.nearness)]
@@ -234,7 +234,7 @@ def _rows(kind: str) -> Callable[[Stage], list[Layer]]:
         # Rows run to one vanishing point, so equal steps across the flat ground.
         wave = np.sin(across * 17)
         share = stepped(-0.35, 0.45, wave)
-        tulips = sampled(cloudy((stage.seed, "heads"), 0.9), across * 0.6, away * 1.1)
+        tulips = smoothly(cloudy((stage.seed, "heads"), 0.9), across * 0.6, away * 1.1)
         colours = np.array(plant, np.float32)
         if kind == "rows-tulip":
             bands = (np.floor(across * 17 / (2 * np.pi)).astype(int) % 4)[..., None]
@@ -262,7 +262,7 @@ def _with_strip(stage: Stage, plane: Layer, *, top: float, bottom: float, colour
     wobble = (cloudy((stage.seed, "edge"), 1.6)[7] - 0.5) * edge * 2
     line = np.interp(np.linspace(0, 3, stage.wide) % 1, np.linspace(0, 1, len(wobble)), wobble)[None]
     strip = stepped(top - 0.012, top + 0.012, down + line) * (1 - stepped(bottom - 0.012, bottom + 0.012, down - line))
-    grain = sampled(
+    grain = smoothly(
         cloudy((stage.seed, "strip"), 1.0), stage.columns() / stage.unit + 0 * down, down * 3 + 0 * stage.columns()
     )
     surface = np.array(stage.light.on(colour), np.float32) * (0.93 + 0.14 * grain)[..., None]

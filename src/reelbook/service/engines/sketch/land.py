@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .layers import Layer, blended, layer
-from .noise import Field, cloudy, profile, sampled, stepped
+from .noise import Field, cloudy, profile, sampled, smoothly, stepped
 from .palette import Colour, mixed, rgb, scaled
 from .stage import Stage
 
@@ -85,7 +85,7 @@ def _range(stage: Stage, line: Field, height: float, depth: float, nearness: flo
     rough = cloudy((stage.seed, "rock"), 1.15)
     # Faces of rock: the texture leans with the depth below the crest, and its slope across catches the light.
     u, v = x / stage.unit * 0.5 + below / stage.unit * 0.28, y / stage.unit * 0.34 + 0 * x
-    face = sampled(rough, u, v) - sampled(rough, u + 0.012, v - 0.006)
+    face = smoothly(rough, u, v) - smoothly(rough, u + 0.012, v - 0.006)
     slope = np.gradient(np.convolve(np.pad(line, 4, mode="edge"), np.full(9, 1 / 9, np.float32), "valid"))[None]
     sunny = 1 if stage.light.across < 0.5 else -1
     face = np.clip(sunny * (5 * face - 0.55 * np.clip(slope, -1, 1)), -1, 1)
@@ -93,7 +93,7 @@ def _range(stage: Stage, line: Field, height: float, depth: float, nearness: flo
     white = stage.light.on(SNOW, depth=depth * 0.7)
     snow_line = stage.horizon - height * (0.62 if stage.scene.season != "winter" else 0.1)
     snow = stepped(
-        -0.1 * height, 0.1 * height, snow_line - y + (sampled(rough, u * 2, v * 3) - 0.5) * 0.5 * height - 0.35 * below
+        -0.1 * height, 0.1 * height, snow_line - y + (smoothly(rough, u * 2, v * 3) - 0.5) * 0.5 * height - 0.35 * below
     )
     colour = blended(bare, white, np.clip(snow + 0.35 * snow * face, 0, 1))
     colour = colour * (1 + 0.26 * face * (1 - depth))[..., None]

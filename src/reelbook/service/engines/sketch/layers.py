@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageChops, ImageDraw
+from PIL import Image, ImageDraw, ImageFilter
 
 from .noise import Field
 from .palette import Colour
@@ -68,17 +68,18 @@ def _united(planes: list[Layer]) -> Layer:
         return planes[0]
     top = min(plane.top for plane in planes)
     size = (planes[0].picture.width, max(plane.top + plane.picture.height for plane in planes) - top)
-    colour = planes[0].picture.resize((1, 1), Image.Resampling.BOX).resize(size)
-    cover = Image.new("L", size)
+    whole = Image.new("RGBA", size)
     for plane in planes:
-        at = (0, plane.top - top)
+        sheet = Image.new("RGBA", size)
+        sheet.paste(plane.picture, (0, plane.top - top))
         own = Image.new("L", size)
-        own.paste(plane.mask, at)
-        # Colour also where nothing covers yet: when the plane is scaled, edges would draw black from there.
-        empty = ImageChops.invert(cover).crop((0, at[1], size[0], at[1] + plane.picture.height))
-        colour.paste(plane.picture, at, empty)
-        colour.paste(plane.picture, at, plane.mask)
-        cover = ImageChops.screen(cover, own)
+        own.paste(plane.mask, (0, plane.top - top))
+        sheet.putalpha(own)
+        whole = Image.alpha_composite(whole, sheet)
+    # Colour also just outside of what is covered: scaled edges would draw black from there.
+    colour = whole.convert("RGBa").filter(ImageFilter.BoxBlur(2)).convert("RGBA").convert("RGB")
+    cover = whole.getchannel("A")
+    colour.paste(whole.convert("RGB"), (0, 0), cover.point([0] + [255] * 255))
     return Layer(colour, cover, top, planes[-1].nearness)
 
 

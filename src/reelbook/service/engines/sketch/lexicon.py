@@ -173,6 +173,8 @@ _DRIFTERS = ("leaves", "petals", "fireflies", "bubbles", "dust", "sparks", "conf
 def _weather(reading: Reading, time: str, chance: float) -> Weather:
     said = reading.weathers
     clouds = max((_CLOUDS[name] for name in said if name in _CLOUDS), default=0.38 + 0.12 * chance)
+    if {"aurora", "stars"} & set(said):
+        clouds = min(clouds, 0.12)
     if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
         clouds = 0.0
     night = time in ("night", "space", "dusk")

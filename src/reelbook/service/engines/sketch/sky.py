@@ -7,7 +7,7 @@ from PIL import Image
 
 from .currents import CloudSea, Shafts
 from .layers import blended
-from .noise import Field, cloudy, sampled, smoothly, stepped
+from .noise import Field, cloudy, smoothly, stepped
 from .palette import Colour, mixed, scaled
 from .sampler import COVER, DRIFT_X, DRIFT_Y, LIGHT, WARMTH
 from .stage import Stage, View
@@ -113,6 +113,7 @@ class Sky:
             and hidden < 0.5
             and stage.scene.time not in ("dusk", "space", "stage", "cave", "underwater")
             and stage.scene.look != "neon"
+            and not stage.scene.weather.aurora
         ):
             radius = 0.045 if stage.light.dark else 0.05 + 0.03 * (stage.light.height < 0.2)
             halo = np.maximum(halo, np.clip((np.float32(radius) - far) * np.float32(stage.unit / 2.5), 0, 1))
@@ -129,7 +130,7 @@ class Sky:
         body = smoothly(self.soft, u, v)
         wisps = smoothly(self.fine, u * np.float32(2.3) + wind, v * np.float32(2.3))
         side = np.float32(0.02 if self.stage.light.across > 0.5 else -0.02)
-        ahead = sampled(self.soft, u + side, v + np.float32(0.016))
+        ahead = smoothly(self.soft, u + side, v + np.float32(0.016))
         thick = body * np.float32(0.74) + wisps * np.float32(0.26) + np.float32(0.045) * cover
         edge = np.float32(0.74 - 0.42 * self.clouds)
         share = stepped(float(edge), float(edge) + 0.2, thick) * np.float32(0.55 + 0.4 * self.clouds)
@@ -145,8 +146,9 @@ class Sky:
     def _aurora(self, colour: Field, x: Field, up: Field, seconds: float, drift: Field) -> Field:
         """Green and violet curtains that wave slowly."""
         wave = np.float32(seconds * 0.05 * self.speed)
+        drift = drift[len(drift) // 2]  # The same from top to bottom, so that the rays hang straight.
         fold = x * np.float32(0.55) + np.float32(0.05) * np.sin(x * 5 + wave * 9) + np.float32(0.05) * drift
-        rays = sampled(self.fine, fold * np.float32(1.3) + wave * np.float32(0.1), 0 * fold + wave * np.float32(0.4))
+        rays = smoothly(self.fine, fold * np.float32(1.3) + wave * np.float32(0.1), 0 * fold + wave * np.float32(0.4))
         edge = np.float32(0.62) + np.float32(0.16) * np.sin(x * 2.1 + wave * 6) + np.float32(0.06) * drift
         above = np.clip(edge - up, 0, None)
         curtain = (
@@ -157,7 +159,7 @@ class Sky:
         share = np.clip(above * np.float32(2.4), 0, 1)[..., None]
         green, violet = np.array((0.28, 0.95, 0.62), np.float32), np.array((0.52, 0.32, 0.86), np.float32)
         return np.asarray(
-            colour + (green + (violet - green) * share) * curtain[..., None] * np.float32(0.72), np.float32
+            colour + (green + (violet - green) * share) * curtain[..., None] * np.float32(0.9), np.float32
         )
 
 

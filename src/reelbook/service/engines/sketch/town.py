@@ -50,12 +50,21 @@ def _placed(
 def village(stage: Stage) -> list[Layer]:
     """Cottages and a church between trees."""
     rng = stage.random("village")
-    foot = stage.horizon + 0.045 * stage.height
+    # At the water's edge there is no meadow for them to stand on.
+    foot = stage.horizon + (0.012 if stage.scene.ground in ("water", "river", "beach") else 0.045) * stage.height
     count = max(4, int(stage.wide / stage.unit * 3.4))
     spots = []
     for index in range(count):
         x = (index + rng.uniform(0.2, 0.8)) / count * stage.wide - stage.margin_x
-        spots.append((x, foot + rng.uniform(-0.012, 0.03) * stage.height, stage.unit * rng.uniform(0.11, 0.16)))
+        spots.append(
+            (
+                x,
+                foot
+                + rng.uniform(-0.012, 0.01 if stage.scene.ground in ("water", "river", "beach") else 0.03)
+                * stage.height,
+                stage.unit * rng.uniform(0.11, 0.16),
+            )
+        )
     spots.sort(key=lambda spot: spot[1])
     church = [(stage.width * (0.3 + 0.4 * rng.random()), foot - 0.01 * stage.height, 0.27 * stage.unit)]
     trees = [(x + 0.09 * stage.unit, y, high * 1.05) for x, y, high in spots[::2]]
