@@ -96,7 +96,8 @@ def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
 
     progress = [item for item in news if isinstance(item, Progress)]
     fractions = [item.fraction for item in progress]
-    stages = [item.stage for item in progress]
+    # On a busy machine a stage is told again while the next frame is awaited.
+    stages = list(dict.fromkeys(item.stage for item in progress))
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
     assert [stage for stage in stages if stage.startswith("pass")] == [

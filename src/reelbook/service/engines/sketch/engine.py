@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from fractions import Fraction
 from threading import local
@@ -27,6 +27,9 @@ from .stage import built_stage
 
 PAINTERS = 2
 """Frames painted at the same time; any number gives the same bytes."""
+
+_PATIENCE = 0.2
+"""Seconds to wait for a frame before saying that the work goes on."""
 
 _SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
 
@@ -60,10 +63,12 @@ class Sketch:
             Movie(path, (width, height), Fraction(asked.frame_rate), told) as movie,
             closing(frames_of(painter, asked)) as frames,
         ):
-            for done, frame in enumerate(frames, 1):
-                movie.add(frame)
-                share = done / asked.num_frames
-                yield Progress(f"painting {done} of {asked.num_frames}", _PREPARED + (_PAINTED - _PREPARED) * share)
+            for frame in frames:
+                if frame is not None:
+                    movie.add(frame)
+                share = movie.frames / asked.num_frames
+                stage = f"painting {max(1, movie.frames)} of {asked.num_frames}"
+                yield Progress(stage, _PREPARED + (_PAINTED - _PREPARED) * share)
             yield Progress("encoding", _PAINTED)
         facts = {"width": width, "height": height, "frames": asked.num_frames, "frame_rate": asked.frame_rate}
         return {"video": Made(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
@@ -128,8 +133,11 @@ def _painter(job: Job[TextToVideo], scene: Scene, latents: Latents) -> Painter:
     return Painter(stage, latents, asked.frame_rate, asked.tone_map_compression_ratio)
 
 
-def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame, None, None]:
-    """All frames in order of showing, painted a few at a time, never more held than there are painters and one."""
+def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
+    """All frames in order of showing, painted a few at a time, never more held than there are painters and one.
+
+    None comes when the next frame takes long because the machine is busy: the run stays cancellable.
+    """
     width, height = asked.frame_size
     own = local()
 
@@ -150,9 +158,15 @@ def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame, 
         for number in numbers[::-1] if asked.reverse_video else numbers:
             waiting.append(pool.submit(painted, number))
             if len(waiting) > PAINTERS:
-                yield waiting.popleft().result()
+                yield from _awaited(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield from _awaited(waiting.popleft())
     finally:
         # Also when the run is cancelled: at most the frames in work are finished, and no thread stays behind.
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _awaited(frame: Future[av.VideoFrame]) -> Iterator[av.VideoFrame | None]:
+    while not wait([frame], timeout=_PATIENCE).done:
+        yield None
+    yield frame.result()

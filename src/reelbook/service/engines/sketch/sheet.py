@@ -43,7 +43,7 @@ PROMPTS = (
 )
 
 MOMENTS = (0, 48, 112)
-_CELL, _CAPTION = (320, 180), 16
+_CELL, _CAPTION = (256, 144), 14
 
 
 def stills(prompt: str, moments: Sequence[int] = MOMENTS, *, seed: int = 7, **options: object) -> list[Image.Image]:
@@ -70,7 +70,7 @@ def sheet(prompts: Sequence[str], columns: int = 2) -> Image.Image:
 def main(arguments: Sequence[str]) -> None:
     """Write the sheet to the file that is named first."""
     target, *prompts = arguments
-    sheet(prompts or PROMPTS).save(target, quality=62)
+    sheet(prompts or PROMPTS).save(target, quality=42)
 
 
 if __name__ == "__main__":
