@@ -167,6 +167,7 @@ def test_the_wire_has_every_default_and_no_null() -> None:
     assert wire["loras"] == [{"path": "b", "scale": 1.0}]
     # Minus zero is zero: two spellings of one input would be paid for twice.
     assert str(wire["temporal_adain_factor"]) == "0.0"
+    assert str(ImageToVideo(prompt="a", image_url="b", cfg_scale=-0.0).wire()["cfg_scale"]) == "0.0"
     assert SmartResize(image_url="a.png", target_sizes=[Size(300, 600)]).wire()["target_sizes"] == ["300x600"]
 
 

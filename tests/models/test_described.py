@@ -330,6 +330,15 @@ def test_every_name_works_and_none_breaks_a_method() -> None:
     assert {place for place in kind.model_fields if not hasattr(Described, place)} == set(kind.model_fields)
 
 
+def test_a_field_whose_name_is_taken_can_be_given_by_its_attribute_too() -> None:
+    """As what goes over the fields of a class does; on the wire only the name counts."""
+    kind = describe(with_fields({"copy": {"type": "integer"}, "_seed": {"type": "integer"}}))
+
+    assert kind(copy_=1, seed=2) == kind(copy=1, _seed=2) == kind().revised(copy_=1, seed=2)
+    assert on_the_wire(kind, {"copy": 1, "_seed": 2}) == kind(copy=1, _seed=2)
+    assert on_the_wire(kind, {"copy_": 1}) is None
+
+
 def test_hostile_texts_stay_texts() -> None:
     """They are kept for the form to show, and nothing in them is filled in or run."""
     kind = describe(DESCRIPTIONS["hostile_names"])

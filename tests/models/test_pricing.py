@@ -258,7 +258,6 @@ def test_an_estimate_is_shown_without_running_what_it_says() -> None:
     found = Estimate(1272, (Line(evil, credits=Decimal("1.5")), Line("a & b", factor=Decimal(2))), evil, "exact")
 
     register(shell)
-
     html = shell.display_formatter.format(found)[0]["text/html"]
 
     assert evil not in html

@@ -264,11 +264,11 @@ def test_a_hostile_value_is_refused_in_a_short_sentence_and_soon(row: Any, hosti
 
     for name in [*row.input.model_fields, "bogus"]:
         values = {**tables.smallest(model.input), name: hostile()}
-        started = time.perf_counter()
+        started = time.process_time()
 
         error = refusal(row.input, values)
 
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 3
         if error is None:
             taken += 1
         else:
@@ -281,8 +281,11 @@ def test_a_hostile_value_is_refused_in_a_short_sentence_and_soon(row: Any, hosti
 @pytest.mark.parametrize("name", ["x" * 10_000_000, "\ud800", "", "a`b", "prompt\n", "<script>", "{0}", "%s"], ids=lambda name: ascii(name[:10]))  # fmt: skip
 def test_a_hostile_name_is_refused_in_a_short_sentence(name: str) -> None:
     """A field's name comes from outside as well."""
+    started = time.process_time()
+
     (problem,) = problems(TextToVideo, {name: 1})
 
+    assert time.process_time() - started < 1
     assert problem.kind in ("extra_forbidden", "string_unicode")
     assert len(problem.message) < 600
     assert problem.message.isprintable()

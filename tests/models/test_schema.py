@@ -159,7 +159,7 @@ def test_equal_is_what_json_calls_equal() -> None:
         )
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(5)
 def test_rules_that_share_parts_are_judged_in_a_moment() -> None:
     """Twenty-six levels, each of which names the next one twice, are not judged sixty million times."""
     defs: dict[str, Any] = {f"L{n}": {"anyOf": [{"$ref": f"#/$defs/L{n + 1}"}] * 2} for n in range(26)}

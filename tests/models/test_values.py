@@ -220,10 +220,10 @@ def test_anything_in_order_is_a_list() -> None:
 
 def test_an_iterator_without_an_end_is_left_after_a_while() -> None:
     """A mistake such as `itertools.count()` gets its message instead of filling the memory."""
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert len(ordered(itertools.count())) == 100_001
     with pytest.raises(InvalidInput, match="at most 100 entries"):
         SmartResize(image_url="a", target_sizes=itertools.repeat("300x600"))
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

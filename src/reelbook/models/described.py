@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from itertools import accumulate, repeat
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, create_model, model_serializer, model_validator
@@ -143,8 +144,17 @@ def _revive(endpoint_id: str, schema: str, values: dict[str, Any]) -> Described:
     return _class_of(endpoint_id, schema).model_validate(values, context=dict(WIRE))
 
 
-@lru_cache(maxsize=256)
 def _class_of(endpoint_id: str, schema: str) -> type[Described]:
+    # Two threads at once would make two classes, whose inputs are never equal.
+    with _MAKING:
+        return _made(endpoint_id, schema)
+
+
+_MAKING = Lock()
+
+
+@lru_cache(maxsize=256)
+def _made(endpoint_id: str, schema: str) -> type[Described]:
     form = form_of(json.loads(schema))
     attributes = _attributes_for(form.fields)
     fields = {attributes[name]: (Any, _field(name, attributes[name], form)) for name in form.fields}

@@ -16,8 +16,6 @@ from .settling import filled, settled
 
 _PLAIN = {"type", "properties", "required", "additionalProperties"}
 """With no other keyword, what is said about one field does not depend on another."""
-
-
 _PUT_TOGETHER = {"$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"}
 """With one of these, fields are listed elsewhere, too."""
 
@@ -54,10 +52,8 @@ class Form:
         With `exact` they count as they are written, as JSON does; else numbers lose their noise, and None stands for
         a field that is left out.
         """
-        named = (
-            {} if exact else {name: None for name, value in values.items() if value is None and self._is_absence(name)}
-        )
-        frozen_values, strays = frozen({name: value for name, value in values.items() if name not in named})
+        absent = set() if exact else {name for name, item in values.items() if item is None and self._is_absence(name)}
+        frozen_values, strays = frozen({name: item for name, item in values.items() if name not in absent})
         value, unknown = settled(frozen_values, self.rule, self.defs, exact=exact)
         found = _with_strays([*self._problems(value), *self._not_yours(value)], strays)
         places = {problem.loc for problem in found}
@@ -199,6 +195,6 @@ def _with_strays(found: list[Problem], strays: list[Stray]) -> list[Problem]:
     """All problems, where one that JSON itself has with a place stands for those of its rules."""
     told = [stray.loc for stray in strays if stray.wanted]
     places = {problem.loc for problem in found}
-    kept = [problem for problem in found if not any(problem.loc[: len(loc)] == loc for loc in told)]
+    rest = [problem for problem in found if not any(problem.loc[: len(loc)] == loc for loc in told)]
     more = [stray for stray in strays if stray.wanted or stray.loc not in places]
-    return kept + [wrong_type(item.loc, "json_type", item.value, item.wanted or "a JSON value", None) for item in more]
+    return rest + [wrong_type(item.loc, "json_type", item.value, item.wanted or "a JSON value", None) for item in more]

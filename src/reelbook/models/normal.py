@@ -146,7 +146,8 @@ class _Reader:
 
 def order_of(rule: Mapping[str, Any]) -> Sequence[str]:
     """The order of fields that an object's rule lists in an extension such as `x-order`; empty where it lists none."""
-    lists = [value for word, value in rule.items() if word.startswith("x-") and "order" in word and _is_names(value)]
+    words = [word for word in rule if word.startswith("x-") and "order" in word.split("-")]
+    lists = [rule[word] for word in words if _is_names(rule[word])]
     return lists[0] if lists else ()
 
 
