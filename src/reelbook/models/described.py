@@ -18,10 +18,10 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ..errors import Problem
 from .base import WIRE, Input
-from .form import Form, form_of
-from .frozen import Record, same, thawed
-from .openapi import source_of
-from .schema import said_by
+from .description.form import Form, form_of
+from .description.frozen import Record, same, thawed
+from .description.openapi import source_of
+from .description.schema import said_by
 from .values import on_the_wire
 
 

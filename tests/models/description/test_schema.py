@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reelbook.models.frozen import frozen
-from reelbook.models.schema import accepts, problems, types_of
+from reelbook.models.description.frozen import frozen
+from reelbook.models.description.schema import accepts, problems, types_of
 
 NUMBERS = [
     0,

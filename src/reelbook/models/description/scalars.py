@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from ..errors import Problem
-from .problems import Loc, bounds, kept, number, outside, shown, subject
+from ...errors import Problem
+from ..problems import Loc, bounds, kept, number, outside, shown, subject
 
 Rule = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from ..errors import BadDescription
-from .problems import shown
+from ...errors import BadDescription
+from ..problems import shown
 
 Home = tuple[Mapping[str, Any], ...]
 """The schemas around a place that may hold what it refers to, innermost first."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from ..errors import BadDescription
+from ...errors import BadDescription
+from ..problems import shown
 from .normal import normal
-from .problems import shown
 from .references import Document, mapping, step
 
 ENVELOPES = ({"endpointId", "input"}, {"endpoint_id", "input"})

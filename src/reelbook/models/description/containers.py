@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import Problem
+from ...errors import Problem
+from ..problems import Loc, kept, number, shown, subject, unknown_field
 from .frozen import Record, sameness, thawed
-from .problems import Loc, kept, number, shown, subject, unknown_field
 from .scalars import matches
 
 Rule = Mapping[str, Any] | bool

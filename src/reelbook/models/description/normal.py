@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..errors import BadDescription
-from .problems import shown
+from ...errors import BadDescription
+from ..problems import shown
+from ..values import MOST_DIGITS
 from .references import Document, Home, kind_in_words, mapping, short, step
-from .values import MOST_DIGITS
 
 MOST_LEVELS = 40
 """How deeply a schema may nest; those of services have less than ten levels."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ..errors import Problem
+from ...errors import Problem
+from ..problems import WANTED, Loc, converted, kept, not_a_choice, number, shown, subject, wrong_type
 from .containers import list_problems, object_problems, rules_for_entry, rules_for_field
 from .frozen import Record, kind_of, sameness, thawed
-from .problems import WANTED, Loc, converted, kept, not_a_choice, number, shown, subject, wrong_type
 from .scalars import number_problems, text_problems
 
 Rule = Mapping[str, Any] | bool

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
-from ..errors import InvalidInput, Problem
-from .problems import WANTED, Loc, shown
-from .values import MOST_DIGITS, MOST_ENTRIES, ordered, real, whole
+from ...errors import InvalidInput, Problem
+from ..problems import WANTED, Loc, shown
+from ..values import MOST_DIGITS, MOST_ENTRIES, ordered, real, whole
 
 DEEPEST = 40
 """How many levels a value may have: each takes a few calls, and Python's stack ends after a thousand."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import Problem
+from ...errors import Problem
+from ..problems import MOST_PROBLEMS, Loc, unknown_field
 from .containers import rules_for_entry, rules_for_field
 from .fields import is_closed, names_in, spoken
 from .frozen import Record, frozen, thawed
-from .problems import MOST_PROBLEMS, Loc, unknown_field
 from .scalars import is_multiple, nearest_number
 from .schema import Defs, Rule, accepts, followed, said_by, types_of
 

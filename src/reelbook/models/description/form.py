@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BadDescription, Problem
+from ...errors import BadDescription, Problem
+from ..problems import wrong_type
 from .fields import Fields, fields_of, is_closed, spoken
 from .frozen import Record, Stray, frozen
 from .normal import MOST_RULES, about
-from .problems import wrong_type
 from .schema import Defs, Rule, accepts, problems, said_by, types_of
 from .settling import filled, settled
 
