@@ -252,7 +252,7 @@ def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Pat
     assert seen(here[2]).tobytes() != seen(other[2]).tobytes()
 
 
-@pytest.mark.parametrize("name", ["balloon", "house", "product"])
+@pytest.mark.parametrize("name", ["house", "product"])
 def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
     """Any two of four variants are further apart than a blur, in every shape."""
     picture = encoded(scene(name, height=240).picture)

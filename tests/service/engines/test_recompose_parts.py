@@ -16,6 +16,7 @@ from reelbook.service.engines.recompose.extend import extended
 from reelbook.service.engines.recompose.leeway import Leeway, strip_sizes
 from reelbook.service.engines.recompose.patience import reporting
 from reelbook.service.engines.recompose.scenes import scene
+from reelbook.service.engines.recompose.texture import texture
 
 NOTHING = np.zeros((4, 4), np.float32)
 
@@ -85,7 +86,7 @@ def test_added_background_leaves_the_picture_as_it_is(
     box = (*offset, offset[0] + inner.width, offset[1] + inner.height)
     assert (result.size, result.mode) == (target, mode)
     assert result.crop(box).tobytes() == inner.tobytes()
-    assert np.asarray(result).max(-1).min() > 0
+    assert np.asarray(result).max(-1).min() > 20
 
 
 def test_added_background_is_clear_where_the_edge_is(hills: Image.Image) -> None:
@@ -105,6 +106,28 @@ def test_added_background_depends_on_the_seed_alone(hills: Image.Image) -> None:
 
     assert one.tobytes() == same.tobytes()
     assert one.tobytes() != other.tobytes()
+
+
+def test_texture_goes_on_without_a_copy() -> None:
+    """Sand stays as lively as it was and grain by grain another; it does not begin again before its time."""
+    draw = np.random.default_rng(3)
+    sand = Image.fromarray(draw.normal(128, 12, (100, 240)).clip(0, 255).astype(np.uint8)).convert("RGB")
+
+    made = texture(sand, 20, 200, np.random.default_rng(1))
+
+    assert made.shape == (200, 240)
+    assert 8 < made.std() < 15
+    assert abs(np.corrcoef(made[:100].ravel(), np.asarray(sand.convert("L")).ravel())[0, 1]) < 0.1
+    assert abs(np.corrcoef(made[:100].ravel(), made[100:].ravel())[0, 1]) < 0.1
+
+
+def test_shapes_are_no_texture() -> None:
+    """Beside letters nothing is invented, and beside a plain wall there is nothing to continue."""
+    letters = scene("sign", height=240).picture.crop((80, 75, 280, 155))
+    wall = Image.new("RGB", (240, 100), (120, 130, 140))
+
+    assert not texture(letters, 20, 200, np.random.default_rng(1)).any()
+    assert not texture(wall, 20, 200, np.random.default_rng(1)).any()
 
 
 def test_a_long_step_keeps_reporting() -> None:

@@ -59,7 +59,7 @@ def pixels_worth(made: Composition, subject: Image.Image) -> float:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_subject_stays_whole_and_in_shape(name: str, seed: int) -> None:
     """In a square, two upright shapes and a banner: 95% of each subject's box, its proportions within 12%."""
-    drawn = scene(name, height=360, seed=seed)
+    drawn = scene(name, height=240, seed=seed)
 
     made = [composition(drawn.picture, shape) for shape in SHAPES]
 

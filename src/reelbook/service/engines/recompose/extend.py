@@ -12,6 +12,7 @@ import patchmatch
 from PIL import Image, ImageFilter
 
 from .importance import Grid, Mask
+from .texture import MOST, texture
 
 Floats = npt.NDArray[np.float32]
 
@@ -19,9 +20,12 @@ AREA = 4600
 """How many pixels the small canvas has on which the background is continued: more would cost more than it shows."""
 
 LONGEST, SHORTEST = 192, 10
-PATCH, PASSES = 2, 5
+PATCH = 2
 RANKS = (0.05, 0.4, 0.75)
 """First nothing near a subject is repeated; where that leaves too little, its faint parts may be, and so on."""
+
+FADE = 300
+"""Over how many pixels the texture grows fainter."""
 
 CHUNK = 256
 """How many lines of the result are worked on at a time, to spare memory."""
@@ -57,12 +61,14 @@ def extended(
     result.paste(inner, offset)
     small = _continued(inner, target, offset, unrepeatable, seed, plain)
     generator = np.random.default_rng(seed)
-    grain = generator.normal(0, _noise(inner), (CHUNK, CHUNK, 1)).astype(np.float32)
+    coarse = 2.5 * math.sqrt(target[0] * target[1] / (small.width * small.height))
     for band in _bands(inner.size, target, offset):
         edge = _edge(inner, band)
         ripples = _ripples(edge[:, :3] - _meeting(small, band, target))
+        fine = texture(_lines(inner, band), coarse, band.last - band.first, generator) * (not plain)
         for chunk, box in _chunks(band, target):
-            piece = _piece(small, target, band, [(reach, gap[chunk]) for reach, gap in ripples], grain, box)
+            near = [(reach, gap[chunk]) for reach, gap in ripples]
+            piece = _piece(_enlarged(small, target, box), band, near, fine[:, chunk])
             if inner.mode == "RGBA":
                 piece.putalpha(_opacity(edge[chunk, 3], band, piece.size))
             result.paste(piece, box[:2])
@@ -98,15 +104,24 @@ def _continued(
 
 
 def _filled(canvas: npt.NDArray[np.uint8], hole: Mask, avoid: Mask) -> npt.NDArray[np.uint8]:
-    """The hole filled from what is around it, as often as it takes to reach its far end."""
-    filled, left = canvas, hole
-    for _ in range(PASSES):
-        filled = np.asarray(patchmatch.inpaint(filled, left, global_mask=avoid, patch_size=PATCH))
-        # PatchMatch leaves black what is too far from any source; nothing else is quite black here.
-        left = hole & (filled.max(-1) == 0)
-        if not left.any():
-            return filled
-    return np.where(left[..., None], canvas, filled)
+    """The hole filled from what is around it, step by step: PatchMatch goes dark where it must reach too far."""
+    filled, left = canvas.copy(), hole.copy()
+    while left.any():
+        rows, columns = np.flatnonzero(~left.all(1)), np.flatnonzero(~left.all(0))
+        part = _doubled(rows), _doubled(columns)
+        new = patchmatch.inpaint(
+            np.ascontiguousarray(filled[part]), left[part], global_mask=avoid[part], patch_size=PATCH
+        )
+        # Nothing here is quite black but what was not reached; that keeps the colour of the nearest edge.
+        filled[part] = np.where(new.max(-1, keepdims=True) > 0, new, filled[part])
+        left[part] = False
+    return filled
+
+
+def _doubled(known: npt.NDArray[np.intp]) -> slice:
+    """An interval and as much again on either side; slices forgive an end that is too far."""
+    first, last = int(known[0]), int(known[-1]) + 1
+    return slice(max(0, first - (last - first)), last + (last - first))
 
 
 def _avoided(shown: Image.Image, unrepeatable: Grid) -> Mask:
@@ -171,31 +186,23 @@ def _small(target: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def _noise(inner: Image.Image) -> float:
-    """How grainy the picture is where it is calm, at most a little."""
-    middle = inner.convert("L") if inner.width * inner.height < 500_000 else _middle(inner).convert("L")
-    values = np.asarray(middle).astype(np.int16)
-    if min(values.shape) < 8:
-        return 0.0
-    second = values[1:-1, 1:-1] * 2 - values[:-2, 1:-1] - values[2:, 1:-1]
-    return min(2.0, float(np.percentile(np.abs(second), 40)) / 2.45)
-
-
-def _middle(inner: Image.Image) -> Image.Image:
-    x, y = inner.width // 2, inner.height // 2
-    return inner.crop((max(0, x - 300), max(0, y - 300), x + 300, y + 300))
-
-
-def _edge(inner: Image.Image, band: Band) -> Floats:
-    """The picture's last line of pixels before the band, a little averaged against grain."""
-    deep = min(2, inner.size[band.axis])
+def _lines(inner: Image.Image, band: Band) -> Image.Image:
+    """The part of the picture beside the band, turned so that its first line touches it and the others lead away."""
+    deep = min(MOST, inner.size[band.axis], max(64, inner.size[1 - band.axis]))
     box = [0, 0, *inner.size]
     if band.after:
         box[band.axis] = inner.size[band.axis] - deep
     else:
         box[2 + band.axis] = deep
-    lines = np.asarray(inner.crop((box[0], box[1], box[2], box[3])))
-    return np.asarray(lines.mean(1 - band.axis), np.float32)
+    lines = inner.crop((box[0], box[1], box[2], box[3]))
+    if band.axis == 0:
+        lines = lines.transpose(Image.Transpose.TRANSPOSE)
+    return lines.transpose(Image.Transpose.FLIP_TOP_BOTTOM) if band.after else lines
+
+
+def _edge(inner: Image.Image, band: Band) -> Floats:
+    """The picture's last line of pixels before the band, a little averaged against grain."""
+    return np.asarray(np.asarray(_lines(inner, band))[:2].mean(0), np.float32)
 
 
 def _chunks(band: Band, target: tuple[int, int]) -> Iterator[tuple[slice, tuple[int, int, int, int]]]:
@@ -233,16 +240,9 @@ def _enlarged(small: Image.Image, target: tuple[int, int], box: tuple[int, int, 
     return small.resize(size, Image.Resampling.BICUBIC, box=(box[0] / x, box[1] / y, box[2] / x, box[3] / y))
 
 
-def _piece(
-    small: Image.Image,
-    target: tuple[int, int],
-    band: Band,
-    ripples: list[tuple[float, Floats]],
-    grain: Floats,
-    box: tuple[int, int, int, int],
-) -> Image.Image:
-    """A part of the band: the small canvas enlarged, and drawn to the picture's own edge where it meets it."""
-    pixels = np.asarray(_enlarged(small, target, box)).astype(np.float32)
+def _piece(ground: Image.Image, band: Band, ripples: list[tuple[float, Floats]], fine: Floats) -> Image.Image:
+    """A part of the band: the ground, drawn to the picture's own edge where it meets it, with its texture."""
+    pixels = np.asarray(ground).astype(np.float32)
     lines = pixels if band.axis == 1 else pixels.swapaxes(0, 1)
     if not band.after:
         lines = lines[::-1]
@@ -250,8 +250,9 @@ def _piece(
     for reach, gap in ripples:
         distance = np.arange(min(len(lines), math.ceil(5 * reach)), dtype=np.float32)
         lines[: len(distance)] += np.exp(-distance / reach)[:, None, None] * gap
-    height, width = pixels.shape[:2]
-    pixels += np.tile(grain, (math.ceil(height / CHUNK), math.ceil(width / CHUNK), 1))[:height, :width]
+    away = np.arange(len(lines), dtype=np.float32)
+    strength = (1 - np.exp(-away / 3)) * np.maximum(np.exp(-away / (2 * FADE)), 0.35)
+    lines += (strength[:, None] * fine[np.arange(len(lines)) % len(fine)])[..., None]
     return Image.fromarray(np.clip(np.rint(pixels), 0, 255).astype(np.uint8))
 
 

@@ -63,28 +63,52 @@ class Search:
     def best(self, target: Pair, taken: Sequence[Window] = ()) -> Window:
         """The window that loses, cuts, bends and adds least; unlike those already taken."""
         xs, ys = self._xs, self._ys
-        # How much wider the window must become, as a logarithm, relative to how much higher.
-        need = np.log(target[0] / xs.length)[None] - np.log(target[1] / ys.length)[:, None]
-        wider = need > 0
-        capacity = np.where(wider, xs.grow[None] + ys.shrink[:, None], xs.shrink[None] + ys.grow[:, None])
-        change = np.abs(need)
-        bend = np.minimum(change, capacity)
-        load = bend / np.maximum(capacity, 1e-6)
-        added = 1 - np.exp(bend - change)
-        wide = np.log(target[1] / ys.length)[:, None] + load * ys.shrink[:, None]
-        high = np.log(target[0] / xs.length)[None] + load * xs.shrink[None]
-        scale = np.where(wider, wide, high)
-        price = self._content + self.aims.bend * bend * (0.35 + 0.65 * load) + 0.1 * np.maximum(scale, 0)
-        price += self.aims.invent * (0.7 + 0.6 * added + np.where(wider, self._beside, self._above)) * added
-        # Beyond this the result would hardly be the picture any more.
-        price += 5 * np.maximum(added - MOST_ADDED, 0)
+        fit = _fit(xs, ys, target)
+        price = self._content + self._shape_price(fit)
         for window in taken:
             price += 1.5 * np.maximum(_likeness(window, xs, ys) - 0.75, 0)
         y, x = np.unravel_index(int(price.argmin()), price.shape)
-        shown = float(1 - added[y, x])
-        covers = (shown, 1.0) if wider[y, x] else (1.0, shown)
+        shown = float(1 - fit.added[y, x])
+        covers = (shown, 1.0) if fit.wider[y, x] else (1.0, shown)
         left, top, right, bottom = (int(edge) for edge in (xs.start[x], ys.start[y], xs.end[x], ys.end[y]))
-        return Window(left, top, right, bottom, float(np.exp(scale[y, x])), covers)
+        return Window(left, top, right, bottom, float(np.exp(fit.scale[y, x])), covers)
+
+    def _shape_price(self, fit: _Fit) -> Numbers:
+        """What it costs to bend, add to and enlarge each window."""
+        price = self.aims.bend * fit.bend * (0.35 + 0.65 * fit.load)
+        side = np.where(fit.wider, self._beside, self._above)
+        price += self.aims.invent * (0.7 + 0.6 * fit.added + side) * fit.added
+        # Beyond this the result would hardly be the picture any more.
+        price += 5 * np.maximum(fit.added - MOST_ADDED, 0)
+        return np.asarray(price + 0.1 * np.maximum(fit.scale, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """What it takes to fill a target with each window."""
+
+    wider: npt.NDArray[np.bool_]
+    """Whether the target is wider than the window, in shape."""
+    bend: Numbers
+    """How far strips are stretched and squeezed, as a logarithm."""
+    load: Numbers
+    """How much that is of what they can give, 0 to 1."""
+    added: Numbers
+    """How much of the target is still missing then."""
+    scale: Numbers
+    """The logarithm of the subject's size in the target, relative to the picture."""
+
+
+def _fit(xs: _Spans, ys: _Spans, target: Pair) -> _Fit:
+    wide, high = np.log(target[0] / xs.length)[None], np.log(target[1] / ys.length)[:, None]
+    need = wide - high
+    wider = need > 0
+    capacity = np.where(wider, xs.grow[None] + ys.shrink[:, None], xs.shrink[None] + ys.grow[:, None])
+    bend = np.minimum(np.abs(need), capacity)
+    load = bend / np.maximum(capacity, 1e-6)
+    # The subject has the scale of the side that is too long, where the strips beside it give way.
+    scale = np.where(wider, high + load * ys.shrink[:, None], wide + load * xs.shrink[None])
+    return _Fit(wider, bend, load, 1 - np.exp(bend - np.abs(need)), scale)
 
 
 @dataclass(frozen=True, slots=True)
