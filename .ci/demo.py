@@ -31,8 +31,9 @@ pre, code {{ font: 13px/1.55 ui-monospace, monospace; white-space: pre-wrap; ove
 .highlight {{ background: var(--raised); border-radius: 6px; padding: 10px 14px; margin: 12px 0 8px; overflow-x: auto }} .highlight pre {{ margin: 0 }}
 .output_area, .jp-OutputArea-output, div.output {{ overflow-x: auto; margin: 4px 0 12px }}
 table {{ border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }}
-table, th, td {{ border: 0 }} th, td {{ border-bottom: 1px solid var(--line); padding: 4px 14px 4px 0; text-align: left !important; vertical-align: top }}
-th {{ color: var(--soft); font-weight: 500 }} td {{ white-space: nowrap }} figure {{ margin: 8px 0 }} video, img {{ max-width: 100% }}
+table, th, td {{ border: 0 }} th, td {{ border-bottom: 1px solid var(--line); padding: 4px 20px 4px 0; vertical-align: top; white-space: nowrap }}
+thead th, .dataframe tbody th {{ color: var(--soft); font-weight: 500 }} .dataframe td, .dataframe th {{ text-align: right }}
+figure {{ margin: 8px 0 }} video, img {{ max-width: 100% }}
 {light}
 @media (prefers-color-scheme: dark) {{ {dark} }}
 </style></head><body><main>{body}</main></body></html>

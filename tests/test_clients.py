@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook import errors
 from reelbook.clients import default_client
 from reelbook.service.accounts import NewAccount
-from tests.support import KEY, Serve
+from tests.support import KEY, Serve, as_data_uri, png
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
 
@@ -39,6 +39,16 @@ def test_a_prompt_becomes_a_video_on_this_machine(client: rb.Client) -> None:
     assert run.request_id in repr(run)
     assert any("sketch" in line for line in run.logs)
     assert set(run.timings) == {"queued", "running", "total"}
+
+
+def test_a_picture_becomes_pictures_of_other_sizes(client: rb.Client) -> None:
+    """Typed to the last field: images in order, and the results that repeat them by size."""
+    run = client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)), target_sizes=["32x32", "48x24"], seed=1))
+
+    assert [(image.width, image.height) for image in run.output.images] == [(32, 32), (48, 24)]
+    assert [result.images for result in run.output.results] == [run.output.images[:1], run.output.images[1:]]
+    assert [(file.probe.width, file.probe.height) for file in run.images] == [(32, 32), (48, 24)]
+    assert run.credits == 11
 
 
 def test_a_run_can_be_started_awaited_and_picked_up_again(client: rb.Client) -> None:

@@ -101,9 +101,9 @@ def _serve(options: argparse.Namespace) -> int:
     if not accounts and not server.service.accounts.names:
         accounts = [NewAccount("default", new_key(), _budget(options))]
     server.service.accounts.open(accounts, grant_again=options.budget is not None or options.accounts is not None)
+    # Before anybody learns the address. The server takes signals over while it serves and raises them again at its end.
+    signal.signal(signal.SIGTERM, lambda number, frame: server.stop())
     _announce(options, server, accounts)
-    # The server takes signals over while it serves and raises them again at its end; by then all is done.
-    signal.signal(signal.SIGTERM, lambda number, frame: None)
     server.serve()
     return 0
 

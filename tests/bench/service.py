@@ -91,9 +91,24 @@ async def measure(port: int) -> bool:
 
 
 def main() -> int:
-    print(f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores, {CONNECTIONS} connections, {SECONDS:g} s each")
+    print(
+        f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores, {CONNECTIONS} connections, {SECONDS:g} s each"
+    )
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", folder, "--key", KEY, "--workers", "1"]
+        command = [
+            sys.executable,
+            "-m",
+            "reelbook",
+            "serve",
+            "--port",
+            "0",
+            "--data",
+            folder,
+            "--key",
+            KEY,
+            "--workers",
+            "1",
+        ]
         process = subprocess.Popen([*command, "--budget", "100000000"], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         port = int(process.stdout.readline().rpartition(":")[2])

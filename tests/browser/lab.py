@@ -20,8 +20,6 @@ from playwright.sync_api import TimeoutError as PageTimeout
 
 START_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
-ROOT = Path(__file__).resolve().parents[2]
-SCREENSHOTS = ROOT / "build" / "screenshots"
 
 # Nothing of the person's own settings, libraries or services may reach a test.
 PRIVATE = ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY")
@@ -184,16 +182,18 @@ class OpenNotebook:
             "([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)", [name, arguments or {}]
         )
 
+    def is_trusted(self) -> bool:
+        """Whether Lab would run scripts in what the notebook shows."""
+        cells = "[...window.jupyterapp.shell.currentWidget.content.model.cells]"
+        return bool(self.page.evaluate(f"{cells}.filter(cell => cell.type === 'code').every(cell => cell.trusted)"))
+
+    def has_kernel(self) -> bool:
+        """Whether a kernel belongs to the page."""
+        return bool(self.page.evaluate("!!window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel"))
+
     def cell_errors(self) -> list[str]:
         """The text of every output that is an error."""
         return self.page.locator(".jp-OutputArea-output[data-mime-type*='error']").all_inner_texts()
-
-    def shot(self, name: str) -> Path:
-        """A picture of the window, kept for people to look at."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        path = SCREENSHOTS / f"{name}.png"
-        self.page.screenshot(path=path)
-        return path
 
     def _opened(self) -> Self:
         self._load()

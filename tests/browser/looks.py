@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page
@@ -34,6 +35,8 @@ CONTRAST = """element => {
   return (bright + 0.05) / (dark + 0.05);
 }"""
 
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 PLAYBACK = """async video => {
@@ -63,3 +66,9 @@ def overflow(page: Page) -> int:
 def playback(video: Locator) -> dict[str, Any]:
     """Plays a video until it has moved on a little, or for five seconds, and tells how that went."""
     return dict(video.evaluate(PLAYBACK))
+
+
+def shot(page: Page, name: str, *, whole: bool = False) -> None:
+    """A picture of the window, or of the whole page, kept for people to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)

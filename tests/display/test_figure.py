@@ -123,6 +123,14 @@ class TestVideo:
         assert page.text == wanted
         assert page.one("figcaption")["title"] == wanted
 
+    def test_the_caption_breaks_only_between_facts(self, clip: LocalFile) -> None:
+        """In a narrow column a number stays with its unit and the dot after it; only the prompt may be broken."""
+        html = run_figure(run_of(clip))
+
+        kept = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', html)
+        assert kept == ["seed 7 ·", "320×180 ·", "25 frames at 24/s ·", "1.0 s ·", "53 credits"]
+        assert "<bdi>a paper boat</bdi> · <span" in html
+
     def test_a_price_that_is_only_estimated_says_so(self, clip: LocalFile) -> None:
         """≈ stands before credits that the service has not told."""
         assert "· ≈ 1,272 credits" in Read(run_figure(run_of(clip, credits=1272, credits_source="estimated"))).text
@@ -159,7 +167,7 @@ class TestVideo:
         assert kind == "video/mp4"
         assert len(content) <= 300_000
         assert at(tmp_path / "small.mp4").probe.frames == 25
-        assert page.text.endswith(f"53 credits · shown as a small copy, the file has {size / 1e6:.1f} MB")
+        assert page.text.endswith(f"53 credits · preview of {size / 1e6:.1f} MB")
 
     def test_a_file_of_which_no_copy_fits_shows_its_strip(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

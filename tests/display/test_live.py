@@ -200,7 +200,7 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(live, "show", shown.append)
     formatter: Any = DisplayFormatter()
     run = object.__new__(Run)
-    register(SimpleNamespace(display_formatter=formatter))
+    register(SimpleNamespace(display_formatter=formatter, kernel=object()))
 
     file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))
     price, _ = formatter.format(Estimate(53))
@@ -209,3 +209,15 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     assert file.keys() >= {"text/html", "image/jpeg", "text/plain"}
     assert "53 credits" in price["text/html"]
     assert (of_run, shown) == ({}, [run])
+
+
+def test_in_a_terminal_a_run_is_its_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing but text can be shown, no picture is made."""
+    monkeypatch.setattr(live, "show", lambda run: pytest.fail("a figure was made"))
+    monkeypatch.setattr(Run, "__repr__", lambda run: "<Run of a model>")
+    formatter: Any = DisplayFormatter()
+    register(SimpleNamespace(display_formatter=formatter))
+
+    shown, _ = formatter.format(object.__new__(Run))
+
+    assert shown == {"text/plain": "<Run of a model>"}

@@ -46,6 +46,8 @@ def test_each_model_goes_from_run_to_result_and_its_files_can_be_fetched(
         assert len(fetched.content) == file["file_size"]
         assert fetched.headers["content-type"] == file["content_type"]
         assert fetched.headers["x-content-type-options"] == "nosniff"
+    if endpoint_id == RESIZE:
+        assert [result["images"] for result in output["results"]] == [files[:2], files[2:]]
     if endpoint_id == TEXT:
         assert (output["seed"], output["prompt"]) == (7, "a paper boat")
 

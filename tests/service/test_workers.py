@@ -17,7 +17,9 @@ LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p", "aspec
 
 def painting(served: Served, request_id: str, *, after: int = 0) -> int:
     """The pid of the worker, once it is well into the run; another one than `after`."""
-    with served.http.stream("GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}) as events:
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
+    ) as events:
         for line in events.iter_lines():
             pid = served.server.service.crew.pids.get(request_id, 0)
             if '"stage": "painting' in line and pid not in (0, after):

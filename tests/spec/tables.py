@@ -202,20 +202,7 @@ def differences(
     `liberal` is for what is only read: such a schema may accept more than the table, and unknown fields as well.
     """
     root = schema if document is None else document
-    schema = followed(schema, root)
-    told: Schema = schema.get("properties", {})
-    found = [f"`{row.name}` is missing" for row in rows if row.name not in told]
-    found += [f"`{name}` is not in the table" for name in told if name not in {row.name for row in rows}]
-    found += [line for row in rows if row.name in told for line in _row_differences(row, told[row.name], root, liberal)]
-    listed = set(schema.get("required", ()))
-    found += [
-        f"`{row.name}` is {'' if row.required else 'not '}required in the table, and the schema disagrees"
-        for row in rows
-        if row.required is not None and row.required != (row.name in listed)
-    ]
-    if closed and not liberal and schema.get("additionalProperties") is not False:
-        found.append("unknown fields are not refused")
-    return found
+    return list(_Comparison(root, closed and not liberal, liberal).of_object(rows, schema))
 
 
 def undescribed(schema: Schema, document: Schema | None = None) -> list[str]:
@@ -245,25 +232,66 @@ def same(value: Any, other: Any) -> bool:
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
-def _row_differences(row: Row, rule: Schema, root: Schema, liberal: bool) -> Iterator[str]:
-    rule = {**followed(rule, root), **{word: said for word, said in rule.items() if word != "$ref"}}
-    branches = [followed(branch, root) for branch in (*rule.get("anyOf", ()), *rule.get("oneOf", ()))] or [rule]
-    concrete = [branch for branch in branches if _types(branch) != {"null"}]
-    types = frozenset().union(*map(_types, branches))
-    if not (types >= row.types or not types if liberal else types == row.types):
-        yield f"`{row.name}` has the types {sorted(types)}, and in the table {sorted(row.types)}"
-    if len(concrete) != 1:
-        yield f"`{row.name}` has {len(concrete)} forms, and in the table one"
-        return
-    rule = {**rule, **concrete[0]}
-    if not liberal:
-        yield from _default_differences(row, rule)
-        yield from _limit_differences(row, rule)
-    if row.object:
-        where = f"in `{row.name}`: " if row.name else ""
-        yield from (where + line for line in differences(OBJECTS[row.object], rule, root, liberal=liberal))
-    if row.items:
-        yield from _item_differences(row, rule, root, liberal)
+@dataclass(frozen=True)
+class _Comparison:
+    """One walk through a schema and its tables."""
+
+    root: Schema
+    closed: bool
+    liberal: bool
+
+    def of_object(self, rows: Sequence[Row], schema: Schema) -> Iterator[str]:
+        schema = followed(schema, self.root)
+        told: Schema = schema.get("properties", {})
+        yield from (f"`{name}` is not in the table" for name in told if name not in {row.name for row in rows})
+        for row in rows:
+            if row.name not in told:
+                yield f"`{row.name}` is missing"
+                continue
+            yield from self.of_row(row, told[row.name])
+            if row.required is not None and row.required != (row.name in schema.get("required", ())):
+                yield f"`{row.name}` is {'' if row.required else 'not '}required in the table, and the schema disagrees"
+        if self.closed and schema.get("additionalProperties") is not False:
+            yield "unknown fields are not refused"
+
+    def of_row(self, row: Row, rule: Schema) -> Iterator[str]:
+        rule = {**followed(rule, self.root), **{word: said for word, said in rule.items() if word != "$ref"}}
+        branches = [followed(branch, self.root) for branch in (*rule.get("anyOf", ()), *rule.get("oneOf", ()))] or [
+            rule
+        ]
+        types = frozenset().union(*map(_types, branches))
+        if types != row.types and not (self.liberal and (types >= row.types or not types)):
+            yield f"`{row.name}` has the types {sorted(types)}, and in the table {sorted(row.types)}"
+        concrete = [branch for branch in branches if _types(branch) != {"null"}]
+        if len(concrete) != 1:
+            yield f"`{row.name}` has {len(concrete)} forms, and in the table one"
+            return
+        rule = {**rule, **concrete[0]}
+        if not self.liberal:
+            yield from self.of_default(row, rule)
+            yield from _limit_differences(row, rule)
+        if row.object:
+            where = f"in `{row.name}`: " if row.name else ""
+            yield from (where + line for line in self.of_object(OBJECTS[row.object], rule))
+        if row.items:
+            yield from self.of_items(row, rule)
+
+    def of_default(self, row: Row, rule: Schema) -> Iterator[str]:
+        default = rule.get("default", ABSENT)
+        # A field that may be null and has no default in the table is null when it is left out.
+        # In an answer nothing is left out for its default's sake, so there a default says nothing.
+        unsaid = row.default == ABSENT and ((row.nullable and default is None) or not self.closed)
+        if not unsaid and not same(default, row.default):
+            yield f"`{row.name}` has the default {default!r}, and in the table {row.default!r}"
+
+    def of_items(self, row: Row, rule: Schema) -> Iterator[str]:
+        items = followed(rule.get("items", {}), self.root)
+        forms = items.get("anyOf", [items])
+        if len(forms) != len(row.items):
+            yield f"the entries of `{row.name}` have {len(forms)} forms, and in the table {len(row.items)}"
+            return
+        for item, form in zip(row.items, forms, strict=True):
+            yield from (f"an entry of `{row.name}`: {line}" for line in self.of_row(item, form))
 
 
 def _types(rule: Schema) -> frozenset[str]:
@@ -279,14 +307,6 @@ def _choices(rule: Schema) -> tuple[Any, ...] | None:
     return tuple(rule["enum"]) if "enum" in rule else None
 
 
-def _default_differences(row: Row, rule: Schema) -> Iterator[str]:
-    default = rule.get("default", ABSENT)
-    # A field that may be null and has no default in the table is null when it is left out.
-    unsaid = row.nullable and row.default == ABSENT and default is None
-    if not unsaid and not same(default, row.default):
-        yield f"`{row.name}` has the default {default!r}, and in the table {row.default!r}"
-
-
 def _limit_differences(row: Row, rule: Schema) -> Iterator[str]:
     if _choices(rule) != row.choices:
         yield f"`{row.name}` has the choices {_choices(rule)}, and in the table {row.choices}"
@@ -294,13 +314,3 @@ def _limit_differences(row: Row, rule: Schema) -> Iterator[str]:
         said, told = rule.get(word, ABSENT), row.limits.get(word, ABSENT)
         if not same(said, told):
             yield f"`{row.name}` has the {word} {said!r}, and in the table {told!r}"
-
-
-def _item_differences(row: Row, rule: Schema, root: Schema, liberal: bool) -> Iterator[str]:
-    items = followed(rule.get("items", {}), root)
-    forms = items.get("anyOf", [items])
-    if len(forms) != len(row.items):
-        yield f"the entries of `{row.name}` have {len(forms)} forms, and in the table {len(row.items)}"
-        return
-    for item, form in zip(row.items, forms, strict=True):
-        yield from (f"an entry of `{row.name}`: {line}" for line in _row_differences(item, form, root, liberal))

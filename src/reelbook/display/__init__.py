@@ -9,8 +9,9 @@ def register(shell: Any) -> None:
     """Teach a shell to show our values. By name, so that nothing is imported before it is shown."""
     formatter = shell.display_formatter
     html, jpeg = formatter.formatters["text/html"], formatter.formatters["image/jpeg"]
-    # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
-    formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _show_run)
+    if hasattr(shell, "kernel"):  # In a terminal a run is its line of text.
+        # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
+        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _show_run)
     html.for_type_by_name("reelbook.media.local", "LocalFile", _file_html)
     jpeg.for_type_by_name("reelbook.media.local", "LocalFile", _file_jpeg)
     html.for_type_by_name("reelbook.models.pricing", "Estimate", _estimate_html)

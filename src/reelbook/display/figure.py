@@ -63,14 +63,10 @@ def file_figure(file: LocalFile, *facts: str, lead: str = "", most_width: int = 
         body, note = _body(file, _joined(_cut(lead), *facts), most_width)
     except ReelbookError as error:
         body, note = Markup(""), str(error)
-    # The lead may be written from right to left; <bdi> keeps that from turning the facts around.
-    words = [Markup("<bdi>{}</bdi>").format(_cut(lead))] if lead else []
-    words += [Markup('<span style="white-space:nowrap">{}</span>').format(fact) for fact in facts if fact]
-    caption = Markup(" · ").join([*words, note] if note else words)
     return str(
         Markup(
             '<figure style="margin:4px 0 8px;max-width:{}px">{}<figcaption style="{}" title="{}">{}</figcaption></figure>'
-        ).format(most_width, body, CAPTION, _joined(lead, *facts, note), caption)
+        ).format(most_width, body, CAPTION, _joined(lead, *facts, note), _caption(lead, facts, note))
     )
 
 
@@ -107,6 +103,18 @@ def status_line(run: Run) -> str:
         return _joined(f"◔ {stage}", seconds)
     # A service that tells no progress has not stopped at nought.
     return _joined(f"◑ {stage}", f"{fraction:.0%}" if fraction else "", seconds)
+
+
+def _caption(lead: str, facts: tuple[str, ...], note: str) -> Markup:
+    """The words under a figure. A fact stays on one line, together with the dot after it; the others may be broken."""
+    words = [fact for fact in facts if fact]
+    dots = [*[" ·"] * (len(words) if note else len(words) - 1), ""]
+    kept = Markup('<span style="white-space:nowrap">{}{}</span>')
+    pieces = [kept.format(word, dot) for word, dot in zip(words, dots, strict=False)]
+    if lead:
+        # It may be written from right to left; <bdi> keeps that from turning the facts around.
+        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(_cut(lead), " ·" if pieces or note else ""))
+    return Markup(" ").join([*pieces, note] if note else pieces)
 
 
 def _body(file: LocalFile, text: str, most_width: int) -> tuple[Markup, str]:
@@ -171,7 +179,7 @@ def _inline_video(file: LocalFile) -> tuple[bytes | None, str]:
     small = file.preview(longest=WIDTH, most_bytes=MOST_INLINE)
     if small is None:
         return None, f"{whole}, too large to play here"
-    return small, f"shown as a small copy, the file has {whole}"
+    return small, f"preview of {whole}"
 
 
 def _inline_picture(file: LocalFile) -> str:

@@ -60,6 +60,7 @@ class Service:
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.most_waiting)
         self.crew = Crew(settings, self.queue, self.files)
+        self.reading_a_large_input = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -48,8 +49,9 @@ p { margin: 4px 0 12px } .soft { color: var(--soft) } a { color: var(--accent) }
 code, pre { font: 13px/1.5 ui-monospace, monospace } code { background: var(--raised); padding: 1px 4px; border-radius: 4px; overflow-wrap: anywhere }
 pre { background: var(--raised); padding: 12px 16px; border-radius: 6px; overflow-x: auto }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line) }
-th { color: var(--soft); font-weight: 500; font-size: 13px } td.number { text-align: right; font-variant-numeric: tabular-nums } td.name { white-space: nowrap }
+th { color: var(--soft); font-weight: 500; font-size: 13px } td.number { text-align: right; font-variant-numeric: tabular-nums } .name code { white-space: nowrap; overflow-wrap: normal }
 nav a { margin-right: 16px }
+@media (max-width: 760px) { .wide table { min-width: 720px } } /* Columns of a few letters cannot be read; these scroll. */
 """
 
 
@@ -97,7 +99,7 @@ def _model(row: Endpoint) -> Markup:
 def _field(name: str, rule: Mapping[str, Any], required: bool) -> tuple[Markup, ...]:
     options = [option for option in rule.get("anyOf", [rule]) if option.get("type") != "null"]
     kind = options[0].get("type", "object") + (" or null" if len(options) < len(rule.get("anyOf", [rule])) else "")
-    default = Markup("<b>required</b>") if required else _code(repr(rule.get("default")).replace("'", '"')[:60])
+    default = Markup("<b>required</b>") if required else _code(json.dumps(rule.get("default"), ensure_ascii=False))
     return (
         Markup("<span class=name>{}</span>").format(_code(name)),
         escape(kind),

@@ -82,6 +82,13 @@ STATUS: Document = {
 }
 
 
+REQUEST_ID: Document = {
+    "description": "The id of the run, or one for this call alone where it is about no run.",
+    "required": True,
+    "schema": {"type": "string"},
+}
+
+
 def of_model(row: Endpoint, base_url: str) -> Document:
     """One model with its queue, as the spec shows it."""
     document = _document(f"{row.id}", row.purpose, MODEL_VERSION, base_url)
@@ -99,7 +106,7 @@ def of_service(base_url: str, *, spec_only: bool = False) -> Document:
         # Each model under its id and, for what follows a request, under the first two segments of it.
         for prefix in dict.fromkeys((row.id, "/".join(row.id.split("/")[:2]))):
             document["paths"] |= _queue_paths(row, prefix, schemas, extras=not spec_only, submit=prefix == row.id)
-    document["paths"] |= _shared_paths(schemas)
+    document["paths"] |= _shared_paths(schemas, extras=not spec_only)
     if not spec_only:
         document["paths"] |= _extra_paths()
     return document
@@ -114,6 +121,7 @@ def _document(title: str, description: str, version: str, base_url: str) -> Docu
         "paths": {},
         "components": {
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-api-key"}},
+            "headers": {"RequestId": copy.deepcopy(REQUEST_ID)},
             "schemas": {"Error": copy.deepcopy(ERROR), "QueueStatus": copy.deepcopy(STATUS)},
         },
     }
@@ -123,8 +131,13 @@ def _queue_paths(row: Endpoint, prefix: str, schemas: Document, *, extras: bool,
     """The queue of one model under one prefix."""
     name = row.input.__name__
     tag = {"tags": [row.category]}
-    request_id = [_parameter("path", "request_id", {"type": "string", "maxLength": 200})]
-    logs = _parameter("query", "logs", {"type": "string", "enum": ["0", "1"]}, required=False)
+    request_id = [_parameter("path", "request_id", {"type": "string"})]
+    logs = _parameter(
+        "query",
+        "logs",
+        {"type": "string", "description": "1 for the log as well; 0, false or nothing for the status alone."},
+        required=False,
+    )
     key = prefix.replace("/", "_").replace(".", "_").replace("-", "_")
     output = _component(row.output, schemas)
     one = f"/{prefix}/requests/{{request_id}}"
@@ -151,19 +164,27 @@ def _queue_paths(row: Endpoint, prefix: str, schemas: Document, *, extras: bool,
     if submit:
         body = _component(row.input, schemas)
         refusals = (400, 401, 402, 403, 404, 413, 422, 429)
-        operation = _operation(f"submit_{key}", row.purpose, _ref("QueueStatus"), refusals, body=body)
+        operation = _operation(
+            f"submit_{key}",
+            row.purpose,
+            _ref("QueueStatus"),
+            refusals,
+            body=body,
+            parameters=[_IDEMPOTENCY] if extras else None,
+        )
         paths[f"/{prefix}"] = {"post": tag | operation}
     if extras:
         operation = _operation(f"stream_{key}", "Every change of a request as it happens", None, (401, 403, 404))
         operation["responses"]["200"] = {
             "description": "One status object for each event.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "headers": dict(_HEADERS),
+            "content": {"text/event-stream": {"schema": _EVENT}},
         }
         paths[f"{one}/status/stream"] = {"parameters": request_id, "get": tag | operation}
     return paths
 
 
-def _shared_paths(schemas: Document) -> Document:
+def _shared_paths(schemas: Document, *, extras: bool) -> Document:
     ids = [row.id for row in CATALOG]
     envelope: Document = {
         "type": "object",
@@ -190,14 +211,7 @@ def _shared_paths(schemas: Document) -> Document:
                 run_answer,
                 (400, 401, 402, 403, 404, 413, 422, 429),
                 body=envelope,
-                parameters=[
-                    _parameter(
-                        "header",
-                        "Idempotency-Key",
-                        {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-                        required=False,
-                    )
-                ],
+                parameters=[_IDEMPOTENCY] if extras else None,
             )
         },
         "/models/pricing/estimate": {
@@ -218,9 +232,7 @@ def _shared_paths(schemas: Document) -> Document:
         },
         "/docs": {"get": _page("read_docs", "The service described for people")},
         "/files/{token}/{name}": {
-            "parameters": [
-                _parameter("path", name, {"type": "string", "maxLength": 200}) for name in ("token", "name")
-            ],
+            "parameters": [_parameter("path", name, {"type": "string"}) for name in ("token", "name")],
             "get": _download(),
         },
     }
@@ -228,7 +240,7 @@ def _shared_paths(schemas: Document) -> Document:
 
 def _extra_paths() -> Document:
     uploaded = File.model_json_schema()
-    ids = {"type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": choices.MOST_BATCH}
+    ids = {"type": "array", "items": {"type": "string"}, "maxItems": choices.MOST_BATCH}
     return {
         "/": {
             "get": _operation(
@@ -299,7 +311,7 @@ def _operation(
     parameters: list[Document] | None = None,
     open_to_all: bool = False,
 ) -> Document:
-    responses: Document = {"200": {"description": "It worked."}}
+    responses: Document = {"200": {"description": "It worked.", "headers": dict(_HEADERS)}}
     if answer is not None:
         responses["200"]["content"] = {"application/json": {"schema": answer}}
     for code in (*refusals, 503):
@@ -315,7 +327,12 @@ def _operation(
 
 
 def _refusal(code: int) -> Document:
-    return {"description": WHY[code], "content": {"application/json": {"schema": _ref("Error")}}}
+    waiting = {"Retry-After": {"description": "Seconds to wait.", "required": True, "schema": {"type": "integer"}}}
+    return {
+        "description": WHY[code],
+        "headers": {**_HEADERS, **(waiting if code == 429 else {})},
+        "content": {"application/json": {"schema": _ref("Error")}},
+    }
 
 
 def _page(operation_id: str, summary: str) -> Document:
@@ -328,9 +345,12 @@ def _download() -> Document:
     operation = _operation("download", "A file that was made or uploaded", None, (403, 404), open_to_all=True)
     whole: Mapping[str, Any] = {"content": {"*/*": {}}}
     operation["responses"]["200"] |= whole
-    operation["responses"]["206"] = {"description": "The part of the file that Range asked for.", **whole}
-    operation["responses"]["304"] = {"description": "The caller has it already."}
-    operation["responses"]["416"] = {"description": "The file has no such part."}
+    others = {
+        "206": {"description": "The part of the file that Range asked for.", **whole},
+        "304": {"description": "The caller has it already."},
+        "416": {"description": "The file has no such part."},
+    }
+    operation["responses"] |= {code: {**answer, "headers": dict(_HEADERS)} for code, answer in others.items()}
     return operation
 
 
@@ -340,6 +360,28 @@ def _parameter(place: str, name: str, schema: Document, *, required: bool = True
 
 def _ref(name: str) -> Document:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+_EVENT: Document = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": _ref("QueueStatus")}
+    },
+}
+_HEADERS: Document = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
+_IDEMPOTENCY = _parameter(
+    "header",
+    "Idempotency-Key",
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": "^[!-~]+$",
+        "description": "The same key and body within 24 hours give the first answer again, and cost nothing more.",
+    },
+    required=False,
+)
 
 
 def _component(model: type[BaseModel], schemas: Document) -> Document:

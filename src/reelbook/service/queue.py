@@ -21,6 +21,8 @@ from .store import Store
 
 MOST_REMEMBERED = 2_000
 """Finished requests kept in memory; older ones are read again from the database."""
+LARGEST_REMEMBERED = 100_000
+"""Those with more text than this are read again each time: an output repeats its prompt, which can have megabytes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -309,6 +311,8 @@ class Queue:
         self._waiting_of[request.account] -= 1
 
     def _remember(self, request: Request) -> None:
+        if len(request.record()) > LARGEST_REMEMBERED:
+            return
         self._done[request.id] = request
         if len(self._done) > MOST_REMEMBERED:
             self._done.popitem(last=False)

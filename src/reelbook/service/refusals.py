@@ -71,7 +71,8 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",))
         return invalid_at(at, words, "more")
     entries = [
         {
-            "loc": [*at, *problem.loc],
+            # A name that somebody made up can be a megabyte long.
+            "loc": [*at, *(part[:100] if isinstance(part, str) else part for part in problem.loc)],
             "msg": problem.message,
             "type": problem.kind,
             "ctx": {} if problem.nearest is None else {"nearest": problem.nearest},

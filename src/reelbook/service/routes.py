@@ -262,7 +262,9 @@ async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value:
     """The typed input of a model; a large one in a thread, because checking megabytes would keep everybody waiting."""
     if int(http.headers.get("content-length", choices.MOST_BODY)) < QUICK_BODY:
         return service.read_input(row, value, at)
-    return await asyncio.to_thread(service.read_input, row, value, at)
+    # One at a time: each holds Python's lock for long, and several would hardly let go of it.
+    async with service.reading_a_large_input:
+        return await asyncio.to_thread(service.read_input, row, value, at)
 
 
 def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:

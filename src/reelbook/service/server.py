@@ -118,6 +118,7 @@ class Server:
                 loop="asyncio",
                 lifespan="on",
                 log_config=None,
+                log_level="error",  # A caller's broken request is the caller's news, not a line in somebody's notebook.
                 access_log=False,
                 server_header=False,
                 timeout_keep_alive=30,

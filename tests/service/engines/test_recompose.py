@@ -109,7 +109,7 @@ def test_images_are_flat_in_the_order_of_the_sizes_and_results_point_to_them(tmp
     first, second = output["results"]
     assert (first["width"], first["height"], first["aspect_ratio"], first["resolution"]) == (300, 600, "9:16", "1K")
     assert (second["aspect_ratio"], second["resolution"]) == ("9:16", "2K")
-    assert [first["images"], second["images"]] == [[0, 1], [2, 3]]
+    assert [first["images"], second["images"]] == [images[:2], images[2:]]
     assert second["scale"] > 1 > 0 < first["scale"]
     assert "4 pictures" in output["description"]
     assert "geometry" in output["description"]

@@ -33,7 +33,7 @@ def canvas_for(first: Size) -> Size:
     """The size of a video whose first picture has this size: the same, even, and not too large to be played.
 
     >>> canvas_for((1280, 720)), canvas_for((641, 1)), canvas_for((8000, 5000))
-    ((1280, 720), (642, 2), (3794, 2370))
+    ((1280, 720), (642, 2), (3794, 2372))
     """
     width, height = (side + side % 2 for side in first)
     blocks = -(-width // 16) * -(-height // 16)

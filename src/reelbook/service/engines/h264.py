@@ -91,7 +91,8 @@ def nal_units(stream: bytes) -> Iterator[bytes]:
         following = stream.find(b"\0\0\1", start + 3)
         unit = stream[start + 3 :] if following < 0 else stream[start + 3 : following]
         # A payload ends with a one bit, so zeros at the end belong to the next start code.
-        yield unit.rstrip(b"\0")
+        if unit := unit.rstrip(b"\0"):
+            yield unit
         start = following
 
 

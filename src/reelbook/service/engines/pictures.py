@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
-from PIL import _imaging as _core
 
 from .protocol import PictureError
 
@@ -22,10 +21,6 @@ MOST_PIXELS_OF_WEBP = 24_000_000
 """Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
-
-_core.set_blocks_max(2)
-# Pictures of one run tend to have one size: with two blocks of memory kept for the next, the system need not be
-# asked for new pages each time, which took a tenth of the whole time.
 
 STRIP_PIXELS = 1_000_000
 """How much of a picture is converted at once; a converted copy of the largest one would not fit beside it."""
@@ -146,6 +141,9 @@ def _checked(source: str, data: bytes) -> Image.Image:
 
 
 def _orientation(picture: Image.Image, data: bytes) -> int:
+    if picture.format == "TIFF":
+        # Pillow turns these by itself, and swaps their sides before.
+        return 1
     if picture.format == "PNG" and not any(tell in data for tell in _PNG_TELLS):
         # Pillow would decode the whole picture to look for it at the end.
         return 1
@@ -201,7 +199,7 @@ def _range(picture: Image.Image) -> tuple[float, float]:
         return 0.0, 65535.0
     lows, highs = [], []
     for strip in _strips(picture):
-        values = np.asarray(strip)
+        values = np.asarray(strip, dtype=np.float64)
         values = values[np.isfinite(values)]
         lows.append(float(values.min(initial=np.inf)))
         highs.append(float(values.max(initial=-np.inf)))

@@ -64,8 +64,11 @@ class Job(Generic[I_co]):
 class Engine(Protocol):
     """A way of making media. Deterministic: the same input and seed give the same bytes."""
 
-    name: str
-    version: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
 
     def __call__(self, job: Job[Any]) -> Work: ...
 

@@ -134,7 +134,7 @@ class _Press:
                 "scales": [],
             }
             self.results.append(result)
-        self.results[-1]["images"].append(len(self.images))
+        self.results[-1]["images"].append(image)
         self.results[-1]["scales"].append(scale)
         self.images.append(image)
 

@@ -1,0 +1,173 @@
+"""Every notebook in notebooks/: well-formed, free of outputs, and runs from top to bottom."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
+LARGEST = 6_000_000
+
+Run = Callable[[Path], NotebookNode]
+
+
+# In one worker, so that no notebook runs twice.
+
+
+def stored(path: Path) -> NotebookNode:
+    notebook: NotebookNode = nbformat.read(path, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
+    return notebook
+
+
+def executed(path: Path, library: Path) -> NotebookNode:
+    """The notebook with its outputs, run in a kernel of this environment on a library of its own."""
+    notebook = stored(path)
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+        patch.setenv("REELBOOK_LIBRARY", str(library))
+        patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(library.parent / "runtime"))
+        patch.setenv("IPYTHONDIR", str(library.parent / "ipython"))
+        for name in ("REELBOOK_URL", "REELBOOK_API_KEY"):
+            patch.delenv(name, raising=False)
+        client = NotebookClient(
+            notebook, timeout=90, kernel_name="python3", resources={"metadata": {"path": str(library.parent)}},
+            extra_arguments=["--log-level=40"],
+        )  # fmt: skip
+        runner.run(client.async_execute())
+    return notebook
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a notebook, each only once for all tests that look at it."""
+
+    @cache
+    def once(path: Path) -> NotebookNode:
+        return executed(path, tmp_path_factory.mktemp(path.stem) / "library")
+
+    return once
+
+
+@pytest.fixture
+def first(run: Run) -> NotebookNode:
+    """The first notebook with its outputs."""
+    return run(FIRST)
+
+
+def plain_python(cell: str) -> str:
+    """The code of a cell, with IPython's own spellings as calls."""
+    manager = TransformerManager()  # type: ignore[no-untyped-call]
+    return str(manager.transform_cell(cell))
+
+
+def outputs(notebook: NotebookNode, kind: str) -> list[str]:
+    """Every output of one MIME type, in order."""
+    return [
+        str(output.data[kind])
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if kind in output.get("data", {})
+    ]
+
+
+def test_there_are_notebooks() -> None:
+    """The tests below are about something."""
+    assert FIRST in NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+class TestStored:
+    """Notebooks as they lie in the repository."""
+
+    def test_it_is_well_formed(self, path: Path) -> None:
+        """The file follows the notebook format, with an id for each cell, and asks for a plain Python kernel."""
+        notebook = stored(path)
+
+        nbformat.validate(notebook)
+        assert (notebook.nbformat, notebook.nbformat_minor) >= (4, 5)
+        assert notebook.metadata.kernelspec.name == "python3"
+
+    def test_it_is_stored_without_outputs(self, path: Path) -> None:
+        """No output, no count, no saved widget: what a reader sees comes from their own run."""
+        notebook = stored(path)
+
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert [cell.outputs for cell in cells] == [[]] * len(cells)
+        assert {cell.execution_count for cell in cells} == {None}
+        assert "widgets" not in notebook.metadata
+
+    def test_it_defines_no_helpers(self, path: Path) -> None:
+        """A notebook tells a story and calls the package; functions and classes belong there."""
+        code = [cell.source for cell in stored(path).cells if cell.cell_type == "code"]
+
+        nodes = [node for cell in code for node in ast.walk(ast.parse(plain_python(cell)))]
+        assert nodes
+        assert not [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+
+    def test_it_begins_with_a_title_and_says_why(self, path: Path) -> None:
+        """A reader learns first what the notebook is about."""
+        opening = stored(path).cells[0]
+
+        assert opening.cell_type == "markdown"
+        assert re.match(r"# \w[^\n]+\n\n\w", opening.source)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs_from_top_to_bottom(path: Path, run: Run) -> None:
+    """Every cell has run, in order, and none raised an error."""
+    cells = [cell for cell in run(path).cells if cell.cell_type == "code" and cell.source]
+
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [output for cell in cells for output in cell.outputs if output.output_type == "error"]
+
+
+class TestFirst:
+    """What the first notebook shows."""
+
+    def test_its_table_has_three_completed_rows(self, first: NotebookNode) -> None:
+        """The last output is a table of the three takes, each with its own seed, and paid."""
+        table = outputs(first, "text/plain")[-1]
+
+        rows = [line.split() for line in table.splitlines()]
+        assert [row[-3:] for row in rows if "completed" in row] == [["completed", "53", "charged"]] * 3
+        assert 'class="dataframe"' in outputs(first, "text/html")[-1]
+        assert [seed for seed in ("7", "8", "9") if re.search(rf"sunset +{seed} +49 +{seed}\b", table)] == [
+            "7",
+            "8",
+            "9",
+        ]
+
+    def test_its_clips_are_in_the_page(self, first: NotebookNode) -> None:
+        """Two figures, each with a player that holds the file itself; one for each cell that shows a run."""
+        figures = [html for html in outputs(first, "text/html") if "<figure" in html]
+
+        assert len(figures) == 2
+        assert all(re.search(r'<video src="data:video/mp4;base64,[A-Za-z0-9+/=]{1000,}"', html) for html in figures)
+
+    def test_its_clips_have_forms_for_places_without_players(self, first: NotebookNode) -> None:
+        """Each figure comes with a JPEG of its frames, for paper and for sites that take HTML away, and a line of text."""
+        assert len(outputs(first, "image/jpeg")) == 2
+        assert all(content.startswith("/9j/") for content in outputs(first, "image/jpeg"))
+        assert sum("<Run of svc/text-to-video" in text for text in outputs(first, "text/plain")) == 2
+
+    def test_it_leaves_no_progress_behind(self, first: NotebookNode) -> None:
+        """The line that moved while the run worked has become the figure."""
+        assert not [html for html in outputs(first, "text/html") if "<progress" in html]
+
+    def test_it_stays_small_enough_to_send(self, first: NotebookNode) -> None:
+        """Saved with all outputs it has at most 6 MB."""
+        size = len(nbformat.writes(first).encode())  # type: ignore[no-untyped-call]
+
+        assert 500_000 < size <= LARGEST, f"{size:,} bytes"

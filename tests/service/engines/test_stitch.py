@@ -1,0 +1,570 @@
+"""Videos that stitch makes of pictures, as players see them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+from playwright.sync_api import Browser, sync_playwright
+
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.service.engines import canvas, frames, movie, png, slides
+from reelbook.service.engines.h264 import IDR_SLICE, Holder, kind
+from reelbook.service.engines.protocol import Job, Log, Made, PictureError, Progress
+from reelbook.service.engines.stitch import Stitch, planned, stitch
+from tests.browser.conftest import FLAGS, chromium_path
+from tests.service.engines.playing import Playback, played, second_opinion, watched
+
+COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (40, 60, 230), "white": (250, 250, 250)}
+SMALL = (64, 36)
+
+
+def encoded(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    return data.getvalue()
+
+
+def plate(colour: str, size: tuple[int, int] = SMALL) -> Image.Image:
+    return Image.new("RGB", size, COLOURS[colour])
+
+
+def address(name: str) -> str:
+    return f"https://example.org/{name}.png"
+
+
+PLATES = {address(colour): encoded(plate(colour)) for colour in COLOURS}
+
+
+def a_job(
+    folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, sources: Mapping[str, bytes] = PLATES
+) -> Job[ImagesToVideo]:
+    images = [Frame(url=address(name), frames=count) for name, count in show]
+    return Job(ImagesToVideo(images=images, fps=fps), 0, folder, sources)
+
+
+def news_and_video(engine: Stitch, job: Job[ImagesToVideo]) -> tuple[list[Progress | Log], Made]:
+    news = []
+    work = engine(job)
+    while True:
+        try:
+            news.append(next(work))
+        except StopIteration as end:
+            made: Made = end.value["video"]
+            return news, made
+
+
+def video(folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, **options: Any) -> Made:
+    return news_and_video(stitch, a_job(folder, show, fps, **options))[1]
+
+
+def nearest(pixel: Any) -> str:
+    """The colour of the plate that a pixel was part of."""
+    return min(COLOURS, key=lambda name: sum((int(a) - b) ** 2 for a, b in zip(pixel, COLOURS[name], strict=True)))
+
+
+def names(playback: Playback) -> list[str]:
+    return [nearest(pixel) for pixel in playback.frames]
+
+
+SHOWS = [
+    [("red", 1)],
+    [("red", 1), ("green", 1), ("red", 1), ("blue", 1), ("blue", 1)],
+    [("red", 2), ("green", 24), ("blue", 3)],
+    [("white", 249), ("red", 250), ("green", 251)],
+    [("blue", 1), ("white", 1441), ("red", 1)],
+]
+
+
+@pytest.mark.parametrize("show", SHOWS, ids=lambda show: "-".join(str(count) for _, count in show))
+def test_every_picture_is_held_for_exactly_its_frames(tmp_path: Path, show: list[tuple[str, int]]) -> None:
+    """Each cut falls on exactly the frame that was asked for, from holds of one frame to holds of a minute."""
+    made = video(tmp_path, show)
+
+    playback = played(made.path)
+    total = sum(count for _, count in show)
+    assert names(playback) == [name for name, count in show for _ in range(count)]
+    assert playback.times == [Fraction(number, 24) for number in range(total)]
+    assert playback.size == SMALL
+    assert playback.duration == Fraction(total, 24)
+    assert playback.messages == []
+    assert second_opinion(made.path) == (total, "")
+    assert dict(made.facts) == {"width": 64, "height": 36, "frames": total, "fps": 24.0, "duration": total / 24}
+    assert made.content_type == "video/mp4"
+
+
+def test_a_wrong_slice_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of the strict decoding above: one macroblock too many in held frames, and both decoders complain."""
+    right = Holder.held
+
+    def wrong(self: Holder, since: int) -> bytes:
+        self._macroblocks += 1
+        try:
+            return right(self, since)
+        finally:
+            self._macroblocks -= 1
+
+    monkeypatch.setattr(Holder, "held", wrong)
+
+    made = video(tmp_path, [("red", 3)])
+
+    assert second_opinion(made.path)[1] != ""
+    with pytest.raises(av.FFmpegError):
+        played(made.path)
+
+
+RATES = [
+    (1, Fraction(1)),
+    (12.5, Fraction(25, 2)),
+    (23.976, Fraction(24000, 1001)),
+    (24, Fraction(24)),
+    (25, Fraction(25)),
+    (29.97, Fraction(30000, 1001)),
+    (30, Fraction(30)),
+    (59.94, Fraction(60000, 1001)),
+    (60, Fraction(60)),
+    (119.88, Fraction(120000, 1001)),
+    (120, Fraction(120)),
+]
+
+
+@pytest.mark.parametrize(("fps", "rate"), RATES)
+def test_the_rate_is_exact_and_constant(tmp_path: Path, fps: float, rate: Fraction) -> None:
+    """Every frame lies at its number divided by the rate, without drift, also at the rates of television."""
+    made = video(tmp_path, [("red", 61), ("green", 300)], fps)
+
+    playback = played(made.path)
+    assert playback.rate == rate
+    assert playback.times == [number / rate for number in range(361)]
+    assert playback.duration == 361 / rate
+    assert playback.messages == []
+
+
+def a_landscape(seed: int = 1, size: tuple[int, int] = (320, 180)) -> Image.Image:
+    """Soft shapes with a little noise, like a photograph."""
+    random = np.random.default_rng(seed)
+    pixels = np.full((size[1], size[0], 3), 120.0)
+    for cells, strength in ((4, (40, 30, 20)), (16, (20, 20, 20)), (64, (8, 8, 8))):
+        rough = Image.fromarray(random.normal(0, 1, (cells, cells)).astype(np.float32))
+        pixels += np.asarray(rough.resize(size, Image.Resampling.BICUBIC))[..., None] * strength
+    pixels += random.normal(0, 2, (*pixels.shape[:2], 1))
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def a_page(size: tuple[int, int] = (320, 180)) -> Image.Image:
+    page = Image.new("RGB", size, "white")
+    draw = ImageDraw.Draw(page)
+    for line in range(12):
+        draw.text((8, 6 + 14 * line), "The sum of the parts is more than 1,234.50", fill="black")
+    return page
+
+
+def decibels(shown: np.ndarray[Any, Any], wanted: Image.Image) -> float:
+    error = np.mean((shown.astype(float) - np.asarray(wanted.convert("RGB"), float)) ** 2)
+    return float(10 * np.log10(255**2 / error))
+
+
+@pytest.mark.parametrize(
+    ("picture", "at_least"), [(a_landscape(), 38), (a_page(), 42)], ids=["a photograph", "black text on white"]
+)
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_first_and_last_frame_are_the_picture(tmp_path: Path, picture: Image.Image, at_least: float, kind: str) -> None:
+    """A frame looks like its picture from the first to the last of its hold, text better still; all are one."""
+    data = encoded(picture, kind, quality=95)
+    made = video(tmp_path, [("a", 30)], sources={address("a"): data})
+
+    playback = played(made.path, whole=True)
+    shown = Image.open(io.BytesIO(data))
+    assert decibels(playback.frames[0], shown) >= at_least
+    assert all(np.array_equal(frame, playback.frames[0]) for frame in playback.frames)
+
+
+def test_colours_survive(tmp_path: Path) -> None:
+    """Strong colours come back within three steps, and the file says by which rules they are to be read."""
+    made = video(tmp_path, [(name, 1) for name in COLOURS])
+
+    for pixel, colour in zip(played(made.path).frames, COLOURS.values(), strict=True):
+        assert np.abs(pixel.astype(int) - colour).max() <= 3
+    with av.open(str(made.path)) as file:
+        context = file.streams.video[0].codec_context
+        assert (context.color_range, context.colorspace, context.color_primaries, context.color_trc) == (1, 1, 1, 1)
+        assert context.pix_fmt == "yuv420p"
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_same_pictures_give_the_same_bytes(tmp_path: Path) -> None:
+    """Again, in another process, with one thread or with four: always the same file."""
+    pictures = {address(str(seed)): encoded(a_landscape(seed), "JPEG") for seed in range(6)}
+    show = [(str(seed), 3) for seed in (0, 1, 2, 3, 1, 4, 5)]
+    script = f"""
+import hashlib
+from pathlib import Path
+from tests.service.engines.test_stitch import a_landscape, address, encoded, sha256, video
+pictures = {{address(str(seed)): encoded(a_landscape(seed), "JPEG") for seed in range(6)}}
+print(sha256(video(Path({str(tmp_path)!r}), {show!r}, sources=pictures).path))
+"""
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
+    ).stdout.strip()
+
+    for number, engine in enumerate([Stitch(), Stitch(), Stitch(threads=1), Stitch(threads=4)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, made = news_and_video(engine, a_job(folder, show, sources=pictures))
+        assert sha256(made.path) == elsewhere
+
+
+class Counted(dict[str, bytes]):
+    """Sources that count how often each picture is looked up."""
+
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        super().__init__(sources)
+        self.reads: list[str] = []
+
+    def __getitem__(self, url: str) -> bytes:
+        self.reads.append(url)
+        return super().__getitem__(url)
+
+
+def test_a_picture_that_comes_again_is_not_decoded_again(tmp_path: Path) -> None:
+    """A picture shown a hundred times in turn with another costs no more than one shown once."""
+    sources = Counted(PLATES)
+
+    made = video(tmp_path, [("red", 1), ("green", 1)] * 100, sources=sources)
+
+    # Once for its header, once for its pixels.
+    assert sources.reads.count(address("green")) == 2
+    assert names(played(made.path)) == ["red", "green"] * 100
+
+
+def test_only_so_many_pictures_are_kept() -> None:
+    """What comes again after too many others is decoded again, and nothing is kept longer than it is needed."""
+    show = [Frame(url=name, frames=1) for name in "abcabca"]
+
+    steps = planned(show, keep=2)
+
+    assert [step.is_new for step in steps] == [True, True, True, True, True, False, False]
+    at_hand: set[str] = set()
+    for step in steps:
+        at_hand.add(step.url)
+        at_hand -= set(step.leaving)
+        assert len(at_hand) <= 2
+    assert at_hand == set()
+
+
+def packets(path: Path) -> list[tuple[bool, bytes]]:
+    """Of each packet whether it is a key frame, and its only NAL unit."""
+    with av.open(str(path)) as file:
+        # In an MP4 a length of four bytes stands before each unit.
+        return [(packet.is_keyframe, bytes(packet)[4:]) for packet in file.demux(video=0) if packet.size]
+
+
+def test_seeking_is_cheap_and_holding_costs_nothing(tmp_path: Path) -> None:
+    """There is a key frame at each cut and after 250 frames at most; between them a frame takes under 16 bytes."""
+    made = video(tmp_path, [("red", 600), ("green", 20)])
+
+    found = packets(made.path)
+    assert [number for number, (is_key, _) in enumerate(found) if is_key] == [0, 250, 500, 600]
+    assert all((kind(unit) == IDR_SLICE) == is_key for is_key, unit in found)
+    assert max(len(unit) for is_key, unit in found if not is_key) <= 16
+
+
+def test_key_frames_in_a_row_have_different_numbers(tmp_path: Path) -> None:
+    """Where pictures are held for one frame each, no two neighbours carry the same number, as H.264 demands."""
+    pages = {address("page"): encoded(a_page()), address("photo"): encoded(a_landscape())}
+    show = [("photo", 1), ("page", 1), ("page", 1), ("photo", 1), ("photo", 1), ("photo", 1), ("page", 1)]
+
+    made = video(tmp_path, show, sources=pages)
+
+    with av.open(str(made.path)) as file:
+        record = bytes(file.streams.video[0].codec_context.extradata or b"")
+    numbers = [headers_of(record).number(unit) for _, unit in packets(made.path)]
+    assert all(one != another for one, another in pairwise(numbers))
+    assert played(made.path).messages == []
+    assert second_opinion(made.path) == (7, "")
+
+
+def headers_of(record: bytes) -> Holder:
+    """The holder for a stream, from the record with its headers that stands in an MP4."""
+    length = int.from_bytes(record[6:8])
+    sequence = record[8 : 8 + length]
+    rest = record[8 + length + 1 :]
+    picture = rest[2 : 2 + int.from_bytes(rest[:2])]
+    return Holder(b"\0\0\0\1" + sequence + b"\0\0\0\1" + picture)
+
+
+@pytest.mark.parametrize(
+    ("first", "size"),
+    [((1, 1), (2, 2)), ((2, 7), (2, 8)), ((16, 16), (16, 16)), ((17, 33), (18, 34)), ((9000, 20), (8192, 18))],
+)
+def test_any_size_of_the_first_picture_works(tmp_path: Path, first: tuple[int, int], size: tuple[int, int]) -> None:
+    """The video has the first picture's size, made even, however small or long it is."""
+    sources = {address("first"): encoded(plate("green", first)), **PLATES}
+
+    made = video(tmp_path, [("first", 3), ("red", 2)], sources=sources)
+
+    playback = played(made.path)
+    assert playback.size == size == (made.facts["width"], made.facts["height"])
+    assert names(playback) == ["green"] * 3 + ["red"] * 2
+    assert playback.messages == []
+    assert second_opinion(made.path) == (5, "")
+
+
+def test_the_last_column_of_an_odd_picture_is_repeated(tmp_path: Path) -> None:
+    """An odd picture is not scaled: each of its pixels stays where it is, and the edge is there twice."""
+    picture = a_landscape(3, (63, 35))
+
+    made = video(tmp_path, [("odd", 1)], sources={address("odd"): encoded(picture)})
+
+    (frame,) = played(made.path, whole=True).frames
+    assert frame.shape == (36, 64, 3)
+    assert decibels(frame[:35, :63], picture) >= 33
+    assert np.abs(frame[:, 63].astype(int) - frame[:, 62]).mean() < 3
+
+
+def test_photographs_are_turned_upright(tmp_path: Path) -> None:
+    """A picture whose tag says that it lies on its side makes an upright video."""
+    tag = Image.Exif()
+    tag[0x0112] = 6
+    wide = a_landscape(4)
+
+    made = video(tmp_path, [("a", 1)], sources={address("a"): encoded(wide, "JPEG", exif=tag, quality=95)})
+
+    (frame,) = played(made.path, whole=True).frames
+    assert decibels(frame, wide.transpose(Image.Transpose.ROTATE_270)) >= 33
+
+
+def test_what_is_transparent_is_black(tmp_path: Path) -> None:
+    """Colour that a picture hides behind full transparency is never uncovered."""
+    hidden = Image.new("RGBA", SMALL, (255, 0, 0, 0))
+
+    made = video(tmp_path, [("a", 1)], sources={address("a"): encoded(hidden)})
+
+    assert played(made.path).frames[0].max() <= 2
+
+
+def test_a_huge_picture_fits_into_a_worker(tmp_path: Path) -> None:
+    """Forty megapixels with transparency make a video that players take, within the 512 MiB of a worker."""
+    (tmp_path / "huge.png").write_bytes(encoded(Image.new("RGBA", (7300, 5470), (40, 60, 230, 255)), compress_level=1))
+    script = f"""
+import resource
+from pathlib import Path
+from tests.service.engines.test_stitch import address, a_job, news_and_video, stitch
+folder = Path({str(tmp_path)!r})
+job = a_job(folder, [("a", 2)], sources={{address("a"): (folder / "huge.png").read_bytes()}})
+news, made = news_and_video(stitch, job)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, made.path)
+print(news[1:4])
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]
+    ).stdout
+
+    mebibytes, path = done.split()[:2]
+    assert int(mebibytes) <= 512
+    playback = played(Path(path))
+    assert playback.size[0] * playback.size[1] <= 256 * canvas.MOST_BLOCKS
+    assert abs(playback.size[0] / playback.size[1] - 7300 / 5470) < 0.01
+    assert names(playback) == ["blue", "blue"]
+
+
+def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
+    """First a line that says who works, then progress that names the picture, from nothing to nearly all."""
+    news, _ = news_and_video(stitch, a_job(tmp_path, [("red", 600), ("green", 2), ("red", 3)]))
+
+    assert isinstance(news[0], Log)
+    assert "stitch engine 1" in news[0].message
+    progress = [item for item in news if isinstance(item, Progress)]
+    fractions = [item.fraction for item in progress]
+    assert fractions == sorted(fractions)
+    assert fractions[0] == 0
+    assert 0.9 < fractions[-1] <= 1
+    assert {"picture 1 of 3", "picture 2 of 3", "picture 3 of 3"} < {item.stage for item in progress}
+
+
+def test_a_picture_that_takes_long_does_not_silence_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a picture is being decoded, news keeps coming often enough to be cancelled in between."""
+    done: Future[None] = Future()
+    decode = png.plain
+
+    def waits(*arguments: Any) -> Any:
+        done.result(timeout=30)
+        return decode(*arguments)
+
+    monkeypatch.setattr(frames, "plain", waits)
+    work = stitch(a_job(tmp_path, [("red", 1)]))
+
+    waited: list[float] = []
+    while len(waited) < 3:
+        began = time.perf_counter()
+        news = next(work)
+        if isinstance(news, Progress) and news.stage == "picture 1 of 1":
+            waited.append(time.perf_counter() - began)
+    done.set_result(None)
+
+    # The engine waits 0.2 s at most; the rest is for a busy machine.
+    assert max(waited) < 0.5
+    assert [item.stage for item in work if isinstance(item, Progress)][-1] == "writing the index"
+
+
+def stitching_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("stitch")]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 6, 9, 14, 30])
+def test_it_can_be_cancelled_at_every_step(tmp_path: Path, steps: int) -> None:
+    """Closing the work at any point ends its threads."""
+    sources = {address(str(number)): encoded(a_landscape(number)) for number in range(8)}
+    work = stitch(a_job(tmp_path, [(str(number), 300) for number in range(8)], sources=sources))
+    for _ in range(steps):
+        next(work)
+
+    work.close()
+
+    assert stitching_threads() == []
+    with pytest.raises(StopIteration):
+        next(work)
+
+
+def test_cancelled_pictures_are_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing the work waits for the pictures that are being decoded, and for no other."""
+    released: Future[None] = Future()
+    begun = []
+    decode, leave = png.plain, movie.Movie.__exit__
+
+    def waits(*arguments: Any) -> Any:
+        begun.append(arguments)
+        released.result(timeout=30)
+        return decode(*arguments)
+
+    def leaves(*arguments: Any) -> None:
+        released.set_result(None)
+        leave(*arguments)
+
+    monkeypatch.setattr(frames, "plain", waits)
+    monkeypatch.setattr(movie.Movie, "__exit__", leaves)
+    work = stitch(a_job(tmp_path, [(colour, 1) for colour in COLOURS]))
+    while not (isinstance(news := next(work), Progress) and news.stage == "picture 1 of 4"):
+        pass
+
+    work.close()
+
+    assert len(begun) <= 2
+    assert stitching_threads() == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 5])
+@pytest.mark.parametrize("data", [b"", b"not a picture", encoded(a_landscape())[:-3000]], ids=["empty", "text", "cut"])
+def test_a_broken_picture_is_named(tmp_path: Path, data: bytes, place: int) -> None:
+    """A file that is no picture, or only part of one, ends the run with an error that says which; no thread is left."""
+    sources = {address(str(number)): encoded(a_landscape(number)) for number in range(6)}
+    sources[address(str(place))] = data
+
+    with pytest.raises(PictureError, match=f"{place}.png"):
+        video(tmp_path, [(str(number), 2) for number in range(6)], sources=sources)
+
+    assert stitching_threads() == []
+
+
+def test_the_video_says_where_it_comes_from(tmp_path: Path) -> None:
+    """Model, input and engine stand in the file itself."""
+    made = video(tmp_path, [("red", 2), ("green", 1)], fps=12.5)
+
+    with av.open(str(made.path)) as file:
+        told = json.loads(file.metadata["comment"])
+    assert told["endpointId"] == "svc/frames-api/images-to-video"
+    assert told["input"]["images"][1] == {"url": address("green"), "frames": 1}
+    assert told["input"]["fps"] == 12.5
+    assert (told["engine"], told["engineVersion"], told["seed"]) == ("stitch", "1", None)
+
+
+def test_without_x264_every_frame_is_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where libx264 is missing the video is the same to the eye and to the frame; the log says what was done."""
+    monkeypatch.setattr(movie, "has_x264", lambda: False)
+    show = [("red", 1), ("green", 30), ("blue", 2), ("red", 5)]
+
+    news, made = news_and_video(stitch, a_job(tmp_path, show, 23.976))
+
+    playback = played(made.path)
+    assert names(playback) == [name for name, count in show for _ in range(count)]
+    assert playback.rate == Fraction(24000, 1001)
+    assert playback.times == [number / playback.rate for number in range(38)]
+    assert second_opinion(made.path) == (38, "")
+    assert any(isinstance(item, Log) and item.level == "WARNING" and "libvpx-vp9" in item.message for item in news)
+    with av.open(str(made.path)) as file:
+        assert file.streams.video[0].codec_context.name != "h264"
+
+
+def test_an_unusual_x264_is_used_frame_by_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An x264 whose stream the skipped slices do not fit encodes every frame itself; nothing comes out broken."""
+    monkeypatch.setattr(slides, "_X264_HELD", slides._X264_HELD.replace("cabac=0", "cabac=1"))
+    show = [("red", 3), ("green", 2)]
+
+    news, made = news_and_video(stitch, a_job(tmp_path, show))
+
+    playback = played(made.path)
+    assert names(playback) == ["red"] * 3 + ["green"] * 2
+    assert playback.messages == []
+    assert any(isinstance(item, Log) and item.level == "WARNING" for item in news)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("fps", [24, 23.976, 60])
+def test_chromium_shows_each_frame_at_its_time(tmp_path: Path, chromium: Browser, fps: float) -> None:
+    """Sent to the middle of a frame, Chromium shows that very frame: on both sides of each cut, and deep in a hold."""
+    show = [("red", 1), ("green", 300), ("blue", 7), ("red", 2), ("white", 1)]
+    colours = [name for name, count in show for _ in range(count)]
+    wanted = [0, 1, 150, 249, 251, 252, 300, 301, 307, 308, 309, 310, 0]
+
+    made = video(tmp_path, show, fps)
+    told, sightings = watched(chromium, made.path, float(movie.exact_rate(fps)), wanted)
+
+    assert [sighting.frame for sighting in sightings] == wanted
+    assert [nearest(sighting.colour) for sighting in sightings] == [colours[frame] for frame in wanted]
+    assert told["size"] == list(SMALL)
+    assert told["duration"] == pytest.approx(311 / float(movie.exact_rate(fps)), abs=1e-3)
+
+
+@pytest.mark.browser
+def test_chromium_plays_what_is_made_without_x264(
+    tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The substitute plays in a browser too, and is as exact."""
+    monkeypatch.setattr(movie, "has_x264", lambda: False)
+
+    made = video(tmp_path, [("red", 10), ("green", 10)])
+    _, sightings = watched(chromium, made.path, 24, [9, 10, 0, 19])
+
+    assert [(sighting.frame, nearest(sighting.colour)) for sighting in sightings] == [
+        (9, "red"),
+        (10, "green"),
+        (0, "red"),
+        (19, "green"),
+    ]

@@ -1,0 +1,211 @@
+"""The command line: prices, runs and health from a terminal, and one clear sentence when something is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reelbook
+from reelbook import cli, doctor
+from reelbook.models.catalog import CATALOG
+
+TEXT_TO_VIDEO = "svc/text-to-video-13b-distilled"
+
+
+def fed(text: str) -> io.TextIOWrapper:
+    """A standard input that holds this text."""
+    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "surrogateescape")), encoding="utf-8")
+
+
+class TestFront:
+    """The command itself."""
+
+    @pytest.mark.parametrize(
+        "command", [[sys.executable, "-m", "reelbook"], [str(Path(sys.executable).parent / "reelbook")]]
+    )
+    def test_it_is_installed_under_both_names(self, command: list[str]) -> None:
+        """`reelbook` and `python -m reelbook` are the same, and tell the version."""
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=True)
+
+        assert done.stdout == f"reelbook {reelbook.__version__}\n"
+
+    def test_without_a_command_it_shows_how_to_call_it(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Nothing asked is a mistake of usage: status 2, and the usage."""
+        with pytest.raises(SystemExit) as leaving:
+            cli.main([])
+
+        assert leaving.value.code == 2
+        assert "usage: reelbook" in capsys.readouterr().err
+
+    def test_every_command_is_explained(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The help names each command with a few words."""
+        with pytest.raises(SystemExit) as leaving:
+            cli.main(["--help"])
+
+        lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+        told = {line[0]: line[1] for line in lines if len(line) == 2}
+        assert leaving.value.code == 0
+        assert all(len(told[name]) > 10 for name in ("serve", "models", "estimate", "run", "doctor"))
+
+    def test_an_interrupt_ends_it_quietly(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Ctrl-C gives the status that shells expect, and no traceback."""
+
+        def interrupted(*arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(cli, "estimate", interrupted)
+
+        status = cli.main(["estimate", TEXT_TO_VIDEO, '{"prompt": "a boat"}'])
+
+        assert status == 130
+        assert capsys.readouterr().err == ""
+
+
+def test_models_lists_the_catalog(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each model: its id, its price, what it is for."""
+    status = cli.main(["models"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert len(lines) == len(CATALOG)
+    for line, row in zip(lines, CATALOG, strict=True):
+        assert line.split()[:3] == [row.id, str(row.base_credits), "credits"]
+        assert line.endswith(row.purpose)
+
+
+class TestEstimate:
+    """What a run costs."""
+
+    def test_it_shows_how_the_price_comes_about(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Each line of the breakdown, then the sum and where it is from."""
+        status = cli.main(["estimate", TEXT_TO_VIDEO, '{"prompt": "a boat", "enable_detail_pass": true}'])
+
+        first, second, total = capsys.readouterr().out.splitlines()
+        assert status == 0
+        assert (first.split(), second.split()) == (["base", "53"], ["detail", "pass", "×", "2.0"])
+        assert total.startswith("106 credits (assumed")
+
+    def test_it_reads_from_standard_input(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """`-` stands for a pipe, so that a long input needs no quoting."""
+        monkeypatch.setattr(sys, "stdin", fed('{"prompt": "ein Boot im Grünen"}'))
+
+        status = cli.main(["estimate", TEXT_TO_VIDEO, "-"])
+
+        assert status == 0
+        assert "53 credits" in capsys.readouterr().out
+
+    def test_a_labs_own_rates_are_used_and_named(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A table of rates replaces the price of the catalog, and the line says so."""
+        (tmp_path / "rates.toml").write_text(f'["{TEXT_TO_VIDEO}"]\nunit = "second"\nrate = "20"\n')
+
+        status = cli.main(
+            [
+                "estimate",
+                TEXT_TO_VIDEO,
+                '{"prompt": "a boat", "num_frames": 240}',
+                "--rates",
+                str(tmp_path / "rates.toml"),
+            ]
+        )
+
+        assert status == 0
+        assert "your rates" in (out := capsys.readouterr().out)
+        assert "200 credits" in out
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            ([TEXT_TO_VIDEO, "{prompt: boat}"], "not well-formed JSON"),
+            ([TEXT_TO_VIDEO, ""], "not well-formed JSON"),
+            ([TEXT_TO_VIDEO, "[" * 100_000], "not well-formed JSON"),
+            ([TEXT_TO_VIDEO, '["a boat"]'], "must be a JSON object"),
+            ([TEXT_TO_VIDEO, '{"prompt": "a boat", "num_frame": 9}'], "Did you mean `num_frames`?"),
+            ([TEXT_TO_VIDEO, '{"prompt": "a boat", "num_frames": 5000}'], "The nearest allowed value is 1441."),
+            ([TEXT_TO_VIDEO, "{}"], "`prompt`"),
+            (["svc/text-to-vide", "{}"], "There is no model 'svc/text-to-vide'. Did you mean"),
+            ([TEXT_TO_VIDEO, '{"prompt": "a boat"}', "--rates", "no-such-file.toml"], "no-such-file.toml"),
+        ],
+    )
+    def test_a_mistake_is_one_clear_sentence(
+        self, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Status 1, one line on standard error that says what is wrong, nothing on standard output."""
+        status = cli.main(["estimate", *arguments])
+
+        told = capsys.readouterr()
+        assert status == 1
+        assert sentence in told.err
+        assert told.err.startswith("reelbook: ")
+        assert told.err.count("\n") == 1
+        assert told.out == ""
+
+    def test_a_pipe_that_holds_no_text_is_one_clear_sentence(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Bytes that are no UTF-8 are a mistake like any other."""
+        monkeypatch.setattr(sys, "stdin", fed('{"prompt": "\udcff\udcfe"}'))
+
+        status = cli.main(["estimate", TEXT_TO_VIDEO, "-"])
+
+        assert status == 1
+        assert "not well-formed JSON" in capsys.readouterr().err
+
+
+class TestRun:
+    """A run from a terminal, in a process and a library of its own."""
+
+    def run(self, library: Path, input: dict[str, object], **environment: str) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("REELBOOK_")}
+        return subprocess.run(
+            [sys.executable, "-m", "reelbook", "run", "svc/frames-api/images-to-video", json.dumps(input)],
+            capture_output=True, text=True, timeout=60, check=False, cwd=library.parent,
+            env={**kept, "REELBOOK_LIBRARY": str(library), **environment},
+        )  # fmt: skip
+
+    def test_it_prints_where_the_files_are(self, tmp_path: Path, dot: str) -> None:
+        """Paths go to standard output, one on each line, for other programs; the price goes beside it."""
+        done = self.run(tmp_path / "library", {"images": [{"url": dot, "frames": 3}]})
+
+        assert done.returncode == 0, done.stderr
+        (path,) = done.stdout.splitlines()
+        assert Path(path).is_relative_to(tmp_path / "library")
+        assert Path(path).read_bytes()[4:8] == b"ftyp"
+        assert "53 credits (charged), request " in done.stderr
+
+    def test_a_service_that_is_not_there_is_one_clear_sentence(self, tmp_path: Path, dot: str) -> None:
+        """Nothing answered, nothing was charged, and no traceback."""
+        done = self.run(
+            tmp_path / "library", {"images": [dot]}, REELBOOK_URL="http://127.0.0.1:9", REELBOOK_API_KEY="k"
+        )
+
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.startswith("reelbook: Nothing answered at http://127.0.0.1:9")
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("second", "status", "mark"), [(True, 0, "ok "), (False, 1, "BAD")])
+def test_doctor_tells_each_part_and_fails_with_any(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], second: bool, status: int, mark: str
+) -> None:
+    """One line for each finding; one bad part makes the whole unhealthy."""
+
+    def findings() -> Iterator[doctor.Finding]:
+        yield True, "one part"
+        yield second, "another part"
+
+    monkeypatch.setattr(doctor, "findings", findings)
+
+    assert cli.main(["doctor"]) == status
+    assert capsys.readouterr().out.splitlines() == ["ok   one part", f"{mark}  another part"]

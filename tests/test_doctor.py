@@ -1,0 +1,107 @@
+"""The check of an installation: complete on a good one, and plain about what is missing."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+
+from reelbook import doctor
+from reelbook.doctor import Finding, findings
+from reelbook.errors import Unreachable
+
+# In one worker, so that the run is made once.
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[Finding]]]:
+    """What the doctor finds on this machine, with a hosted service set up that must be left alone; and where it worked."""
+    folder = tmp_path_factory.mktemp("doctor")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        patch.setenv("REELBOOK_URL", "http://127.0.0.1:9")
+        patch.setenv("REELBOOK_LIBRARY", str(folder / "own-library"))
+        yield folder, list(findings())
+
+
+def sentence(found: Sequence[Finding], part: str) -> str:
+    (told,) = [what for _, what in found if part in what]
+    return told
+
+
+def test_this_machine_is_healthy(here: tuple[Path, list[Finding]]) -> None:
+    """Here, where the tests run, every part is good."""
+    _, found = here
+
+    assert [what for good, what in found if not good] == []
+
+
+def test_it_looks_at_all_that_a_first_run_needs(here: tuple[Path, list[Finding]]) -> None:
+    """Python, each package, the encoder, the service, and a real run of nine frames."""
+    _, found = here
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert sentence(found, "Python").startswith(f"Python {version}")
+    assert sentence(found, "httpx ")
+    assert sentence(found, "encoder") == "H.264 encoder: libx264"
+    assert "embedded service at http://127.0.0.1:" in sentence(found, "embedded service")
+    assert sentence(found, "a run of nine frames").endswith(" s")
+
+
+def test_it_never_calls_a_hosted_service(here: tuple[Path, list[Finding]]) -> None:
+    """A health check costs nothing: the service is the one of this machine, whatever REELBOOK_URL says."""
+    _, found = here
+
+    assert "http://127.0.0.1:9 " not in " ".join(what for _, what in found)
+    assert "embedded" in sentence(found, "ready after")
+
+
+def test_it_leaves_nothing_behind(here: tuple[Path, list[Finding]]) -> None:
+    """Its library is thrown away, and the person's own is not touched."""
+    folder, _ = here
+
+    assert list(folder.iterdir()) == []
+
+
+def test_the_packages_it_looks_for_are_those_we_need() -> None:
+    """Each package on the doctor's list is one that this package requires."""
+    required = {need.partition(">")[0] for need in requires("reelbook") or [] if "extra ==" not in need}
+
+    assert set(doctor.PACKAGES) <= required
+
+
+def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing is said together with the command that brings it."""
+    monkeypatch.setattr(doctor, "PACKAGES", ("httpx", "no-such-package-here"))
+    monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
+
+    found = list(findings())
+
+    assert (False, "no-such-package-here is missing: pip install no-such-package-here") in found
+    assert any(good and what.startswith("httpx ") for good, what in found)
+
+
+def test_a_machine_without_x264_is_told_what_that_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clips are then made in another format, which not every browser plays."""
+    monkeypatch.setattr("reelbook.service.engines.movie.has_x264", lambda: False)
+    monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
+
+    assert any(not good and "no libx264" in what for good, what in findings())
+
+
+def test_a_first_run_that_fails_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is the sentence of the error, not a traceback."""
+
+    def refuse(*arguments: object) -> None:
+        raise Unreachable("http://127.0.0.1:1", "connection refused")
+
+    monkeypatch.setattr("reelbook.clients.Client.__init__", refuse)
+
+    *_, (good, what) = findings()
+
+    assert not good
+    assert what.startswith("Nothing answered at http://127.0.0.1:1 (connection refused).")
