@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -81,6 +82,21 @@ def read_charges(data: Path) -> list[dict[str, Any]]:
 
 
 Serve = Callable[..., Served]
+
+
+def peak_mib() -> int:
+    """The most memory that this process has had in use.
+
+    Not `ru_maxrss` where /proc tells: on Linux a child begins with the peak of the process that started it.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(
+            int(line.split()[1]) // 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM")
+        )
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 * (1024 if sys.platform == "darwin" else 1))
 
 
 def png(width: int = 32, height: int = 16, colour: str = "teal", *, kind: str = "PNG") -> bytes:

@@ -314,15 +314,13 @@ def test_every_file_says_where_it_comes_from(tmp_path: Path, boat: Image.Image, 
 
 
 MEMORY = """
-import resource, sys
+import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
+sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parents[2])]
+from tests.support import peak_mib
 from test_recompose import job, run
 run(job(Path(sys.argv[2]), Path(sys.argv[1]).read_bytes(), ["6336x2688"], output_format="webp"))
-lines = Path("/proc/self/status").read_text().splitlines() if sys.platform == "linux" else []
-# A child on Linux begins with its parent's `ru_maxrss`; the high-water mark of its own is in /proc.
-own = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-print((own or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])[0] // 1024)
+print(peak_mib())
 """
 
 

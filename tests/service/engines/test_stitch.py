@@ -365,13 +365,13 @@ def test_a_huge_picture_fits_into_a_worker(tmp_path: Path) -> None:
     """Forty megapixels with transparency make a video that players take, within the 512 MiB of a worker."""
     (tmp_path / "huge.png").write_bytes(encoded(Image.new("RGBA", (7300, 5470), (40, 60, 230, 255)), compress_level=1))
     script = f"""
-import resource
 from pathlib import Path
+from tests.support import peak_mib
 from tests.service.engines.test_stitch import address, a_job, news_and_video, stitch
 folder = Path({str(tmp_path)!r})
 job = a_job(folder, [("a", 2)], sources={{address("a"): (folder / "huge.png").read_bytes()}})
 news, made = news_and_video(stitch, job)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, made.path)
+print(peak_mib(), made.path)
 print(news[1:4])
 """
 
