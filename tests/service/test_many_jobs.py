@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import httpx
+
 from tests.service.test_addresses import MOVE, RESIZE, STITCH, TEXT
 from tests.support import KEY, as_data_uri, png
 

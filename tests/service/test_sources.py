@@ -12,17 +12,18 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 import pytest
+import trustme
 
 from reelbook.service import sources
 from reelbook.service.sources import MOST_REDIRECTS, Fetcher, SourceError, data_uri, is_public
 
 PUBLIC = "93.184.216.34"
 PUBLIC_6 = "2606:2800:220:1:248:1893:25c8:1946"
-CERTIFICATE = Path(__file__).with_name("pictures.example.pem")
 
 Server = Callable[[socket.socket], None]
 
@@ -495,23 +496,25 @@ def test_a_host_without_an_address_or_a_listener_is_named(web: Web) -> None:
 # --- TLS ---
 
 
-def speaking_tls(theirs: socket.socket) -> None:
+def speaking_tls(authority: trustme.CA, theirs: socket.socket) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
+    authority.issue_cert("pictures.example").configure_cert(context)
     with context.wrap_socket(theirs, server_side=True) as wire:
         request_of(wire)
         wire.sendall(page(b"over TLS"))
         wire.unwrap()
 
 
-def test_https_checks_certificate_and_name(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_https_checks_certificate_and_name(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate counts only if it is trusted and names the host of the address."""
-    web.servers[PUBLIC] = speaking_tls
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    web.servers[PUBLIC] = partial(speaking_tls, authority)
     web.name("pictures.example", [PUBLIC])
     web.name("other.example", [PUBLIC])
 
     untrusted = refusal(web, "https://pictures.example/a.png")
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
     fetched = web.fetcher().fetch("https://pictures.example/a.png")
     misnamed = refusal(web, "https://other.example/a.png")
     by_number = refusal(web, f"https://{PUBLIC}/a.png")
