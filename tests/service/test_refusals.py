@@ -14,7 +14,6 @@ import pytest
 
 from reelbook.service import choices
 from reelbook.service.accounts import NewAccount
-from reelbook.service.bodies import MOST_COMMAS
 from reelbook.service.refusals import CODES
 from reelbook.service.routes import table
 from reelbook.service.server import Server, bound_socket
@@ -149,7 +148,7 @@ REFUSED = {
     "a DELETE": Call("DELETE", f"/{TEXT}/requests/{NOBODY}", "method_not_allowed", "GET"),
     "too large": Call("POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (choices.MOST_BODY + 1)),
     "too many values": Call(
-        "POST", "/models/run", "too_large", "250,000", content=b'{"a":[' + b"1," * (MOST_COMMAS + 1) + b"1]}"
+        "POST", "/models/run", "too_large", "250,000", content=b'{"a":[' + b"1," * (choices.MOST_COMMAS + 1) + b"1]}"
     ),
     "no model": Call("GET", "/models/openapi.json", "validation_error", "endpoint_id"),
     "ids that are none": Call("POST", "/requests/status", "validation_error", "`ids`", json={"ids": [1]}),
@@ -255,6 +254,17 @@ def test_an_invalid_envelope_has_one_entry_for_each_field_too(classroom: Served)
             ["body", "model"],
             ["body", "inputs"],
         ]
+
+
+def test_more_problems_than_anybody_reads_are_one_sentence(classroom: Served) -> None:
+    """A hundred are listed and the rest is counted; tens of thousands are only counted."""
+    many = check_refusal(classroom.run(TEXT, {f"field {n}": 0 for n in range(2_000)}), "validation_error")
+    most = check_refusal(classroom.run(TEXT, {f"field {n}": 0 for n in range(20_000)}), "validation_error")
+
+    assert len(many["detail"]) == 101
+    assert "1,901 more problems" in many["detail"][-1]["msg"]
+    assert len(most["detail"]) == 1
+    assert "20,001 problems" in most["detail"][0]["msg"]
 
 
 def test_an_input_in_the_body_itself_has_its_places_there(classroom: Served, dot: str) -> None:

@@ -17,8 +17,6 @@ from . import choices
 from .files import sniffed_type
 from .refusals import Refusal
 
-MOST_COMMAS = 250_000
-"""How many values a JSON body may hold, told by its commas: reading and judging each takes time that others wait."""
 MOST_DRAINED = 256 * choices.MIB
 """How much of a body that is too large is still read: a client that is sending would not see our answer."""
 
@@ -33,10 +31,10 @@ async def json_object(http: HTTPRequest) -> dict[str, Any]:
             body = b"".join([chunk async for chunk in limited(http, choices.MOST_BODY)])
     except TimeoutError:
         raise Refusal("bad_request", f"The body did not arrive within {choices.BODY_SECONDS:g} s.") from None
-    if body.count(b",") > MOST_COMMAS:
-        raise Refusal(
-            "too_large", f"The body has more than {MOST_COMMAS:,} commas, so it holds more values than are taken here."
-        )
+    # Reading and judging each value takes time that others wait, and there is a comma between any two.
+    if body.count(b",") > choices.MOST_COMMAS:
+        words = f"The body has more than {choices.MOST_COMMAS:,} commas, so it holds more values than are taken here."
+        raise Refusal("too_large", words)
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 MIB = 1024 * 1024
 
 MOST_BODY = 32 * MIB
+MOST_COMMAS = 250_000
 MOST_UPLOAD = 50_000_000
 MOST_SOURCE = 50_000_000
 MOST_DATA_URI = 24_000_000
@@ -161,7 +162,11 @@ CHOICES: tuple[Choice, ...] = (
         "a picture on a laptop has no address",
     ),
     Choice("lifetime of files", "7 days, or --retention", "a disk is finite"),
-    Choice("length of one request", "32 MiB of JSON", "room for a 24 MB data URI"),
+    Choice(
+        "length of one request",
+        "32 MiB of JSON, and 250,000 commas in it",
+        "room for a 24 MB data URI, or for 100,000 pictures, and not for a list that takes a minute to check",
+    ),
     Choice("requests that wait", "10,000 for one key, then 429 with Retry-After", "one sweep must not fill the memory"),
     Choice(
         "safety",

@@ -135,7 +135,11 @@ class Crew:
                     output = await self._kept(request, ending["done"], folder, kept)
                     output |= {"$inline": True} if ending.get("inline") else {}
                 await self._queue.finish(
-                    request, output=output, error=error, also=lambda db: _insert_all(db, kept.values())
+                    request,
+                    output=output,
+                    error=error,
+                    also=lambda db: _insert_all(db, kept.values()),
+                    then=lambda: self._serve_or_drop(request, kept.values()),
                 )
                 break
             except FileNotFoundError:
@@ -148,8 +152,14 @@ class Crew:
                 words = "The service cannot write the result down yet, and tries again every second."
                 request.log(self._settings.clock(), words, "WARNING", "service")
                 await asyncio.sleep(1.0)
-        for stored in kept.values() if request.error is None else ():
-            self._files.admit(stored)
+
+    def _serve_or_drop(self, request: Request, kept: Iterable[Stored]) -> None:
+        for stored in kept:
+            if request.error is None:
+                self._files.admit(stored)
+            else:
+                # Cancelled at the last moment: nobody will ever ask for them.
+                self._files.path(stored).unlink(missing_ok=True)
 
     async def _kept(self, request: Request, value: Any, folder: Path, kept: dict[str, Stored]) -> Any:
         """The output with every file taken over and named by its token."""

@@ -266,8 +266,13 @@ class Queue:
         output: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
         also: Callable[[sqlite3.Connection], object] = lambda db: None,
+        then: Callable[[], object] = lambda: None,
     ) -> None:
-        """The end of a request: its outcome, its credits and its files in one commit."""
+        """The end of a request: its outcome, its credits and its files in one commit.
+
+        `also` is part of that commit, for a request that ends well. `then` is done after it, before anybody can see
+        that the request has ended.
+        """
         finished = self._clock()
         request.output, request.error = output, error
 
@@ -289,6 +294,7 @@ class Queue:
                 also(db)
 
         await asyncio.wrap_future(self._store.ask(commit))
+        then()
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
         self._remember(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 import threading
 from types import TracebackType
@@ -110,6 +111,8 @@ class Server:
             raise
         self.service: Service = app.state.service
         self.service.own(self.base_url)
+        # A caller's broken request or form is the caller's news, not a line in somebody's notebook.
+        logging.getLogger("python_multipart").setLevel(logging.ERROR)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -118,7 +121,7 @@ class Server:
                 loop="asyncio",
                 lifespan="on",
                 log_config=None,
-                log_level="error",  # A caller's broken request is the caller's news, not a line in somebody's notebook.
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 timeout_keep_alive=30,

@@ -1,0 +1,128 @@
+"""The service fuzzed from its own description, over real HTTP, by schemathesis with all its checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.models.catalog import CATALOG
+from reelbook.service.accounts import NewAccount
+from reelbook.service.openapi import of_service
+from tests.support import KEY, Serve, Served, as_data_uri, png
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+MONEY = 20 * 53
+"""Enough for about twenty runs: the fuzzer shall meet results, and not heat the room."""
+
+
+def something_of_each_kind(served: Served, dot: str) -> dict[str, list[str]]:
+    """Requests of all models that are finished, one that failed and one that was cancelled; tokens of files."""
+    small = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
+    inputs: dict[str, dict[str, Any]] = {
+        "svc/text-to-video-13b-distilled": {"prompt": "a paper boat", **small},
+        "svc/video-gen/v2.1/master/image-to-video": {"prompt": "closer", "image_url": dot},
+        "svc/smart-resize": {"image_url": dot, "target_sizes": ["16x16", "24x16"], "sync_mode": True},
+        "svc/frames-api/images-to-video": {"images": [dot]},
+    }
+    finished = [served.submitted(row.id, inputs[row.id]) for row in CATALOG]
+    failed = served.submitted(CATALOG[3].id, {"images": [as_data_uri(b"no picture")]})
+    cancelled = served.submitted(CATALOG[0].id, {"prompt": "a lake", "num_frames": 1441})
+    served.http.put(f"/{CATALOG[0].id}/requests/{cancelled}/cancel", headers={"x-api-key": KEY})
+    for row, request_id in zip(CATALOG, finished, strict=True):
+        served.finished(row.id, request_id)
+    served.finished(CATALOG[3].id, failed)
+    served.finished(CATALOG[0].id, cancelled)
+    url = served.result(CATALOG[3].id, finished[3]).json()["video"]["url"]
+    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": KEY}).json()["url"]
+    tokens = [address.split("/files/")[1].partition("/")[0] for address in (url, upload)]
+    return {"requests": [*finished, failed, cancelled], "tokens": tokens}
+
+
+def fuzzed(served: Served, known: dict[str, list[str]], folder: Path, examples: int) -> tuple[dict[str, Any], str]:
+    """The report of a run of schemathesis with so many examples for each operation, and what it printed."""
+    tables = "\n".join(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in known.items())
+    config, report = folder / "schemathesis.toml", folder / "report.json"
+    config.write_text(f"{CONFIG.read_text(encoding='utf-8')}\n{tables}\n", encoding="utf-8")
+    schemathesis = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config)]
+    described = [f"{served.base_url}/openapi.json", "--header", f"x-api-key: {KEY}"]
+    done = subprocess.run(
+        [
+            *schemathesis,
+            "run",
+            *described,
+            "--checks",
+            "all",
+            f"--max-examples={examples}",
+            f"--report-json-path={report}",
+        ],
+        cwd=folder,
+        env={**os.environ, "NO_PROXY": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=60 + 10 * examples,
+    )
+    assert report.exists(), done.stdout + done.stderr
+    return dict(json.loads(report.read_text(encoding="utf-8"))), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("examples", "cases"), [(5, 500), pytest.param(150, 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)])]
+)
+def test_no_generated_call_gets_an_answer_that_is_not_described(
+    serve: Serve, dot: str, tmp_path: Path, examples: int, cases: int
+) -> None:
+    """Hundreds of calls to every operation: no 5xx, no undocumented status, every answer as its schema says.
+
+    Invalid data is refused, valid data taken, keys are asked for, methods that are not there answer 405.
+    """
+    served = serve(workers=1, accounts=[NewAccount("default", KEY, budget=MONEY)])
+    known = something_of_each_kind(served, dot)
+
+    report, printed = fuzzed(served, known, tmp_path, examples)
+
+    operations = sum(method in ("get", "put", "post") for path in of_service("")["paths"].values() for method in path)
+    assert report["failures"] == [], printed
+    assert report["errors"] == [], printed
+    assert report["exit_code"] == 0, printed
+    assert report["stop_reason"] == "completed"
+    # It leaves the address of the description itself alone, having read it already.
+    assert report["operations"]["tested"] == report["operations"]["total"] == operations - 1
+    assert {name: phase["status"] for name, phase in report["phases"].items() if name != "examples"} == {
+        "coverage": "success",
+        "fuzzing": "success",
+        "stateful": "success",
+    }
+    assert report["test_cases"]["generated"] - report["test_cases"]["without_checks"] >= cases
+    assert served.http.get("/").status_code == 200
+    statement = served.get("/account").json()
+    assert statement["credits_available"] + statement["credits_reserved"] + statement["credits_spent"] == MONEY
+    assert statement["credits_available"] >= 0
+
+
+def test_the_fuzzer_finds_a_service_that_breaks_its_word(
+    serve: Serve, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: an answer without its required field, and a fault inside, are both found and reported."""
+    served = serve(workers=1)
+    known = {"requests": ["unknown"], "tokens": ["unknown"]}
+    broken = of_service(served.base_url)
+    broken["paths"] = {path: broken["paths"][path] for path in ("/account", "/models")}
+    broken["paths"]["/account"]["get"]["responses"]["200"]["content"]["application/json"]["schema"] = {
+        "type": "object",
+        "required": ["colour"],
+    }
+    monkeypatch.setattr("reelbook.service.routes.openapi.of_service", lambda *_, **__: broken)
+    monkeypatch.setattr("reelbook.service.routes.CATALOG", [None])
+
+    report, _ = fuzzed(served, known, tmp_path, 1)
+
+    assert report["exit_code"] == 1
+    found = {(failure["title"], *failure["operations"]) for failure in report["failures"]}
+    assert ("Response violates schema", "GET /account") in found
+    assert ("Server error", "GET /models") in found

@@ -1,0 +1,693 @@
+"""Hostile submissions: each ends in a documented error, soon, for nothing, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from reelbook.service import bodies, choices
+from reelbook.service.accounts import NewAccount
+from reelbook.service.crew import Worker
+from reelbook.service.files import Files, Stored
+from reelbook.service.queue import Queue, Request
+from reelbook.service.refusals import CODES
+from reelbook.service.server import Server, bound_socket
+from reelbook.service.settings import Settings
+from tests.support import KEY, Serve, Served, as_data_uri, png
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+MOVE = "svc/video-gen/v2.1/master/image-to-video"
+RESIZE = "svc/smart-resize"
+ALICE = "alice-key"
+SOON = 5.0
+"""How many seconds an attack may take."""
+PATIENCE = 1.0
+"""How many seconds somebody else may wait for a status meanwhile."""
+SLACK = 256
+"""How many MiB a worker may grow between two looks at its size."""
+
+
+class Bystander:
+    """Alice, who asks for the status of her run all the time, and keeps an eye on the workers."""
+
+    def __init__(self, served: Served) -> None:
+        self._served, self._over = served, threading.Event()
+        self._request_id = served.submitted(STITCH, {"images": [as_data_uri(png(16, 16))]}, ALICE)
+        served.finished(STITCH, self._request_id, ALICE)
+        self.worst, self.asked, self.trouble, self.largest = 0.0, 0, "", 0.0
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        path = f"/{STITCH}/requests/{self._request_id}/status"
+        with httpx.Client(base_url=self._served.base_url, headers={"x-api-key": ALICE}, trust_env=False) as http:
+            while not self._over.wait(0.005):
+                began = time.monotonic()
+                try:
+                    if http.get(path).json()["status"] != "COMPLETED":
+                        self.trouble = "the status was lost"
+                except (httpx.HTTPError, ValueError, KeyError) as error:
+                    self.trouble = repr(error)
+                self.worst, self.asked = max(self.worst, time.monotonic() - began), self.asked + 1
+                self._look_at_workers()
+
+    def _look_at_workers(self) -> None:
+        for pid in list(self._served.server.service.crew.pids.values()):
+            with suppress(OSError, StopIteration):
+                status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+                peak = next(line for line in status if line.startswith("VmHWM"))
+                self.largest = max(self.largest, int(peak.split()[1]) / 1024)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Bystander]]:
+    """A service with one worker, an attacker, and a bystander."""
+    server = Server(Settings(data=tmp_path_factory.mktemp("attacked"), workers=1), bound_socket("127.0.0.1", 0))
+    server.service.accounts.open([NewAccount("mallory", KEY), NewAccount("alice", ALICE)])
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        served = Served(server, http)
+        bystander = Bystander(served)
+        yield served, bystander
+        bystander.stop()
+
+
+def survived(attacked: tuple[Served, Bystander], attack: Callable[[Served], httpx.Response]) -> str | None:
+    """What kind of error an attack ends with, None for none; checks what holds for every attack."""
+    served, bystander = attacked
+    paid_before, bystander.worst = len(served.charges()), 0.0
+    began = time.monotonic()
+
+    response = attack(served)
+    if response.status_code == 200 and "requestId" in response.json():
+        request_id = response.json()["requestId"]
+        endpoint_id = response.json()["statusUrl"].removeprefix(served.base_url + "/").partition("/requests/")[0]
+        served.finished(endpoint_id, request_id)
+        response = served.result(endpoint_id, request_id)
+
+    assert time.monotonic() - began <= SOON
+    assert bystander.worst <= PATIENCE
+    assert bystander.trouble == ""
+    signs = {"reserve": 1, "refund": -1, "settle": -1}
+    charges = served.charges()[paid_before:]
+    assert sum(signs[charge["kind"]] * charge["credits"] for charge in charges) == 0
+    if response.status_code == 200:
+        return None
+    assert [charge["kind"] for charge in charges] in ([], ["reserve", "refund"])
+    body = response.json()
+    assert response.status_code == CODES[body["error_type"]]
+    assert len(response.content) < 100_000, "the answer throws the attack back"
+    return str(body["error_type"])
+
+
+# --- Bodies ---
+
+
+def of(input: str, endpoint_id: str = TEXT) -> bytes:
+    """A run call whose input is written by hand."""
+    return f'{{"endpointId": "{endpoint_id}", "input": {input}}}'.encode("utf-8", "surrogatepass")
+
+
+BIG = "1" + "0" * 4000
+BODIES: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a model that is a number": (lambda: b'{"endpointId": 5, "input": {}}', "validation_error"),
+    "a model that is a list": (lambda: b'{"endpointId": ["svc/smart-resize"], "input": {}}', "validation_error"),
+    "a model of a megabyte": (lambda: of("{}", "svc/" + "x" * 1_000_000), "not_found"),
+    "an input that is a number": (lambda: of("5"), "validation_error"),
+    "an input that is a list": (lambda: of("[[]]"), "validation_error"),
+    "an input that is text": (lambda: of('"{}"'), "validation_error"),
+    "a prompt that is an object": (lambda: of('{"prompt": {"$ne": null}}'), "validation_error"),
+    "a flag that is text": (lambda: of('{"prompt": "a", "reverse_video": "yes"}'), "validation_error"),
+    "not a number": (lambda: of('{"prompt": "a", "seed": NaN}'), "bad_request"),
+    "infinity": (lambda: of('{"prompt": "a", "seed": -Infinity}'), "bad_request"),
+    "1e999": (lambda: of('{"prompt": "a", "seed": 1e999}'), "validation_error"),
+    "1e999 frames": (lambda: of('{"prompt": "a", "num_frames": 1e999}'), "validation_error"),
+    "1e999 per second": (lambda: of('{"images": ["data:,"], "fps": 1e999}', STITCH), "validation_error"),
+    "4,000 digits of frames": (lambda: of(f'{{"prompt": "a", "num_frames": {BIG}}}'), "validation_error"),
+    "10,000 digits": (lambda: of(f'{{"prompt": "a", "seed": {"9" * 10_000}}}'), "bad_request"),
+    "tiny steps": (lambda: of('{"prompt": "a", "temporal_adain_factor": 1e-320}'), "validation_error"),
+    "lists 100,000 deep": (lambda: of("[" * 100_000 + "]" * 100_000), "bad_request"),
+    "objects 100,000 deep": (lambda: of('{"a":' * 100_000 + "1" + "}" * 100_000), "bad_request"),
+    "lists 150 deep": (lambda: of('{"prompt": ' + "[" * 150 + "]" * 150 + "}"), "validation_error"),
+    "only openings": (lambda: b"[" * 33_000_000, "bad_request"),
+    "40 MiB": (lambda: of('{"prompt": "' + "x" * 40 * choices.MIB + '"}'), "too_large"),
+    "16 million numbers": (lambda: of("[" + "1," * 16_000_000 + "1]"), "too_large"),
+    "240,000 empty objects": (lambda: of('{"images": [' + "{}," * 240_000 + "{}]}", STITCH), "validation_error"),
+    "240,000 unknown fields": (
+        lambda: of("{" + ", ".join(f'"{n}": 0' for n in range(240_000)) + "}"),
+        "validation_error",
+    ),
+    "a field name of a megabyte": (lambda: of('{"prompt": "a", "' + "x" * 1_000_000 + '": 1}'), "validation_error"),
+    "fields of Python's": (lambda: of('{"prompt": "a", "__class__": "x", "model_config": {}}'), "validation_error"),
+    "broken UTF-8": (lambda: b'{"endpointId": "\xff\xfe", "input": {}}', "bad_request"),
+    "overlong UTF-8": (lambda: b'{"endpointId": "\xc0\xaf", "input": {}}', "bad_request"),
+    "half a pair, escaped": (lambda: of('{"prompt": "\\ud800"}'), "bad_request"),
+    "half a pair, raw": (lambda: of('{"prompt": "\ud800"}'), "bad_request"),
+    "UTF-16": (lambda: of('{"prompt": "a"}').decode().encode("utf-16"), "bad_request"),
+    "a byte order mark": (lambda: b"\xef\xbb\xbf" + of('{"prompt": "a"}'), "bad_request"),
+    "two objects": (lambda: of('{"prompt": "a"}') * 2, "bad_request"),
+    "a comment": (lambda: b'{"endpointId": /* which? */ "svc/smart-resize", "input": {}}', "bad_request"),
+    "raw control characters": (lambda: of('{"prompt": "a\x00\x1b[31m"}'), "bad_request"),
+    "a field twice": (lambda: b'{"endpointId": "svc/smart-resize", "endpointId": "svc/no", "input": {}}', "not_found"),
+    "240,000 sizes": (
+        lambda: of(json.dumps({"image_url": "data:,", "target_sizes": ["10x10"] * 240_000}), RESIZE),
+        "validation_error",
+    ),
+    "100 sizes that nothing covers": (
+        lambda: of(json.dumps({"image_url": "data:,", "target_sizes": ["6336x6336"] * 100}), RESIZE),
+        "validation_error",
+    ),
+    "a size of a megabyte": (
+        lambda: of(json.dumps({"image_url": "data:,", "target_sizes": ["1" * 1_000_000]}), RESIZE),
+        "validation_error",
+    ),
+    "100,000 pictures that are numbers": (
+        lambda: of(json.dumps({"images": list(range(100_000))}), STITCH),
+        "validation_error",
+    ),
+    "more frames than a video holds": (
+        lambda: of(json.dumps({"images": [{"url": "data:,", "frames": 100_000}] * 2}), STITCH),
+        "validation_error",
+    ),
+    "a prompt of 10 MB": (
+        lambda: of(json.dumps({"prompt": "a" * 10_000_000, "image_url": "data:,"}), MOVE),
+        "validation_error",
+    ),
+    "base64 that is none": (
+        lambda: of(json.dumps({"images": ["data:image/png;base64,a!b"]}), STITCH),
+        "validation_error",
+    ),
+    "base64 of 20 MB with an error at its end": (
+        lambda: of(json.dumps({"images": ["data:image/png;base64," + "A" * 20_000_000 + "!"]}), STITCH),
+        "validation_error",
+    ),
+    "a data address of 25 MB": (
+        lambda: of(json.dumps({"images": ["data:image/png;base64," + "A" * 32_100_000]}), STITCH),
+        "validation_error",
+    ),
+    "a data address without data": (lambda: of('{"images": ["data:image/png;base64"]}', STITCH), "validation_error"),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_hostile_body_is_refused_at_the_door(attacked: tuple[Served, Bystander], name: str) -> None:
+    """Wrong types, sizes, depths and bytes: refused at once, while others are served."""
+    content, error_type = BODIES[name]
+    body = content()
+
+    def attack(served: Served) -> httpx.Response:
+        headers = {"x-api-key": KEY, "content-type": "application/json"}
+        return served.http.post("/models/run", content=body, headers=headers)
+
+    assert survived(attacked, attack) == error_type
+
+
+ATTACKERS = """
+import http.client, sys, threading
+host, key, path = sys.argv[1:]
+body = open(path, "rb").read()
+
+def attack():
+    wire = http.client.HTTPConnection(host, timeout=30)
+    wire.request("POST", "/models/run", body, {"x-api-key": key, "content-type": "application/json"})
+    print(wire.getresponse().status)
+
+threads = [threading.Thread(target=attack) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_several_large_bodies_at_once_leave_room_for_others(attacked: tuple[Served, Bystander], tmp_path: Path) -> None:
+    """Four submissions of 15 MB side by side, each with a whole data address to check. They come from another process."""
+    served, bystander = attacked
+    body = tmp_path / "body.json"
+    body.write_bytes(of(json.dumps({"images": ["data:image/png;base64," + "A" * 15_000_000 + "!"]}), STITCH))
+    host = served.base_url.removeprefix("http://")
+    bystander.worst = 0.0
+
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACKERS, host, KEY, body], capture_output=True, text=True, timeout=60
+    )
+
+    assert done.stdout.split() == ["422"] * 4, done.stderr
+    assert bystander.worst <= PATIENCE
+
+
+def endless(base_url: str, head: str, piece: bytes = b"") -> bytes:
+    """What the service answers to a body that does not end."""
+    host, port = base_url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as wire:
+        wire.sendall(f"POST /models/run HTTP/1.1\r\nHost: {host}:{port}\r\nx-api-key: {KEY}\r\n{head}\r\n\r\n".encode())
+        wire.setblocking(False)
+        received, left = b"", piece
+        deadline = time.monotonic() + SOON
+        with suppress(ConnectionError):
+            while b"error_type" not in received and time.monotonic() < deadline:
+                readable, writable, _ = select.select([wire], [wire] if piece else [], [], 0.1)
+                if readable and not (more := wire.recv(65536)):
+                    break
+                received += more if readable else b""
+                if writable:
+                    left = left[wire.send(left) :] or piece
+        return received
+
+
+def test_a_body_without_an_end_is_cut_off(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunk after chunk, beyond what is taken and beyond what is drained: the connection ends, memory stays flat."""
+    served, bystander = attacked
+    monkeypatch.setattr(choices, "MOST_BODY", choices.MIB)
+    monkeypatch.setattr(bodies, "MOST_DRAINED", 32 * choices.MIB)
+    bystander.worst = 0.0
+    piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+
+    answer = endless(served.base_url, "content-type: application/json\r\ntransfer-encoding: chunked", piece * 4)
+
+    assert b"too_large" in answer
+    assert bystander.worst <= PATIENCE
+    assert bystander.trouble == ""
+
+
+def test_a_body_that_drips_is_given_up(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body has a time in which it must arrive."""
+    served, _ = attacked
+    monkeypatch.setattr(choices, "BODY_SECONDS", 0.2)
+
+    answer = endless(served.base_url, "content-type: application/json\r\ncontent-length: 100")
+
+    assert b"did not arrive within 0.2 s" in answer
+
+
+# --- Sources ---
+
+SOURCES = [
+    "http://127.0.0.1/",
+    "http://127.0.0.1:22/",
+    "http://0.0.0.0/",
+    "http://0/",
+    "http://10.0.0.1/",
+    "http://192.168.0.1/a.png",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[::1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://2130706433/",
+    "http://0x7f000001/",
+    "http://0177.0.0.1/",
+    "http://localhost/",
+    "http://user:password@127.0.0.1/",
+    "https://127.0.0.1/",
+    "file:///etc/passwd",
+    "file://localhost/etc/passwd",
+    "ftp://ftp.example/a.png",
+    "gopher://gopher.example/",
+    "/etc/passwd",
+    "../../../../etc/passwd",
+    "\\\\server\\share\\a.png",
+    "concat:/etc/passwd|/etc/hosts",
+    "http://",
+    "http://[/",
+    "http://example.org:99999/",
+    f"http://{'a' * 100}.example/",
+    "\x00",
+    "",
+    "http://127.0.0.1/" + "a" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: repr(source[:40]))
+def test_a_hostile_source_is_not_fetched(attacked: tuple[Served, Bystander], source: str) -> None:
+    """Private addresses in every spelling, local files, other schemes and nonsense: the run fails and is refunded."""
+    assert survived(attacked, lambda served: served.run(STITCH, {"images": [source]})) == "file_download_error"
+
+
+def test_the_service_s_own_address_is_no_way_in(attacked: tuple[Served, Bystander]) -> None:
+    """Only its files are read by address, and only those that are there."""
+    for path in ("/account", "/", "/files/../service.sqlite3", "/files/unknown/a.png", "/files/", "/openapi.json"):
+        asked = {"images": [attacked[0].base_url + path]}
+        assert survived(attacked, lambda served, asked=asked: served.run(STITCH, asked)) == "file_download_error"  # type: ignore[misc]
+
+
+def test_another_account_s_upload_is_as_unknown_as_one_that_never_was(attacked: tuple[Served, Bystander]) -> None:
+    """A file_id serves its own account only."""
+    upload = {"file": ("a.png", png(16, 16))}
+    file_id = attacked[0].http.post("/files", files=upload, headers={"x-api-key": ALICE}).json()["file_id"]
+
+    assert survived(attacked, lambda served: served.run(STITCH, {"images": [file_id]})) == "file_download_error"
+    assert attacked[0].done(STITCH, {"images": [file_id]}, ALICE)["video"]["url"]
+
+
+# --- Pictures ---
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def raw_png(width: int, height: int, depth: int, colour: int, pixels: bytes, *extra: bytes) -> bytes:
+    """A PNG from its parts, consistent or not."""
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + b"".join(extra) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def deflated_zeros(size: int) -> bytes:
+    """A small text that inflates to a large one."""
+    packer = zlib.compressobj(1)
+    block = bytes(choices.MIB)
+    return b"".join(packer.compress(block) for _ in range(size // choices.MIB)) + packer.flush()
+
+
+def black(width: int, height: int) -> bytes:
+    """A whole PNG with one bit for each pixel."""
+    return raw_png(width, height, 1, 0, zlib.compress(bytes(height * (1 + (width + 7) // 8)), 1))
+
+
+def small_png(*extra: bytes) -> bytes:
+    return raw_png(16, 16, 8, 2, zlib.compress(bytes(16 * 49)), *extra)
+
+
+def gif(width: int, height: int, frame_width: int, frame_height: int, frames: int = 1) -> bytes:
+    frame = b"," + struct.pack("<HHHHB", 0, 0, frame_width, frame_height, 0) + b"\x02\x02\x4c\x01\x00"
+    head = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    return head + frame * frames + b";"
+
+
+def tiff(width: int, height: int, *others: tuple[int, int, int, int], following: int = 0) -> bytes:
+    """A grey TIFF with some of its tags exchanged, and the place of its next page."""
+    plain = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)]
+    plain += [(273, 4, 1, 8), (278, 4, 1, height), (279, 4, 1, 256)]
+    tags = sorted({**{tag[0]: tag for tag in plain}, **{tag[0]: tag for tag in others}}.values())
+    entries = b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + struct.pack("<I", following) + bytes(400)
+
+
+def bmp(width: int, height: int, compression: int = 0, bits: int = 24) -> bytes:
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, compression, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + head + bytes(1000)
+
+
+def webp(width: int, height: int) -> bytes:
+    sides = struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3]
+    body = b"WEBPVP8X" + struct.pack("<I", 10) + b"\x12\0\0\0" + sides + b"ANIM" + struct.pack("<I", 6) + bytes(6)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def encoded(kind: str, width: int = 64, height: int = 64, **options: Any) -> bytes:
+    out = io.BytesIO()
+    Image.effect_noise((width, height), 50).convert("RGB").save(out, kind, **options)
+    return out.getvalue()
+
+
+def jpeg_of(width: int, height: int, *, progressive: bool = False) -> bytes:
+    """A small JPEG that says it is a large one."""
+    data = bytearray(encoded("JPEG", progressive=progressive))
+    start = data.index(b"\xff\xc2" if progressive else b"\xff\xc0")
+    data[start + 5 : start + 9] = struct.pack(">HH", height, width)
+    return bytes(data)
+
+
+LOAD, ENGINE = ("image_load_error",), ("image_load_error", "engine_error")
+PICTURES: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
+    "nothing": (lambda: b"", LOAD),
+    "zeros": (lambda: bytes(10_000), LOAD),
+    "text": (lambda: b"hello\n" * 100, LOAD),
+    "HTML": (lambda: b"<html><script>alert(1)</script></html>", LOAD),
+    "SVG": (lambda: b"<svg xmlns='http://www.w3.org/2000/svg'><image href='file:///etc/passwd'/></svg>", LOAD),
+    "EPS": (lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) (r) file\n", LOAD),
+    "PDF": (lambda: b"%PDF-1.7\n1 0 obj <</Type /Catalog>> endobj", LOAD),
+    "a concat script": (lambda: b"ffconcat version 1.0\nfile /etc/passwd\n", LOAD),
+    "a playlist": (lambda: b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n", LOAD),
+    "a video": (lambda: b"\0\0\0\x18ftypisom\0\0\2\0isomiso2", LOAD),
+    "an icon": (lambda: b"\0\0\1\0\1\0\0\0\0\0\1\0 \0\xff\xff\xff\x7f\x16\0\0\0", LOAD),
+    "a Photoshop file": (lambda: b"8BPS\0\1" + bytes(20), LOAD),
+    "a PPM": (lambda: b"P6 100000 100000 255\n", LOAD),
+    "a ZIP": (lambda: b"PK\3\4" + bytes(100), LOAD),
+    "only a PNG's first bytes": (lambda: b"\x89PNG\r\n\x1a\n", LOAD),
+    "a PNG of 20,000 × 20,000": (lambda: black(20_000, 20_000), LOAD),
+    "a PNG of 2³¹ × 2³¹": (lambda: raw_png(2**31 - 1, 2**31 - 1, 8, 6, b""), LOAD),
+    "a PNG of 0 × 0": (lambda: raw_png(0, 0, 8, 6, b""), LOAD),
+    "a PNG of 39,999,999 × 1": (lambda: black(39_999_999, 1), ENGINE),
+    "a PNG cut off": (lambda: png(400, 400)[:200], LOAD),
+    "a zTXt bomb": (lambda: small_png(chunk(b"zTXt", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
+    "an iTXt bomb": (lambda: small_png(chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(100_000_000))), LOAD),
+    "80 iTXt bombs": (lambda: small_png(*[chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(choices.MIB))] * 80), LOAD),
+    "an iCCP bomb": (lambda: small_png(chunk(b"iCCP", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
+    "an animation of 2³¹ frames": (lambda: small_png(chunk(b"acTL", struct.pack(">II", 2**31 - 1, 0))), (*LOAD, "")),
+    "a GIF with an absurd screen": (lambda: gif(65_535, 65_535, 1, 1), LOAD),
+    "a GIF with an absurd frame": (lambda: gif(1, 1, 65_535, 65_535), LOAD),
+    "a GIF with less than it says": (lambda: gif(1, 1, 6000, 6000), LOAD),
+    "a TIFF of 2³¹ × 2³¹": (lambda: tiff(2**31 - 1, 2**31 - 1), LOAD),
+    "a TIFF with 2³² strips": (lambda: tiff(16, 16, (273, 4, 2**32 - 1, 8), (279, 4, 2**32 - 1, 8)), LOAD),
+    "a TIFF with 60,000 samples": (lambda: tiff(16, 16, (258, 3, 60_000, 8), (277, 3, 1, 60_000)), LOAD),
+    "a BMP of 2³¹ × 2³¹": (lambda: bmp(2**31 - 1, 2**31 - 1), LOAD),
+    "a BMP upside down and inside out": (lambda: bmp(-5, -(2**31)), LOAD),
+    "a BMP of runs without an end": (lambda: bmp(6000, 6000, 1, 8), LOAD),
+    "a WebP of 16,384 × 16,384": (lambda: webp(16_384, 16_384), LOAD),
+    "a JPEG cut off": (lambda: encoded("JPEG", 400, 400)[:5000], LOAD),
+    "a JPEG of 65,500 × 65,500": (lambda: jpeg_of(65_500, 65_500), LOAD),
+    "a JPEG of 500,000 empty comments": (lambda: b"\xff\xd8" + b"\xff\xfe\0\x02" * 500_000, ENGINE),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_hostile_picture_ends_its_run_and_nothing_else(attacked: tuple[Served, Bystander], name: str) -> None:
+    """Bombs, polyglots and cut files: the run fails with the reason and is refunded."""
+    content, error_types = PICTURES[name]
+    address = as_data_uri(content())
+
+    assert (survived(attacked, lambda served: served.run(STITCH, {"images": [address]})) or "") in error_types
+
+
+ODD: dict[str, Callable[[], bytes]] = {
+    "a PNG of 40 megapixels in 5 kB": lambda: black(6324, 6324),
+    "a PNG with 100 MB too much in it": lambda: raw_png(16, 16, 8, 2, deflated_zeros(100_000_000)),
+    "a PNG with Exif that is noise": lambda: small_png(chunk(b"eXIf", b"MM\0*\0\0\0\x08" + b"\xff" * 100_000)),
+    "a PNG with 20,000 notes": lambda: small_png(*[chunk(b"tEXt", b"k%d\0v" % number) for number in range(20_000)]),
+    "a GIF of 20,000 frames": lambda: gif(1, 1, 1, 1, 20_000),
+    "a TIFF whose pages go in a circle": lambda: tiff(16, 16, following=8),
+    "a JPEG that says progressively more than it has": lambda: jpeg_of(6000, 6000, progressive=True),
+    "a JPEG with 5,000 orientations": lambda: encoded(
+        "JPEG", exif=b"Exif\0\0II*\0\x08\0\0\0\xff\xff" + b"\x12\x01\x03\0\x01\0\0\0\x06\0\0\0" * 5000
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_picture_is_used_or_refused_but_harms_nobody(attacked: tuple[Served, Bystander], name: str) -> None:
+    """What is strange and yet a picture may be stitched; it takes no longer and no more memory than it may."""
+    address = as_data_uri(ODD[name]())
+
+    ended = survived(attacked, lambda served: served.run(STITCH, {"images": [{"url": address, "frames": 1}]}))
+
+    assert ended in (None, "image_load_error")
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "../../etc/passwd", "a\r\nx-evil: 1.png", "a" * 3000, "é\0.png", ".."])
+def test_an_upload_is_what_its_bytes_are_whatever_it_is_called(attacked: tuple[Served, Bystander], name: str) -> None:
+    """A playlist that claims to be a video is kept as bytes without a meaning, under a name of ours, and is no picture."""
+    served, _ = attacked
+    script = b"ffconcat version 1.0\nfile /etc/passwd\n"
+
+    response = served.http.post("/files", files={"file": (name, script, "video/mp4")}, headers={"x-api-key": KEY})
+    file = response.json()
+    fetched = served.http.get(file["url"])
+
+    assert file["content_type"] == fetched.headers["content-type"] == "application/octet-stream"
+    assert file["file_name"].startswith("upload-")
+    assert "evil" not in str(fetched.headers)
+    assert survived(attacked, lambda served: served.run(STITCH, {"images": [file["file_id"]]})) == "image_load_error"
+
+
+def multipart(*parts: bytes, end: bytes = b"--b--\r\n") -> bytes:
+    return b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + end
+
+
+FILE = b'content-disposition: form-data; name="file"; filename="a"\r\n\r\n'
+UPLOADS: dict[str, tuple[bytes, bytes]] = {
+    "nothing": (b"", b"b"),
+    "no parts": (multipart(), b"b"),
+    "no end": (multipart(FILE + b"x", end=b""), b"b"),
+    "no file": (multipart(b'content-disposition: form-data; name="file"\r\n\r\nx'), b"b"),
+    "a header of 5 MB": (multipart(b"x: " + b"y" * 5_000_000 + b"\r\n\r\nz"), b"b"),
+    "100,000 headers": (multipart(b"x: y\r\n" * 100_000 + b"\r\nz"), b"b"),
+    "20,000 parts without a file": (multipart(*[b'content-disposition: form-data; name="a"\r\n\r\nx'] * 20_000), b"b"),
+    "a boundary of 10,000": (multipart(FILE + b"x"), b"b" * 10_000),
+    "a boundary of nothing": (multipart(FILE + b"x"), b""),
+    "another boundary": (multipart(FILE + b"x"), b"c"),
+    "noise": (bytes(range(256)) * 1000, b"b"),
+}
+
+
+@pytest.mark.parametrize("name", UPLOADS)
+def test_a_hostile_upload_is_refused_and_leaves_nothing_behind(attacked: tuple[Served, Bystander], name: str) -> None:
+    """Broken and bloated forms end in bad_request; no half-written file stays."""
+    content, boundary = UPLOADS[name]
+    headers = {b"x-api-key": KEY.encode(), b"content-type": b"multipart/form-data; boundary=" + boundary}
+
+    ended = survived(attacked, lambda served: served.http.post("/files", content=content, headers=headers))
+
+    assert ended == "bad_request"
+    assert list(attacked[0].server.service.settings.data.glob("*.part")) == []
+
+
+# --- Prompts ---
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "\x00\x01\x1b[31m\x07\u202e\ufeff\uffff",
+        "boat " * 200_000,
+        "👩‍👩‍👧‍👦" * 10_000,
+        "<script>alert(1)</script>",
+        "{0}%s${x}",
+    ],
+    ids=["empty", "control characters", "a million letters", "families", "a script", "formats"],
+)
+def test_an_odd_prompt_is_painted_as_any_other(attacked: tuple[Served, Bystander], prompt: str) -> None:
+    """Nothing in a prompt is more than words; it comes back as it was."""
+    served, bystander = attacked
+    bystander.worst = 0.0
+    began = time.monotonic()
+
+    small = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 10**4000}
+    output = served.done(TEXT, {"prompt": prompt, **small})
+
+    assert time.monotonic() - began <= SOON
+    assert bystander.worst <= PATIENCE
+    assert (output["prompt"], output["seed"]) == (prompt, 10**4000)
+
+
+# --- What must hold for the service itself ---
+
+
+def test_after_all_of_this_the_service_is_well(attacked: tuple[Served, Bystander], dot: str) -> None:
+    """It works, nobody was kept waiting or told nonsense, no worker grew beyond its share, and the books are right."""
+    served, bystander = attacked
+
+    assert served.done(STITCH, {"images": [dot]})["video"]["url"]
+
+    statement = served.get("/account").json()
+    settled = sum(
+        charge["credits"] for charge in served.charges() if (charge["account"], charge["kind"]) == ("mallory", "settle")
+    )
+    assert (statement["credits_reserved"], statement["credits_spent"]) == (0, settled)
+    assert bystander.trouble == ""
+    assert bystander.asked > 20
+    assert bystander.largest <= served.server.service.settings.worker_mib + SLACK
+
+
+def test_a_large_output_is_not_kept_in_memory(serve: Serve) -> None:
+    """Prompts come back in outputs; thousands of them with megabytes each must not fill the notebook's memory."""
+    served = serve()
+    small = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
+
+    request_id = served.submitted(TEXT, {"prompt": "boat " * 25_000, **small})
+    served.finished(TEXT, request_id)
+
+    assert request_id not in served.server.service.queue._done
+    assert served.result(TEXT, request_id).json()["prompt"] == "boat " * 25_000
+
+
+def test_who_is_told_that_a_run_is_cancelled_does_not_pay_for_it(
+    serve: Serve, dot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cancellation in the very moment in which the files are taken over: success and refund go together."""
+    served = serve(workers=1)
+    service = served.server.service
+    keep, answers = Files.keep, []
+
+    async def keep_slowly(files: Files, path: Path, *arguments: Any, **options: Any) -> Stored:
+        stored = await keep(files, path, *arguments, **options)
+        (request,) = service.queue._live.values()
+        answers.append(await service.cancel(request))
+        return stored
+
+    monkeypatch.setattr(Files, "keep", keep_slowly)
+    request_id = served.submitted(STITCH, {"images": [dot]})
+    final = served.finished(STITCH, request_id)
+
+    assert answers == ["CANCELLATION_REQUESTED"]
+    assert final["error_type"] == "cancelled"
+    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+    assert served.result(STITCH, request_id).status_code == 499
+
+
+def test_a_cancellation_that_comes_too_late_says_so(serve: Serve, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked when the end is on its way to the disk, the answer is ALREADY_COMPLETED, and the run stays paid."""
+    served = serve(workers=1)
+    service = served.server.service
+    finish, answers = Queue.finish, []
+
+    async def finish_and_cancel(queue: Queue, request: Request, **ending: Any) -> None:
+        finishing = asyncio.ensure_future(finish(queue, request, **ending))
+        await asyncio.sleep(0)  # Now its commit stands first in the store's line.
+        answers.append(await service.cancel(request))
+        await finishing
+
+    monkeypatch.setattr(Queue, "finish", finish_and_cancel)
+    request_id = served.submitted(STITCH, {"images": [dot]})
+    served.finished(STITCH, request_id)
+
+    assert served.result(STITCH, request_id).status_code == 200
+    assert answers == ["ALREADY_COMPLETED"]
+    assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
+
+
+def test_a_message_cut_off_by_a_worker_s_death_counts_as_none(tmp_path: Path) -> None:
+    """Half a line from a dying process is not an answer, and does not break the crew."""
+
+    async def followed() -> object:
+        class Dying:
+            stdout = asyncio.StreamReader()
+
+            async def wait(self) -> int:
+                return -9
+
+        Dying.stdout.feed_data(b'{"stage": "painting 1 of 2", "fraction": 0.5}\n{"done": {"video": {"$ma')
+        Dying.stdout.feed_eof()
+        request = Request(1, "id", "account", STITCH, 53, 0.0)
+        ending = await Worker(Settings(data=tmp_path))._follow(Dying(), request)  # type: ignore[arg-type]
+        return ending, request.stage
+
+    assert asyncio.run(followed()) == (None, "painting 1 of 2")
+
+
+def test_a_made_file_that_is_gone_ends_the_run(serve: Serve, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody cleans the folder while a run is being finished: engine_error and a refund, and the crew goes on."""
+    served = serve(workers=1)
+    keep = Files.keep
+
+    async def keep_nothing(files: Files, path: Path, *arguments: Any, **options: Any) -> Stored:
+        path.unlink()
+        return await keep(files, path, *arguments, **options)
+
+    with monkeypatch.context() as cleaned:
+        cleaned.setattr(Files, "keep", keep_nothing)
+        request_id = served.submitted(STITCH, {"images": [dot]})
+        final = served.finished(STITCH, request_id, within=10)
+
+    assert final["error_type"] == "engine_error"
+    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+    assert served.done(STITCH, {"images": [dot]})["video"]["url"]

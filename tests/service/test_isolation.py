@@ -1,0 +1,180 @@
+"""No account meets another's requests, uploads or credits; a file is anybody's who has its token, and nobody else's."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+import httpx
+import pytest
+
+from reelbook.service.accounts import NewAccount
+from reelbook.service.server import Server, bound_socket
+from reelbook.service.settings import Settings
+from tests.support import KEY, Serve, Served, png
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+NEVER = "00000000-0000-4000-8000-000000000000"
+NEVER_UPLOADED = f"file_{'0' * 32}"
+STUDENTS = 10
+
+VERBS = {
+    "status": ("GET", "/{prefix}/requests/{id}/status?logs=1"),
+    "result": ("GET", "/{prefix}/requests/{id}"),
+    "stream": ("GET", "/{prefix}/requests/{id}/status/stream"),
+    "cancel": ("PUT", "/{prefix}/requests/{id}/cancel"),
+    "head": ("HEAD", "/{prefix}/requests/{id}"),
+}
+
+
+@dataclass(frozen=True)
+class Student:
+    """One account with what is its own."""
+
+    key: str
+    finished: str
+    waiting: str
+    file_id: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Course:
+    """A service and all that use it."""
+
+    served: Served
+    students: list[Student]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory, dot: str) -> Iterator[Course]:
+    """Ten students, each with a finished run, one that waits, and an upload. The only worker is kept busy."""
+    server = Server(Settings(data=tmp_path_factory.mktemp("course"), workers=1), bound_socket("127.0.0.1", 0))
+    keys = [f"key-{number}" for number in range(STUDENTS)]
+    server.service.accounts.open([NewAccount("teacher", KEY), *(NewAccount(f"student {key}", key) for key in keys)])
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        served = Served(server, http)
+        finished = [served.submitted(STITCH, {"images": [{"url": dot, "frames": 1}]}, key) for key in keys]
+        for key, request_id in zip(keys, finished, strict=True):
+            served.finished(STITCH, request_id, key)
+        busy = served.submitted(TEXT, {"prompt": "a calm lake", "num_frames": 1441})
+        yield Course(served, [made(served, key, done, dot) for key, done in zip(keys, finished, strict=True)])
+        http.put(f"/{TEXT}/requests/{busy}/cancel", headers={"x-api-key": KEY})
+
+
+def made(served: Served, key: str, finished: str, dot: str) -> Student:
+    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": key}).json()
+    token = served.result(STITCH, finished, key).json()["video"]["url"].split("/files/")[1].partition("/")[0]
+    waiting = served.submitted(STITCH, {"images": [dot]}, key)
+    return Student(key, finished, waiting, upload["file_id"], token)
+
+
+def answer(served: Served, verb: str, prefix: str, request_id: str, key: str) -> tuple[int, str, list[str]]:
+    """What a caller sees of an answer, with the id that it named itself taken out."""
+    method, path = VERBS[verb]
+    response = served.http.request(method, path.format(prefix=prefix, id=request_id), headers={"x-api-key": key})
+    return response.status_code, response.text.replace(request_id, "…"), sorted(response.headers)
+
+
+@pytest.mark.parametrize("prefix", [STITCH, "svc/frames-api"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_another_account_s_request_is_as_unknown_as_one_that_never_was(course: Course, verb: str, prefix: str) -> None:
+    """Every key × every other's request × every verb: 404 with the same body and headers."""
+    unknown = answer(course.served, verb, prefix, NEVER, course.students[0].key)
+
+    seen = {
+        str(answer(course.served, verb, prefix, request_id, asking.key))
+        for asking, owner in permutations(course.students, 2)
+        for request_id in (owner.finished, owner.waiting)
+    }
+
+    assert unknown[0] == 404
+    assert seen == {str(unknown)}
+
+
+def test_every_student_finds_their_own_requests(course: Course) -> None:
+    """The control: with the right key all of them are there, and nobody's attempt cancelled anything."""
+    for student in course.students:
+        for verb in ("status", "result", "stream"):
+            assert answer(course.served, verb, STITCH, student.finished, student.key)[0] == 200
+        status = course.served.get(f"/{STITCH}/requests/{student.waiting}/status", student.key).json()
+        assert status["status"] == "IN_QUEUE"
+
+
+def test_the_status_of_many_leaves_out_what_belongs_to_others(course: Course) -> None:
+    """Asked for everybody's ids, the service answers with the asker's own."""
+    ids = [request_id for student in course.students for request_id in (student.finished, student.waiting)]
+
+    for student in course.students:
+        response = course.served.http.post("/requests/status", json={"ids": ids}, headers={"x-api-key": student.key})
+        assert set(response.json()) == {student.finished, student.waiting}
+        others = [other for other in ids if other not in (student.finished, student.waiting)]
+        assert not any(other in response.text for other in others)
+
+
+def test_another_account_s_upload_is_no_source_and_says_nothing(serve: Serve) -> None:
+    """A run that names somebody else's file_id fails like one that names an id that never was, and is refunded."""
+    keys = ["key-a", "key-b"]
+    served = serve(workers=1, accounts=[NewAccount(key, key) for key in keys])
+    uploads = [
+        served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": key}).json()["file_id"]
+        for key in keys
+    ]
+
+    def ended(key: str, file_id: str) -> tuple[int, str]:
+        request_id = served.submitted(STITCH, {"images": [file_id]}, key)
+        served.finished(STITCH, request_id, key)
+        response = served.result(STITCH, request_id, key)
+        return response.status_code, response.text.replace(file_id, "…")
+
+    unknown = ended(keys[0], NEVER_UPLOADED)
+    others = [ended(keys[0], uploads[1]), ended(keys[1], uploads[0])]
+    own = [ended(key, file_id)[0] for key, file_id in zip(keys, uploads, strict=True)]
+
+    assert unknown[0] == 422
+    assert others == [unknown] * 2
+    assert own == [200, 200]
+    assert [charge["kind"] for charge in served.charges()].count("refund") == 3
+
+
+def test_each_account_sees_its_own_credits_only(course: Course) -> None:
+    """The statement speaks of the caller, and of nobody else."""
+    for student in course.students:
+        statement = course.served.get("/account", student.key)
+        assert statement.json()["name"] == f"student {student.key}"
+        assert not any(other.key in statement.text for other in course.students if other is not student)
+
+
+def test_a_token_opens_its_file_for_anybody_and_nothing_else_does(course: Course) -> None:
+    """No key is needed with it; near misses, the folder, and a file_id in its place lead nowhere."""
+    http = course.served.http
+    for student in course.students:
+        assert http.get(f"/files/{student.token}/a.mp4").status_code == 200
+        assert http.get(f"/files/{student.token}/a.mp4", headers={"x-api-key": "unknown"}).status_code == 200
+        swapped = student.token[:-1] + ("A" if student.token[-1] != "A" else "B")
+        for wrong in (swapped, student.token[:-1], student.token.lower(), student.token + "=", student.file_id):
+            assert http.get(f"/files/{wrong}/a.mp4").status_code == 404
+    for path in ("/files/", "/files//", f"/files/{course.students[0].token}", "/files/*/a", "/files/%2e%2e/a"):
+        assert http.get(path).status_code == 404
+    assert http.get("/files", headers={"x-api-key": KEY}).status_code == 405
+
+
+def test_tokens_cannot_be_guessed_and_are_listed_nowhere(course: Course) -> None:
+    """At least 128 random bits each, in no order; no address that others can read names one."""
+    tokens = [student.token for student in course.students]
+    raw = [base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) for token in tokens]
+    open_pages = [course.served.http.get(path).text for path in ("/", "/models", "/docs", "/openapi.json")]
+    ids = [bytes.fromhex(student.file_id.removeprefix("file_")) for student in course.students]
+
+    for secrets in (raw, ids):
+        assert all(len(secret) * 8 >= 128 for secret in secrets)
+        assert len(set(secrets)) == STUDENTS
+        assert len({secret[:4] for secret in secrets}) == STUDENTS
+        # Random bits are ones half of the time; 10 × 128 of them stray further than this once in a million years.
+        ones = sum(byte.bit_count() for secret in secrets for byte in secret)
+        bits = sum(len(secret) * 8 for secret in secrets)
+        assert 0.4 < ones / bits < 0.6
+    assert not any(token in page for token in tokens for page in open_pages)

@@ -1,0 +1,618 @@
+"""The service on the network: slow and garbled callers, foreign pages, parts of files, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reelbook.models.catalog import CATALOG
+from reelbook.service import choices
+from tests.support import KEY, Serve, Served, as_data_uri, png, read_charges
+
+STITCH = "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
+LONG = {"prompt": "a calm lake", "num_frames": 1441}
+
+
+def wire_to(base_url: str) -> socket.socket:
+    host, port = base_url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def said(wire: socket.socket, request: bytes) -> bytes:
+    """All that the service answers to some bytes, until it hangs up or falls silent."""
+    wire.sendall(request)
+    wire.settimeout(3)
+    answer = b""
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        while more := wire.recv(65536):
+            answer += more
+    return answer
+
+
+def hung_up(wire: socket.socket) -> bool:
+    """Whether the other end closes this connection within a few seconds."""
+    wire.settimeout(5)
+    try:
+        while wire.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+# --- Slow callers ---
+
+
+def test_half_a_header_stops_nobody_and_is_not_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty connections that never finish their request: others are served, and all fifty are closed in time."""
+    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    served = serve()
+    slow = [wire_to(served.base_url) for _ in range(50)]
+    for number, wire in enumerate(slow):
+        wire.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: " if number % 2 else b"")
+
+    began = time.monotonic()
+    answers = [served.http.get("/").status_code for _ in range(20)]
+    took = time.monotonic() - began
+
+    assert answers == [200] * 20
+    assert took < 1.0
+    assert all(hung_up(wire) for wire in slow)
+    assert time.monotonic() - began < 4.0
+    for wire in slow:
+        wire.close()
+
+
+def test_a_header_that_drips_gains_no_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then does not start the deadline anew."""
+    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    served = serve()
+
+    with wire_to(served.base_url) as wire:
+        began = time.monotonic()
+        wire.settimeout(0.05)
+        open_still = True
+        while open_still and time.monotonic() - began < 5:
+            try:
+                wire.sendall(b"X")
+                open_still = wire.recv(1) != b""
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                open_still = False
+
+    assert not open_still
+    assert time.monotonic() - began < 3.0
+
+
+def test_a_second_request_on_a_connection_has_the_same_deadline(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that was used well once may not dawdle afterwards, nor after a refusal before the end of its body."""
+    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    served = serve()
+    host = served.base_url.removeprefix("http://")
+    whole = f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+    refused = f"POST /models/run HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+
+    for first, then in ((whole, b"GET / HT"), (refused, b"{")):
+        with wire_to(served.base_url) as wire:
+            wire.sendall(first)
+            assert wire.recv(65536).startswith((b"HTTP/1.1 200", b"HTTP/1.1 401"))
+            wire.sendall(then)
+            assert hung_up(wire)
+
+
+def test_a_long_answer_is_not_cut_off_by_the_deadline(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline is for requests: a stream of events goes on beyond it."""
+    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.2)
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, LONG)
+    began = time.monotonic()
+
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
+    ) as events:
+        late = next(line for line in events.iter_lines() if time.monotonic() - began > 0.6 and line)
+    served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+
+    assert late
+
+
+def test_answers_do_not_wait_for_the_network_s_own_delays(shared: Served) -> None:
+    """On one connection, one call after the other: a few milliseconds each, not the 40 of a delayed acknowledgement."""
+    times = []
+    for _ in range(25):
+        began = time.monotonic()
+        shared.http.get("/account", headers={"x-api-key": KEY})
+        times.append(time.monotonic() - began)
+
+    assert statistics.median(times) < 0.025
+
+
+# --- Garbled callers ---
+
+NONSENSE: dict[str, bytes] = {
+    "noise": bytes(range(256)) * 10,
+    "a TLS greeting": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
+    "an old protocol": b"GET /\r\n\r\n",
+    "no method": b" / HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "a method with odd letters": b"GE(T / HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "no host": b"GET / HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: HOST\r\nHost: evil.example\r\n\r\n",
+    "a header of a megabyte": b"GET / HTTP/1.1\r\nHost: HOST\r\nX: " + b"y" * 1_000_000 + b"\r\n\r\n",
+    "150,000 headers": b"GET / HTTP/1.1\r\nHost: HOST\r\n" + b"X: y\r\n" * 150_000 + b"\r\n",
+    "an address of a megabyte": b"GET /" + b"y" * 1_000_000 + b" HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "a NUL in a header": b"GET / HTTP/1.1\r\nHost: HOST\r\nX: a\0b\r\n\r\n",
+    "a header with a space in its name": b"GET / HTTP/1.1\r\nHost: HOST\r\nX Y: z\r\n\r\n",
+    "a header continued": b"GET / HTTP/1.1\r\n Host: HOST\r\n\r\n",
+    "a negative length": b"POST /models/run HTTP/1.1\r\nHost: HOST\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "an unknown encoding": b"POST / HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: magic\r\n\r\n",
+    "a bare line feed and a colon": b"GET / HTTP/1.1\nHost HOST\n\n",
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Served, name: str) -> None:
+    """400 with a sentence and a request id, then the connection is closed; the service does not notice."""
+    host = shared.base_url.removeprefix("http://").encode()
+
+    with wire_to(shared.base_url) as wire:
+        head, _, body = said(wire, NONSENSE[name].replace(b"HOST", host)).partition(b"\r\n\r\n")
+
+    if head:  # What is still unread when a connection closes can make the system take the answer back.
+        assert head.startswith(b"HTTP/1.1 400")
+        assert b"x-request-id: " in head
+        assert json.loads(body)["error_type"] == "bad_request"
+        assert json.loads(body)["detail"].endswith(".")
+    assert shared.http.get("/").status_code == 200
+
+
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: HOST\r\n\r\n"
+TWOFOLD: dict[str, bytes] = {
+    "a length and chunks": b"POST /models/run HTTP/1.1\r\nHost: HOST\r\nContent-Length: 4\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + SMUGGLED,
+    "chunks that break off": b"POST /models/run HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    + SMUGGLED,
+    "an upgrade": b"GET / HTTP/1.1\r\nHost: HOST\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    "a whole address": b"GET http://HOST/ HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "another's whole address": b"GET http://evil.example/ HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "another protocol": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a tunnel": b"CONNECT evil.example:443 HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "a star": b"OPTIONS * HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "dots": b"GET /../../etc/passwd HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "escaped dots": b"GET /files/%2e%2e%2f%2e%2e%2fservice.sqlite3/a HTTP/1.1\r\nHost: HOST\r\n\r\n",
+    "broken escapes": b"GET /%zz%ff%00%c0%af HTTP/1.1\r\nHost: HOST\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", TWOFOLD)
+def test_what_can_be_read_in_two_ways_opens_nothing(shared: Served, name: str) -> None:
+    """Smuggled requests, tunnels, upgrades and dots: answered as what they are, never with something hidden."""
+    host = shared.base_url.removeprefix("http://").encode()
+
+    with wire_to(shared.base_url) as wire:
+        answer = said(
+            wire,
+            TWOFOLD[name]
+            .replace(b"HOST", host)
+            .replace(b"HTTP/1.1\r\nHost", b"HTTP/1.1\r\nConnection: close\r\nHost", 1),
+        )
+
+    codes = set(re.findall(rb"HTTP/1\.1 (\d+)", answer))
+    assert codes <= {b"200", b"400", b"401", b"403", b"404", b"405"}
+    assert b"root:" not in answer
+    assert b"SQLite" not in answer
+    assert shared.http.get("/").status_code == 200
+
+
+# --- Foreign names and pages ---
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:PORT",
+        "127.0.0.1.evil.example:PORT",
+        "localhost.evil.example:PORT",
+        "localhost.:PORT",
+        "127.0.0.1:1",
+        "127.0.0.1",
+        "127.0.0.1:0PORT",
+        "127.0.0.1:" + "0" * 5000 + "PORT",
+        "127.0.0.1:" + "9" * 5000,
+        "127.0.0.1:²",
+        "127.0.0.1:-PORT",
+        "127.1:PORT",
+        "2130706433:PORT",
+        "0.0.0.0:PORT",
+        "[::1]:1",
+        "[::ffff:127.0.0.1]:PORT",
+        "user@127.0.0.1:PORT",
+        "127.0.0.1:PORT,evil.example",
+        "127.0.0.1:PORT evil.example",
+        "",
+        ":PORT",
+    ],
+)
+def test_a_foreign_host_is_refused(shared: Served, host: str) -> None:
+    """A page that points its own name at this machine gets nothing, and is not taken for an address of ours."""
+    port = shared.base_url.rpartition(":")[2]
+    known = shared.server.service.crew.own_addresses
+
+    with wire_to(shared.base_url) as wire:
+        request = f"GET /models HTTP/1.1\r\nHost: {host.replace('PORT', port)}\r\nConnection: close\r\n\r\n"
+        answer = said(wire, request.encode("latin-1"))
+
+    assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
+    assert b"svc/" not in answer
+    assert shared.server.service.crew.own_addresses == known
+
+
+def test_its_own_names_are_known_and_others_can_be_given(serve: Serve) -> None:
+    """127.0.0.1, localhost, ::1 and the names of --name, in any case."""
+    served = serve(hosts=("lab.example",))
+    port = served.base_url.rpartition(":")[2]
+
+    def code(host: str) -> int:
+        return served.http.get("/", headers={"host": f"{host}:{port}"}).status_code
+
+    assert [code(host) for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", "lab.example", "Lab.Example")] == [
+        200
+    ] * 6
+    assert [code(host) for host in ("lab.example.org", "xlab.example")] == [403] * 2
+    assert len(served.server.service.crew.own_addresses) <= 5
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "file://", "http://localhost:1", "", "http://127.0.0.1"]
+)
+def test_a_foreign_page_is_refused(shared: Served, origin: str) -> None:
+    """Only pages of this very address may call, whatever the method; there are no CORS headers."""
+    for method, path in (("GET", "/"), ("POST", "/models/run"), ("OPTIONS", "/models/run"), ("PUT", "/x")):
+        response = shared.http.request(method, path, headers={"origin": origin, "x-api-key": KEY})
+        assert response.status_code == 403
+        assert not any(name.startswith("access-control-") for name in response.headers)
+
+    assert shared.http.get("/", headers={"origin": shared.base_url}).status_code == 200
+
+
+def test_a_form_of_a_page_cannot_start_a_run(shared: Served, dot: str) -> None:
+    """What a plain HTML form can send is not JSON by its content type, and is refused even with a key."""
+    body = json.dumps({"endpointId": STITCH, "input": {"images": [dot]}})
+    before = len(shared.charges())
+
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", ""):
+        headers = {"x-api-key": KEY, "content-type": kind}
+        assert shared.http.post("/models/run", content=body, headers=headers).status_code == 400
+
+    assert len(shared.charges()) == before
+
+
+# --- Files ---
+
+
+@pytest.fixture(scope="module")
+def file(shared: Served) -> tuple[str, bytes]:
+    """An uploaded picture: its address and its bytes."""
+    content = png(64, 64)
+    response = shared.http.post("/files", files={"file": ("a.png", content)}, headers={"x-api-key": KEY})
+    return str(response.json()["url"]), content
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first", "last"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=10-19", 10, 20),
+        ("bytes=10-", 10, None),
+        ("bytes=-5", -5, None),
+        ("bytes=0-99999", 0, None),
+    ],
+)
+def test_a_part_of_a_file_is_exactly_that_part(
+    shared: Served, file: tuple[str, bytes], wanted: str, first: int, last: int | None
+) -> None:
+    """206 with the bytes asked for and where they lie."""
+    url, content = file
+
+    response = shared.http.get(url, headers={"range": wanted})
+
+    part = content[first:last]
+    start = content.index(part) if first < 0 else first
+    assert (response.status_code, response.content) == (206, part)
+    assert response.headers["content-range"] == f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+    assert response.headers["content-length"] == str(len(part))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "bytes=",
+        "bytes=-",
+        "bytes=a-b",
+        "bytes=5-2",
+        "bytes=0-1,3-4",
+        "bytes=0-0," * 1000,
+        "bytes=0-0,-1",
+        "items=0-1",
+        "0-1",
+        "bytes=" + "9" * 5000 + "-",
+        "bytes=0x1-2",
+        "bytes=1 - 2 - 3",
+    ],
+)
+def test_a_range_that_makes_no_sense_is_left_out(shared: Served, file: tuple[str, bytes], wanted: str) -> None:
+    """Then the whole file comes, as HTTP has it; many small parts at once are not offered."""
+    response = shared.http.get(file[0], headers={"range": wanted})
+
+    assert (response.status_code, response.content) == (200, file[1])
+
+
+def test_a_range_beyond_the_end_is_416(shared: Served, file: tuple[str, bytes]) -> None:
+    """With the size that there is."""
+    for wanted in (f"bytes={len(file[1])}-", "bytes=999999999999-", "bytes=-0"):
+        response = shared.http.get(file[0], headers={"range": wanted})
+
+        assert response.status_code == 416
+        assert response.headers["content-range"] == f"bytes */{len(file[1])}"
+        assert response.headers["x-request-id"]
+
+
+def test_head_says_what_get_would_without_a_body(shared: Served, file: tuple[str, bytes]) -> None:
+    """The same headers, on files and everywhere else that GET is taken."""
+    for path in (file[0], "/", "/docs", "/openapi.json", "/models", "/nothing"):
+        head, get = shared.http.head(path), shared.http.get(path)
+
+        assert head.status_code == get.status_code
+        assert head.content == b""
+        for name in ("content-type", "content-length", "etag", "content-security-policy", "x-content-type-options"):
+            assert head.headers.get(name) == get.headers.get(name)
+
+
+def test_a_file_that_the_caller_has_is_not_sent_again(shared: Served, file: tuple[str, bytes]) -> None:
+    """If-None-Match answers 304; If-Range gives the part only of the same file."""
+    url, content = file
+    etag = shared.http.get(url).headers["etag"]
+
+    known = [shared.http.get(url, headers={"if-none-match": tag}) for tag in (etag, f'"other", {etag}', f"W/{etag}")]
+    changed = shared.http.get(url, headers={"if-none-match": '"other"'})
+    same = shared.http.get(url, headers={"range": "bytes=0-1", "if-range": etag})
+    other = shared.http.get(url, headers={"range": "bytes=0-1", "if-range": '"other"'})
+
+    assert [(response.status_code, response.content) for response in known] == [(304, b"")] * 3
+    assert changed.content == content
+    assert (same.status_code, same.content) == (206, content[:2])
+    assert (other.status_code, other.content) == (200, content)
+
+
+def test_a_file_that_somebody_removed_is_a_404(serve: Serve) -> None:
+    """A hole in the folder is told as one, not as a fault."""
+    served = serve()
+    url = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": KEY}).json()["url"]
+    for path in (served.server.service.settings.data / "files").iterdir():
+        path.unlink()
+
+    response = served.http.get(url)
+
+    assert (response.status_code, response.json()["error_type"]) == (404, "not_found")
+
+
+# --- How it ends ---
+
+
+def test_it_stops_at_once_though_callers_hang_on(serve: Serve) -> None:
+    """An open stream of events, an idle connection and half a request do not keep it from stopping."""
+    served = serve(workers=1)
+    request_id = served.submitted(TEXT, LONG)
+    path = f"/{TEXT}/requests/{request_id}/status/stream"
+    idle, half = wire_to(served.base_url), wire_to(served.base_url)
+    half.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+
+    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
+        next(line for line in events.iter_lines() if "IN_PROGRESS" in line)
+        began = time.monotonic()
+        served.server.stop()
+        took = time.monotonic() - began
+
+    assert took < 3.0
+    assert not served.server.running
+    for wire in (idle, half):
+        wire.close()
+
+
+class Command:
+    """`reelbook serve` in a process of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--workers", "1", "--data", str(folder)]
+        self.process = subprocess.Popen(
+            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder.parent
+        )
+        self.lines: list[str] = []
+
+    def until(self, pattern: str) -> str:
+        """Read what it prints up to a line with the pattern; its first group."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if found := re.search(pattern, line):
+                return found[1]
+        raise AssertionError(f"it ended: {self.lines} {self.process.communicate()}")
+
+    def ended_by(self, number: int) -> tuple[int, str, str]:
+        """Its status after a signal, and what it printed."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=10)
+        return self.process.returncode, "".join(self.lines) + out, err
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Any]:
+    """Starts `reelbook serve`; what a test leaves running is ended."""
+    started: list[Command] = []
+
+    def start(*arguments: str) -> Command:
+        started.append(Command(tmp_path / "service", *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(command: Any, tmp_path: Path) -> None:
+    """SIGTERM with a run under way and a stream open: status 0, no traceback, the worker gone, the run kept."""
+    served = command()
+    base_url = served.until(r"Reelbook service at (http://127\.0\.0\.1:\d+)")
+    key = served.until(r"key +(rb_\S+)")
+    with httpx.Client(base_url=base_url, headers={"x-api-key": key}, trust_env=False) as http:
+        account = http.get("/account").json()
+        request_id = http.post("/models/run", json={"endpointId": TEXT, "input": LONG}).json()["requestId"]
+        with http.stream("GET", f"/{TEXT}/requests/{request_id}/status/stream") as events:
+            next(line for line in events.iter_lines() if "painting" in line)
+            workers = children(served.process.pid)
+            began = time.monotonic()
+            status, out, err = served.ended_by(signal.SIGTERM)
+
+    assert (status, err) == (0, "")
+    assert time.monotonic() - began < 4.0
+    assert "/docs" in out
+    assert account["credits_available"] == choices.GRANT
+    assert workers
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert [charge["kind"] for charge in read_charges(tmp_path / "service")] == ["reserve"]
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+
+
+def test_a_signal_right_after_the_announcement_ends_it_too(command: Any) -> None:
+    """There is no moment between the printed address and a clean end at which a signal kills it or is lost."""
+    served = command("--key", "mine")
+    served.until("data +(.*)")
+
+    status, _, err = served.ended_by(signal.SIGTERM)
+
+    assert (status, err) == (0, "")
+
+
+def test_quiet_prints_nothing_but_keys_that_were_made_up(command: Any, tmp_path: Path) -> None:
+    """With --key nothing at all; with a class list, the keys that only now can be read."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    silent = command("--quiet", "--key", "mine", "--port", str(port))
+    answered(port)
+    status, out, err = silent.ended_by(signal.SIGTERM)
+    listed = tmp_path / "class.csv"
+    listed.write_text("name,key\nann,\nbob,bobs-own\n", encoding="utf-8")
+    telling = command("--quiet", "--accounts", str(listed))
+    key = telling.until(r"(rb_\S+) +\(account ann;")
+    _, told, _ = telling.ended_by(signal.SIGTERM)
+
+    assert (status, out, err) == (0, "", "")
+    assert key in told
+    assert told.count("\n") <= 2
+
+
+def answered(port: int) -> None:
+    """Wait until something answers at a port; a service that listens takes calls before it is ready."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with contextlib.suppress(httpx.TransportError):
+            httpx.get(f"http://127.0.0.1:{port}/", trust_env=False)
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("nothing answers")
+
+
+# --- Only what the spec shows ---
+
+
+def test_spec_only_answers_what_the_spec_shows_and_nothing_else(serve: Serve, dot: str) -> None:
+    """No extra addresses, no extra fields where they would give a client a hint, and the charge log all the same."""
+    served = serve(workers=1, spec_only=True)
+    run = served.run(STITCH, {"images": [dot]})
+    request_id = run.json()["requestId"]
+    absent = [("GET", "/"), ("GET", "/account"), ("GET", "/models"), ("POST", "/files"), ("POST", "/requests/status")]
+    absent.append(("GET", f"/{STITCH}/requests/{request_id}/status/stream"))
+
+    for method, path in absent:
+        response = served.http.request(method, path, headers={"x-api-key": KEY})
+        assert (response.status_code, response.json()["error_type"]) == (404, "not_found"), path
+
+    assert set(run.json()) == {"requestId"}
+    assert set(completed(served, STITCH, request_id)) == {
+        "status", "request_id", "metrics", "status_url", "response_url", "cancel_url",
+    }  # fmt: skip
+    assert served.result(STITCH, request_id).json()["video"]["content_type"] == "video/mp4"
+    assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
+    for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
+        assert served.http.get(path).status_code == 200
+    body = {"endpointId": TEXT, "input": {"prompt": "a"}}
+    assert served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": KEY}).json()["credits"] == 53
+
+
+def completed(served: Served, endpoint_id: str, request_id: str) -> dict[str, Any]:
+    """The final status, asked for again and again as the spec has it."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        status = served.get(f"/{endpoint_id}/requests/{request_id}/status").json()
+        if status["status"] == "COMPLETED":
+            return dict(status)
+        threading.Event().wait(0.02)
+    raise AssertionError("the run did not end in time")
+
+
+def test_spec_only_tells_a_failure_by_the_result_alone(serve: Serve) -> None:
+    """The status says COMPLETED and no more; the result has the code and the reason; nothing is charged."""
+    served = serve(workers=1, spec_only=True)
+    request_id = served.submitted(STITCH, {"images": [as_data_uri(b"no picture")]})
+
+    status = completed(served, STITCH, request_id)
+    result = served.result(STITCH, request_id)
+
+    assert not {"error", "error_type"} & set(status)
+    assert (result.status_code, result.json()["error_type"]) == (422, "image_load_error")
+    assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
+
+
+def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(serve: Serve) -> None:
+    """{success}, for all four models' queues; the same key twice is two runs."""
+    served = serve(workers=1, spec_only=True)
+    first, second = (served.run(TEXT, LONG, **{"idempotency-key": "one"}).json()["requestId"] for _ in range(2))
+
+    answers = [
+        served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY}).json()
+        for request_id in (first, second)
+    ]
+    completed(served, TEXT, first)
+    again = served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": KEY}).json()
+
+    assert first != second
+    assert answers == [{"success": True}] * 2
+    assert again == {"success": False}
+    for row in CATALOG:
+        unknown = served.http.put(f"/{row.id}/requests/unknown/cancel", headers={"x-api-key": KEY})
+        assert unknown.status_code == 404
