@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bound_socket
 from reelbook.service.settings import Settings
 from tests.support import KEY, Serve, Served, read_charges
@@ -95,3 +96,18 @@ def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Se
     assert (after["logs"], after["metrics"]) == (before["logs"], before["metrics"])
     assert url.startswith(again.base_url)
     assert again.http.get(url).status_code == 200
+
+
+def test_a_permission_counts_also_for_runs_that_a_restart_takes_up(tmp_path: Path, serve: Serve, dot: str) -> None:
+    """A run that may go unchecked is not checked by the service that finishes it."""
+    trusted = [NewAccount("trusted", KEY, permissions=("run", "unchecked"))]
+    prompt = {"prompt": "a nude painting", "num_frames": 9, "resolution": "480p", "enable_safety_checker": False}
+    first = serve(data=tmp_path / "data", workers=1, accounts=trusted)
+    first.submitted(TEXT, {"prompt": "a lake", "num_frames": 241})
+    request_id = first.submitted(TEXT, prompt)
+    first.server.stop()
+
+    again = serve(data=tmp_path / "data", accounts=trusted)
+    final = again.finished(TEXT, request_id)
+
+    assert "error" not in final

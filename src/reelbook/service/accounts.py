@@ -113,6 +113,10 @@ class Accounts:
         """The names of all accounts."""
         return sorted(account.name for account in self._by_hash.values())
 
+    def permissions_of(self, name: str) -> frozenset[str]:
+        """What the account of this name may do now."""
+        return next((account.permissions for account in self._by_hash.values() if account.name == name), frozenset())
+
     def identify(self, key: str | None) -> Account:
         """The account of a key."""
         if not key:

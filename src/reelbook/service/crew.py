@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import choices
+from .accounts import Accounts
 from .files import Files, Stored
 from .queue import Queue, Request, cancelled
 from .settings import Settings
@@ -37,15 +38,14 @@ _MAIN = (
 class Crew:
     """As many workers as the settings allow, each started when there is work for it."""
 
-    def __init__(self, settings: Settings, queue: Queue, files: Files) -> None:
-        self._settings, self._queue, self._files = settings, queue, files
+    def __init__(self, settings: Settings, queue: Queue, files: Files, accounts: Accounts) -> None:
+        self._settings, self._queue, self._files, self._accounts = settings, queue, files, accounts
         self._folder = settings.data / "work"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self.own_addresses: tuple[str, ...] = ()
-        self.unchecked: frozenset[str] = frozenset()
 
     def start(self) -> None:
         """Begin to take requests."""
@@ -121,7 +121,7 @@ class Crew:
             "seed": seed_of(request, asked),
             "folder": str(folder),
             "local": self._local(asked, request.account),
-            "may_be_unchecked": request.account in self.unchecked,
+            "may_be_unchecked": "unchecked" in self._accounts.permissions_of(request.account),
         }
         ending = await worker.perform(order, request, self._settings)
         return _after_death(request) if ending is None else {**ending, "inline": asked.get("sync_mode", False)}

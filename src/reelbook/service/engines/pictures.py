@@ -17,6 +17,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Nothing else is tried, whatever a file is called: some formats are programs."""
 
 MOST_PIXELS = 40_000_000
+LONGEST_SIDE = 65_500
+"""What a JPEG can hold; a picture one pixel high and millions wide costs every engine more than its pixels."""
 MOST_PIXELS_OF_WEBP = 24_000_000
 """Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
@@ -133,6 +135,8 @@ def _checked(source: str, data: bytes) -> Image.Image:
             source,
             f"it has {width:,} × {height:,} pixels; {most // 1_000_000} megapixels are the most for {picture.format}",
         )
+    if max(width, height) > LONGEST_SIDE:
+        raise PictureError(source, f"it has {width:,} × {height:,} pixels; a side has {LONGEST_SIDE:,} at most")
     if width < 1 or height < 1:
         raise PictureError(source, "it is empty")
     if picture.mode == "LAB":
