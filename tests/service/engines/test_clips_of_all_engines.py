@@ -1,0 +1,58 @@
+"""What every engine's clip must be: the frames it promised, at its rate, without a fault that any decoder sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.models.base import Input
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import Job, Made
+from reelbook.service.engines.registry import engine_for
+from tests.service.engines.playing import played, second_opinion
+from tests.support import png
+
+SQUARE = {"resolution": "480p", "aspect_ratio": "1:1"}
+
+
+def clip(folder: Path, request: Input) -> Path:
+    """The clip that a model's engine makes."""
+    work = engine_for(request)(Job(request, 7, folder, {"a": png(96, 64)}))
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            video = end.value["video"]
+            assert isinstance(video, Made)
+            return video.path
+
+
+CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
+    "the shortest sketch": (TextToVideo, {"prompt": "a boat", "num_frames": 9, **SQUARE}, 9, Fraction(24)),
+    "the longest sketch": (TextToVideo, {"prompt": "a calm sea", "num_frames": 1441, **SQUARE}, 1441, Fraction(24)),
+    "the slowest sketch": (TextToVideo, {"prompt": "a hill", "num_frames": 9, "frame_rate": 1, **SQUARE}, 9, Fraction(1)),
+    "the fastest sketch": (TextToVideo, {"prompt": "a bird", "num_frames": 61, "frame_rate": 60, **SQUARE}, 61, Fraction(60)),
+    "a move of five seconds": (ImageToVideo, {"prompt": "closer", "image_url": "a"}, 120, Fraction(24)),
+    "a move of ten seconds": (ImageToVideo, {"prompt": "pan left", "image_url": "a", "duration": "10"}, 240, Fraction(24)),
+    "a stitched film": (ImagesToVideo, {"images": [{"url": "a", "frames": 1441}], "fps": 23.976}, 1441, Fraction(24000, 1001)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(tmp_path: Path, name: str) -> None:
+    """Counted by a strict decode that stops at any fault, and once more by Debian's ffmpeg, which says nothing."""
+    kind, fields, frames, rate = CLIPS[name]
+
+    path = clip(tmp_path, kind(**fields))
+    playback = played(path)
+
+    assert playback.messages == []
+    assert len(playback.frames) == frames
+    assert playback.rate == rate
+    assert second_opinion(path) == (frames, "")
