@@ -26,7 +26,7 @@ log = logging.getLogger("reelbook.service")
 LONGEST_LINE = 64 * choices.MIB
 CANCEL_SECONDS = 0.8
 IDLE_SECONDS = 120.0
-WATCH_SECONDS = 0.2
+WATCH_SECONDS = 0.05  # A decoder can take hundreds of megabytes within a few of these.
 LARGEST_FILE = 2_000_000_000
 
 # Not "-m": that would look for modules in the current folder first, where a notebook may have its own queue.py.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -23,6 +25,10 @@ MOST_PIXELS_OF_WEBP = 24_000_000
 """Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
+
+MOST_MARKERS = 10_000
+"""How many notes a JPEG may carry; Pillow reads each in Python, so millions of empty ones hold a worker for long."""
+_NOTE = re.compile(rb"\xff[\xe0-\xef\xfe]")
 
 STRIP_PIXELS = 1_000_000
 """How much of a picture is converted at once; a converted copy of the largest one would not fit beside it."""
@@ -127,6 +133,9 @@ def _told_as_picture_error(source: str, data: bytes) -> Iterator[None]:
 
 
 def _checked(source: str, data: bytes) -> Image.Image:
+    # The picture's own data holds no such bytes: there a 0xFF is followed by zero or by a restart mark.
+    if data.startswith(b"\xff\xd8") and any(islice(_NOTE.finditer(data), MOST_MARKERS, None)):
+        raise PictureError(source, "it carries more notes beside the picture than are read here; save it without them")
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
     most = MOST_PIXELS_OF_WEBP if picture.format == "WEBP" else MOST_PIXELS
