@@ -8,19 +8,26 @@ from hypothesis import strategies as st
 
 from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.spec import tables
 
 NAMES: dict[str, Any] = {
-    kind.__name__: kind for kind in (TextToVideo, ImageToVideo, SmartResize, ImagesToVideo, LoRA, Frame, Size)
+    kind.__name__: kind for kind in (TextToVideo, ImageToVideo, SmartResize, ImagesToVideo, LoRA, Frame, Size, Image)
 }
 """What `eval(repr(input))` needs to know."""
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 TWENTIETHS = st.integers(0, 20).map(lambda count: count * 0.05)
 """Multiples of 0.05 with the noise of floating point, such as 0.15000000000000002."""
+PICTURES = st.one_of(
+    st.text(st.characters(codec="utf-8"), min_size=1, max_size=20),
+    st.sampled_from(["https://example.org/a.png", "data:image/png;base64,AAAA", "file_0a1b", "~/boat.png"]),
+    st.integers(0, 2**256 - 1).map(lambda number: Image.from_library(f"{number:064x}")),
+)
+"""Paths, addresses, and pictures that are known by their content."""
 SEEDS = st.none() | st.integers()
 
 
@@ -42,7 +49,7 @@ COVERED_SIZES = _covered_sizes()
 """Target sizes that at least one canvas covers."""
 
 LORAS = st.builds(LoRA, path=TEXTS, scale=st.floats(0, 4), weight_name=st.none() | TEXTS)
-FRAMES = st.builds(Frame, url=TEXTS, frames=st.integers(1, 1000))
+FRAMES = st.builds(Frame, url=PICTURES, frames=st.integers(1, 1000))
 
 TEXT_TO_VIDEO = st.builds(
     lambda passes, **values: TextToVideo(**values, **passes),
@@ -63,14 +70,14 @@ TEXT_TO_VIDEO = st.builds(
 IMAGE_TO_VIDEO = st.builds(
     ImageToVideo,
     prompt=TEXTS,
-    image_url=TEXTS,
+    image_url=PICTURES,
     duration=st.sampled_from(["5", "10"]),
     cfg_scale=st.floats(0, 1),
     negative_prompt=TEXTS,
 )
 SMART_RESIZE = st.builds(
     SmartResize,
-    image_url=TEXTS,
+    image_url=PICTURES,
     target_sizes=st.lists(COVERED_SIZES, min_size=1, max_size=4),
     prompt=TEXTS,
     resolution=st.sampled_from(["1K", "2K", "4K"]),
@@ -79,7 +86,7 @@ SMART_RESIZE = st.builds(
     sync_mode=st.booleans(),
 )
 IMAGES_TO_VIDEO = st.builds(
-    ImagesToVideo, images=st.lists(FRAMES | TEXTS, min_size=1, max_size=4), fps=st.floats(1, 120)
+    ImagesToVideo, images=st.lists(FRAMES | PICTURES, min_size=1, max_size=4), fps=st.floats(1, 120)
 )
 
 INPUTS: st.SearchStrategy[Input] = st.one_of(TEXT_TO_VIDEO, IMAGE_TO_VIDEO, SMART_RESIZE, IMAGES_TO_VIDEO)

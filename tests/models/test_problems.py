@@ -77,7 +77,7 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (SmartResize, {"num_images_per_size": 5}, "`num_images_per_size` = 5 is outside 1 to 4. The nearest allowed value is 4."),
     (SmartResize, {"output_format": "jpg"}, "`output_format` = 'jpg' is not one of 'jpeg', 'png', 'webp'. Did you mean 'jpeg'?"),
     (SmartResize, {"safety_tolerance": 9}, "`safety_tolerance` = 9 is not one of '1', '2', '3', '4', '5', '6'. Did you mean '6'?"),
-    (ImagesToVideo, {"images": "b.png"}, "`images` needs a list, not 'b.png' (str)."),
+    (ImagesToVideo, {"images": "b.png"}, "`images` needs a list and has one picture: put it in brackets."),
     (ImagesToVideo, {"images": [{"url": "b"}]}, "`images[0].frames` is required."),
     (ImagesToVideo, {"images": [{"url": "b", "frames": 0}]}, "`images[0].frames` = 0 is outside 1 to 100000. The nearest allowed value is 1."),
     (ImagesToVideo, {"images": [{"url": "b", "frames": 60000}] * 2}, "`images` add up to 120,000 frames; one video holds 100,000 at most. Hold them shorter, or make several videos."),

@@ -76,6 +76,17 @@ class Part(BaseModel):
 
     __str__ = __repr__
 
+    def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Every source picture in it, with its place; `pictures_of` is the way to ask."""
+        for name, field in type(self).model_fields.items():
+            value, extra = getattr(self, name), field.json_schema_extra
+            if isinstance(extra, dict) and extra.get("x-media") == "image" and isinstance(value, str):
+                yield (name,), value
+            elif isinstance(value, tuple):
+                for place, part in enumerate(value):
+                    if isinstance(part, Part):
+                        yield from (((name, place, *inner), url) for inner, url in part.__reel_pictures__())
+
     @classmethod
     def _spelling(cls) -> str:
         """The expression that names this class in code."""

@@ -27,6 +27,10 @@ class Endpoint:
     minimum_credits: int
     multipliers: tuple[tuple[str, Decimal], ...] = ()
     """Switches of the input that multiply the base price."""
+    priceless: tuple[str, ...] = ("seed", "prompt", "negative_prompt", "image_url", "loras")
+    """Fields that no price depends on, so that runs which differ in them only cost the same."""
+    pure: bool = False
+    """Whether there is nothing in it to draw by chance: the same input always gives the same result."""
 
 
 CATALOG: tuple[Endpoint, ...] = (
@@ -70,6 +74,8 @@ CATALOG: tuple[Endpoint, ...] = (
         rate_card="video-standard",
         base_credits=53,
         minimum_credits=53,
+        priceless=("url",),
+        pure=True,
     ),
 )
 

@@ -6,7 +6,7 @@ import difflib
 import json
 import keyword
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from itertools import accumulate, repeat
@@ -85,7 +85,10 @@ class Described(Input):
     def __reduce__(self) -> tuple[Any, ...]:
         # The class is made while the program runs, so a pickle must bring along what it is made of.
         schema = {**self._form.rule, **({"$defs": self._form.defs} if self._form.defs else {})}
-        return _revive, (self.endpoint_id, json.dumps(schema), self.wire())
+        return _revive, (self.endpoint_id, json.dumps(schema), self._sent())
+
+    def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        return self._form.pictures(Record(self._sent()))
 
     def changed(self) -> dict[str, Any]:
         """The fields that differ from their defaults."""

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from .base import Input, Output
-from .files import File, PictureURL
+from .files import File
+from .images import Picture
 from .values import Real, Text
 
 
@@ -22,7 +23,7 @@ class ImageToVideo(Input):
 
     prompt: Text = Field(max_length=2500)
     """What should happen in the clip."""
-    image_url: PictureURL
+    image_url: Picture
     """The picture to start from."""
     duration: Literal["5", "10"] = "5"
     """Length of the clip in seconds, written as text."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from .base import Input, Output, Part
-from .files import File, PictureURL
-from .values import Ordered, Real, Whole, ordered, real
+from .encoding import is_one_array
+from .files import File
+from .images import Picture, is_picture
+from .values import Ordered, Real, Whole, on_the_wire, ordered, real
 
 MOST_FRAMES = 100_000
 """The longest video; the spec shows no limit, and one is needed."""
@@ -19,13 +21,13 @@ MOST_FRAMES = 100_000
 class Frame(Part):
     """One picture and how long it stays."""
 
-    url: PictureURL
+    url: Picture
     """The picture to show."""
     frames: Whole = Field(ge=1, le=MOST_FRAMES)
     """For how many frames it is shown."""
 
 
-class _OrBareURL:
+class _OrBarePicture:
     """Shows in the schema that a picture may be given by its address alone."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -44,16 +46,20 @@ class ImagesToVideo(Input):
 
     endpoint_id: ClassVar[str] = "svc/frames-api/images-to-video"
 
-    images: Annotated[tuple[Frame, ...], Ordered, _OrBareURL()] = Field(min_length=1)
-    """The pictures in order. A bare address is held for one second."""
+    images: Annotated[tuple[Frame, ...], Ordered, _OrBarePicture()] = Field(min_length=1)
+    """The pictures in order. One without a number of frames is held for one second."""
     fps: Real = Field(24.0, ge=1, le=120)
     """Frames per second of the video."""
 
     @model_validator(mode="before")
     @classmethod
-    def _hold_bare_addresses_for_a_second(cls, values: Any) -> Any:
+    def _hold_bare_pictures_for_a_second(cls, values: Any, info: ValidationInfo) -> Any:
         if not isinstance(values, dict) or "images" not in values:
             return values
+        exact = on_the_wire(info)
+        if not exact and _is_alone(values["images"]):
+            words = "`images` needs a list and has one picture: put it in brackets."
+            raise PydanticCustomError("one_picture", words, {"field": "images"})
         # What is wrong with either value is told by its own field; until then any number will do.
         try:
             images = ordered(values["images"])
@@ -63,7 +69,10 @@ class ImagesToVideo(Input):
             second = min(max(1, round(real(values.get("fps", 24)))), 120)
         except PydanticCustomError:
             second = 24
-        held = [{"url": image, "frames": second} if isinstance(image, str) else image for image in images]
+        bare = [isinstance(image, str) or (not exact and is_picture(image)) for image in images]
+        held = [
+            {"url": image, "frames": second} if is_bare else image for image, is_bare in zip(images, bare, strict=True)
+        ]
         return {**values, "images": held}
 
     @model_validator(mode="after")
@@ -81,6 +90,11 @@ class ImagesToVideo(Input):
     def total_frames(self) -> int:
         """How many frames the video will have."""
         return sum(frame.frames for frame in self.images)
+
+
+def _is_alone(value: Any) -> bool:
+    """Whether one picture was given where a list of them is needed; an array can be either."""
+    return isinstance(value, Frame) or is_one_array(value) or (is_picture(value) and not hasattr(value, "__array__"))
 
 
 class ImagesToVideoOutput(Output):

@@ -162,6 +162,8 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
             return Problem(loc, message, kind, kept(value), value[:most])
         case "too_short" | "too_long":
             return _wrong_length(loc, kind, value, facts)
+        case "picture":
+            return Problem(loc, f"{subject(loc)} {facts['reason']}", kind, kept(value))
         case "size_form" | "size_range" | "no_preset":
             nearest = facts.get("nearest") or None
             hint = f" The nearest allowed value is {nearest}." if nearest else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from .base import Output
 
@@ -11,24 +13,49 @@ IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPL
 """The three states that the spec names."""
 
 
+def whole_number(value: Any) -> int | None:
+    """A count, also one that is written as text or as 3.0; None for anything else.
+
+    >>> [whole_number(value) for value in (3, 3.0, "3", True, -1, "three", None)]
+    [3, 3, 3, None, None, None, None]
+    """
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18 or value != int(value):
+        return None
+    return int(value)
+
+
+def _status(value: Any) -> Any:
+    """One of the three, however it is written; every other one as it came."""
+    name = value.strip().upper().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
+    return name if name in STATUSES else value
+
+
+# An odd value in a field that may be missing is no reason to lose sight of a paid run: it counts as missing.
+_Count = Annotated[int | None, BeforeValidator(whole_number)]
+_Table = Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
+_Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
+
+
 class QueueStatus(Output):
     """Where a request stands. Only `status` and `request_id` are certain to be there."""
 
-    status: str
+    status: Annotated[str, BeforeValidator(_status)]
     """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; anything else counts as still going."""
     request_id: str
     """Which request this is about."""
-    queue_position: int | None = None
+    queue_position: _Count = None
     """How many requests are ahead of it."""
     logs: Any = None
     """What the service has to tell; a free-form object here, a list at other services."""
-    metrics: dict[str, Any] | None = None
+    metrics: _Table = None
     """Figures about the run, free-form."""
-    status_url: str | None = None
+    status_url: _Address = None
     """Where to ask again."""
-    response_url: str | None = None
+    response_url: _Address = None
     """Where the result will be."""
-    cancel_url: str | None = None
+    cancel_url: _Address = None
     """Where to cancel."""
 
     @property
@@ -48,8 +75,25 @@ class QueueStatus(Output):
         ['warming up']
         """
         logs = self.logs
+        if isinstance(logs, dict) and "entries" in logs:
+            logs = logs["entries"]
         if isinstance(logs, dict):
-            logs = logs.get("entries", [f"{name}: {value}" for name, value in logs.items()])
-        if not isinstance(logs, Iterable) or isinstance(logs, str):
+            logs = [f"{name}: {value}" for name, value in logs.items()]
+        if isinstance(logs, str):
+            logs = logs.splitlines()
+        if not isinstance(logs, Iterable):
             logs = [] if logs is None else [logs]
         return [str(entry.get("message", entry)) if isinstance(entry, dict) else str(entry) for entry in logs]
+
+
+def fresh_lines(known: Sequence[str], told: Sequence[str]) -> Sequence[str]:
+    """The lines of a log that are new; services send the whole log each time, or a window that moves along it.
+
+    >>> fresh_lines(["a", "b"], ["a", "b", "c"]), fresh_lines(["a", "b"], ["b", "c"]), fresh_lines(["a", "b"], ["a"])
+    (['c'], ['c'], [])
+    """
+    known, told = list(known), list(told)
+    if told == known[: len(told)]:
+        return []
+    overlap = next((size for size in range(min(len(known), len(told)), 0, -1) if known[-size:] == told[:size]), 0)
+    return told[overlap:]

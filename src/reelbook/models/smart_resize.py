@@ -19,7 +19,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from .base import Input, Output
-from .files import File, PictureURL
+from .files import File
+from .images import Picture
 from .values import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
 
 Tier = Literal["1K", "2K", "4K"]
@@ -177,7 +178,7 @@ class SmartResize(Input):
 
     endpoint_id: ClassVar[str] = "svc/smart-resize"
 
-    image_url: PictureURL
+    image_url: Picture
     """The picture to recompose."""
     target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
     """The sizes to make, each `<width>x<height>`; the result has exactly these pixels."""

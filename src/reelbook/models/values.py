@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MOST_DIGITS = 4300
 """The longest whole number: Python, and so `json`, neither reads nor writes a longer one."""
+TOO_LONG = 10**MOST_DIGITS
 MOST_ENTRIES = 100_000
 """How much is taken from an iterator, which may never end."""
 
@@ -56,7 +57,7 @@ def real(value: Any) -> float:
 
 
 def _writable(value: int) -> int:
-    if abs(value) >= 10**MOST_DIGITS:
+    if abs(value) >= TOO_LONG:
         raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
     return value
 
@@ -85,6 +86,13 @@ def ordered(value: Any) -> tuple[Any, ...]:
     raise PydanticCustomError("tuple_type", "a list in order is needed")
 
 
+def _in_words(value: Any) -> Any:
+    """Anything but a picture, which JSON holds as text (see `images.py`) and which is nothing to say in words."""
+    if getattr(value, "is_picture", False):
+        raise PydanticCustomError("string_type", "text is needed")
+    return value
+
+
 def _utf8(value: str) -> str:
     """Text that can travel: half of a surrogate pair cannot be written as UTF-8."""
     try:
@@ -104,7 +112,7 @@ Seed = Annotated[int, BeforeValidator(whole), AfterValidator(_writable)]
 """A whole number without bounds, as far as one can be written at all."""
 Real = Annotated[float, BeforeValidator(real)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Text = Annotated[str, Strict(), AfterValidator(_utf8)]
+Text = Annotated[str, BeforeValidator(_in_words), Strict(), AfterValidator(_utf8)]
 Ordered = BeforeValidator(ordered)
 
 

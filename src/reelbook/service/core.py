@@ -20,7 +20,7 @@ from ..errors import ReelbookError, UnknownModel
 from ..models import pricing
 from ..models.base import WIRE, Input
 from ..models.catalog import CATALOG, Endpoint, endpoint
-from ..models.files import pictures_of
+from ..models.images import pictures_of
 from ..models.pricing import Estimate
 from ..models.queue import COMPLETED, IN_QUEUE
 from . import choices

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..models.base import WIRE, Input
 from ..models.catalog import endpoint
-from ..models.files import pictures_of
+from ..models.images import pictures_of
 from .safety import ContentRefused, check
 from .sources import Fetcher, SourceError, data_uri
 

@@ -11,6 +11,7 @@ from ..problems import wrong_type
 from .fields import Fields, fields_of, is_closed, spoken
 from .frozen import Record, Stray, frozen
 from .normal import MOST_RULES, about
+from .pictures import has_pictures, pictures_in, taken
 from .schema import Defs, Rule, accepts, problems, said_by, types_of
 from .settling import filled, settled
 
@@ -45,6 +46,8 @@ class Form:
     defaults: Mapping[str, Default]
     written_by_service: frozenset[str]
     """Fields that the description has for answers only."""
+    has_pictures: bool
+    """Whether it has a place for a source picture."""
 
     def read(self, values: Mapping[str, Any], *, exact: bool) -> tuple[Record, list[Problem]]:
         """The values as this form has them, nulls that say nothing left out and defaults filled in; or what is wrong.
@@ -52,15 +55,22 @@ class Form:
         With `exact` they count as they are written, as JSON does; else numbers lose their noise, and None stands for
         a field that is left out.
         """
+        values, bad_pictures = taken(values, self.rule, self.defs) if self.has_pictures and not exact else (values, [])
         absent = set() if exact else {name for name, item in values.items() if item is None and self._is_absence(name)}
         frozen_values, strays = frozen({name: item for name, item in values.items() if name not in absent})
         value, unknown = settled(frozen_values, self.rule, self.defs, exact=exact)
         found = _with_strays([*self._problems(value), *self._not_yours(value)], strays)
+        told = {problem.loc for problem in bad_pictures}
+        found = bad_pictures + [problem for problem in found if problem.loc not in told]
         places = {problem.loc for problem in found}
         found += [problem for problem in unknown if problem.loc not in places]
         if found:
             return value, sorted(found, key=self._place)
         return self.completed(self._filled(self._without_nulls(value))), []
+
+    def pictures(self, value: Record) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Every source picture in an input, with its place."""
+        return pictures_in(value, self.rule, self.defs)
 
     def _problems(self, value: Record) -> list[Problem]:
         found = problems(value, self.rule, self.defs)
@@ -153,7 +163,16 @@ def form_of(schema: Mapping[str, Any]) -> Form:
     )
     fields = {name: part for name, part in gathered.rules.items() if name not in service}
     shown = _shown(rule, Fields(fields, gathered.required), defs)
-    return Form(rule, defs, shown, fields, frozenset(gathered.required), dict(_defaults(fields, defs)), service)
+    return Form(
+        rule,
+        defs,
+        shown,
+        fields,
+        frozenset(gathered.required),
+        dict(_defaults(fields, defs)),
+        service,
+        has_pictures(rule, defs),
+    )
 
 
 def _shown(rule: Mapping[str, Any], fields: Fields, defs: Defs) -> dict[str, Any]:

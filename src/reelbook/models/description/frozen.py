@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from ...errors import InvalidInput, Problem
+from ..images import Image
 from ..problems import WANTED, Loc, shown
 from ..values import MOST_DIGITS, MOST_ENTRIES, ordered, real, whole
 
@@ -105,7 +106,7 @@ def thawed(value: Any) -> Any:
         return [thawed(item) for item in value]
     if isinstance(value, Record):
         return {name: thawed(item) for name, item in value.items()}
-    return value
+    return str(value) if isinstance(value, Image) else value
 
 
 def kind_of(value: Any) -> str | None:
@@ -231,7 +232,8 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _writable(str.__str__(value))
+        plain = _writable(str.__str__(value))
+        return value if isinstance(value, Image) else plain
     if isinstance(value, numbers.Integral):
         return _writable(whole(value))
     if isinstance(value, (numbers.Real, Decimal)):

@@ -1,0 +1,109 @@
+"""What the first bytes of a file say: which kind of picture it is, and how large; nothing is decoded."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A picture that can be sent to a service, as its own first bytes describe it."""
+
+    kind: str
+    content_type: str
+    suffix: str
+    width: int
+    height: int
+
+    @property
+    def pixels(self) -> int:
+        """How many there are; 0 where the file breaks off before it says so."""
+        return self.width * self.height
+
+
+_OTHERS = (
+    (rb"II\*\0|MM\0\*", "a TIFF"),
+    (rb"BM.{12}[\x0c-\x80]\0\0\0", "a BMP"),
+    (rb"....ftyp(heic|heix|hevc|mif1|msf1)", "a HEIC picture"),
+    (rb"....ftypavi[fs]", "an AVIF picture"),
+    (rb"....ftyp", "a video"),
+    (rb"\x1aE\xdf\xa3", "a video"),
+    (rb"RIFF....AVI ", "a video"),
+    (rb"%PDF", "a PDF"),
+    (rb"8BPS", "a PSD"),
+    (rb"PK\x03\x04", "a ZIP archive"),
+    (rb"\x93NUMPY", "a saved numpy array"),
+    (rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<svg", "an SVG"),
+    (rb"\s*<(!doctype html|html)", "a web page"),
+)
+
+
+def header_of(content: bytes) -> Header | None:
+    r"""The header of a PNG, JPEG, WebP or GIF; None for anything else.
+
+    >>> header_of(b"GIF89a\x40\x00\x30\x00...")
+    Header(kind='GIF', content_type='image/gif', suffix='.gif', width=64, height=48)
+    >>> header_of(b"GIF but no picture") is None
+    True
+    """
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return Header("PNG", "image/png", ".png", *_size(">II", content, 16))
+    if content.startswith(b"\xff\xd8\xff"):
+        return Header("JPEG", "image/jpeg", ".jpg", *_jpeg_size(content))
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return Header("WebP", "image/webp", ".webp", *_webp_size(content))
+    if content[:6] in (b"GIF87a", b"GIF89a"):
+        return Header("GIF", "image/gif", ".gif", *_size("<HH", content, 6))
+    return None
+
+
+def guessed(content: bytes) -> str:
+    r"""What something is that cannot be sent, as far as it can be told.
+
+    >>> guessed(b"%PDF-1.7"), guessed(b"hello"), guessed(b"")
+    ('a PDF', 'no picture', 'empty')
+    """
+    if not content:
+        return "empty"
+    head = content[:1000]
+    return next((name for pattern, name in _OTHERS if re.match(pattern, head, re.DOTALL | re.IGNORECASE)), "no picture")
+
+
+def _size(form: str, content: bytes, at: int) -> tuple[int, int]:
+    try:
+        width, height = struct.unpack_from(form, content, at)
+    except struct.error:
+        return 0, 0
+    return width, height
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    at = 2
+    while at + 4 <= len(content) and content[at] == 0xFF:
+        marker = content[at + 1]
+        if marker == 0xFF:
+            # Padding before a marker.
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = _size(">HH", content, at + 5)
+            return width, height
+        else:
+            at += 2 + int.from_bytes(content[at + 2 : at + 4])
+    return 0, 0
+
+
+def _webp_size(content: bytes) -> tuple[int, int]:
+    kind, told = content[12:16], content[20:30]
+    if len(told) < 10:
+        return 0, 0
+    if kind == b"VP8 ":
+        width, height = _size("<HH", told, 6)
+        return width & 0x3FFF, height & 0x3FFF
+    if kind == b"VP8L":
+        bits = int.from_bytes(told[1:5], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8X":
+        return int.from_bytes(told[4:7], "little") + 1, int.from_bytes(told[7:10], "little") + 1
+    return 0, 0

@@ -1,0 +1,217 @@
+"""Source pictures: whatever a person has of one, as a value that an input can hold."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from ..errors import InvalidInput, Problem, ReelbookError
+from .encoding import NotAPicture, encoded, is_encodable, is_made_for_this
+from .values import Text, on_the_wire
+
+if TYPE_CHECKING:
+    from .base import Part
+
+Kind = Literal["path", "memory", "library"]
+Place = tuple[str | int, ...]
+
+_ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z", re.IGNORECASE)
+"""What a service reads by itself: an address, the content as an address, or what it called an upload."""
+_IN_LIBRARY = re.compile(r"sha256:([0-9a-f]{64})\Z")
+
+
+class Image(str):
+    """A source picture that a service cannot fetch by itself: a file of yours, or something in memory.
+
+    It is also text, namely what stands for it in JSON: the path, or `sha256:…` for content that was in memory. Two
+    pictures with the same text are equal, so those in memory are compared by content. A path is read when the run
+    is sent, not before.
+
+    >>> Image.of("boat.png")
+    'boat.png'
+    >>> Image.of("boat.png").kind, Image.of("https://example.org/boat.png") == "https://example.org/boat.png"
+    ('path', True)
+    """
+
+    __slots__ = ("content", "kind", "label", "sha256")
+
+    kind: Kind
+    """Where it is: a `path` on this machine, in `memory`, or in the `library`."""
+    sha256: str | None
+    """The hash of its content; None for a path, whose content is not known yet."""
+    label: str
+    """A few words for a person."""
+    content: bytes | None
+    """The bytes of the file, for a picture in memory."""
+
+    is_picture = True
+    """Keeps it out of fields for plain text."""
+
+    def __new__(
+        cls,
+        path: str,
+        /,
+        *,
+        kind: Kind = "path",
+        sha256: str | None = None,
+        label: str = "",
+        content: bytes | None = None,
+    ) -> Self:
+        made = super().__new__(cls, path)
+        for name, value in (("kind", kind), ("sha256", sha256), ("label", label or path), ("content", content)):
+            object.__setattr__(made, name, value)
+        return made
+
+    @classmethod
+    def of(cls, value: Any) -> str:
+        """The picture that a value is; an address that a service reads by itself stays plain text.
+
+        Takes a path, an address, bytes, an open file, a PIL image, an array (height × width, with 1, 3 or 4 channels;
+        uint8, bool, or floats from 0 to 1), a matplotlib figure, a file of the service, or an earlier result.
+        """
+        try:
+            return picture_of(value)
+        except NotAPicture as error:
+            raise InvalidInput("Image", [Problem((), f"The picture {error}", "picture")]) from None
+
+    @classmethod
+    def from_library(cls, sha256: str) -> Self:
+        """The picture with this content, from among those that were sent before."""
+        if not _IN_LIBRARY.match(f"sha256:{sha256}"):
+            words = f"A picture in the library is named by 64 hexadecimal digits, and not {str(sha256)[:80]!r}."
+            raise InvalidInput("Image", [Problem(("sha256",), words, "picture")])
+        return cls(f"sha256:{sha256}", kind="library", sha256=sha256, label=f"picture {sha256[:12]}")
+
+    @classmethod
+    def _in_memory(cls, content: bytes, label: str) -> Self:
+        sha256 = hashlib.sha256(content).hexdigest()
+        return cls(f"sha256:{sha256}", kind="memory", sha256=sha256, label=label, content=content)
+
+    def __repr__(self) -> str:
+        # As one would type it, so that the `repr` of an input is code that gives an equal one.
+        return str.__repr__(self) if self.sha256 is None else f"Image.from_library({self.sha256!r})"
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"`{name}` cannot be set: an Image never changes; make a new one with Image.of.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"`{name}` cannot be removed: an Image never changes.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (str(self), self.kind, self.sha256, self.label, self.content)
+
+
+def _revived(text: str, kind: Kind, sha256: str | None, label: str, content: bytes | None) -> Image:
+    return Image(text, kind=kind, sha256=sha256, label=label, content=content)
+
+
+def is_picture(value: Any) -> bool:
+    """Whether a value is there to be one picture, though it may turn out to be a bad one.
+
+    >>> is_picture("boat.png"), is_picture({"url": "boat.png"})
+    (True, False)
+    """
+    return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or is_encodable(value)
+
+
+def picture_of(value: Any) -> str:
+    """What `Image.of` gives; `NotAPicture` says why not, in words that go on after the name of a field."""
+    if isinstance(value, Image):
+        return value
+    if isinstance(value, str):
+        return _of_text(str.__str__(value))
+    if _is_service_file(value):
+        return _address_of(value)
+    if isinstance(value, os.PathLike) and not is_made_for_this(value):
+        path = os.fsdecode(value)
+        return Image(path, label=PurePath(path).name)
+    try:
+        return Image._in_memory(*encoded(value))
+    except NotAPicture:
+        raise
+    except ReelbookError as error:
+        raise NotAPicture(f"could not be read. {error}") from error
+    except Exception as error:
+        # An object of a stranger's library may raise anything while it is turned into a picture.
+        raise NotAPicture(f"could not be read: {str(error)[:300] or type(error).__name__}.") from error
+
+
+def _of_text(text: str) -> str:
+    if _ADDRESS.match(text):
+        return text
+    if known := _IN_LIBRARY.match(text):
+        return Image.from_library(known[1])
+    if not text:
+        raise NotAPicture("is empty. Give a path, an address, or a picture.")
+    return Image(text, label=PurePath(text).name)
+
+
+def _is_service_file(value: Any) -> bool:
+    """Whether it is a file of a service's answer. Not judged by its class, which stands above this module."""
+    return isinstance(value, BaseModel) and isinstance(getattr(value, "url", None), str) and hasattr(value, "file_name")
+
+
+def _address_of(file: Any) -> str:
+    if str(file.content_type or "").lower().startswith("video/"):
+        raise NotAPicture("is a video. Give one of its pictures: run.video for its last one, or run.video.still(0.5).")
+    return str(file.url)
+
+
+class _FromAnything:
+    """Reads a source picture: in Python from anything that is one, on the wire from text alone, which stays as it is."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_wrap_validator_function(
+            self._validated,
+            handler(source),
+            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
+        )
+
+    def _validated(self, value: Any, as_text: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
+        if on_the_wire(info):
+            return str(as_text(value))
+        try:
+            found = picture_of(value)
+        except NotAPicture as error:
+            raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
+        # As text, half of a surrogate pair is found out, which can neither be sent nor be written.
+        plain = str(as_text(str(found)))
+        return found if isinstance(found, Image) else plain
+
+
+Picture = Annotated[Text, _FromAnything(), Field(json_schema_extra={"x-media": "image"})]
+"""A source picture: an `Image`, or as plain text an http(s) or `data:` address or the `file_id` of an upload.
+
+`x-media` tells a form that this text names a picture.
+"""
+
+
+def pictures_of(request: Part) -> list[tuple[Place, str]]:
+    """Every source picture that an input names, with its place; an `Image`, or an address.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> pictures_of(ImagesToVideo(images=["a.png"]))
+    [(('images', 0, 'url'), 'a.png')]
+    """
+    return list(request.__reel_pictures__())
+
+
+def with_replaced(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:
+    """The JSON of an input with other values where its pictures are.
+
+    >>> with_replaced({"images": [{"url": "a.png"}]}, {("images", 0, "url"): "https://example.org/a.png"})
+    {'images': [{'url': 'https://example.org/a.png'}]}
+    """
+    for place, value in pictures.items():
+        holder: Any = wire
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = value
+    return wire

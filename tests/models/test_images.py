@@ -1,0 +1,382 @@
+"""The picture fields of inputs, and the values that they hold."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput, ReelbookError
+from reelbook.models.base import WIRE, Input
+from reelbook.models.files import File
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images import Image, is_picture, pictures_of, with_replaced
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.smart_resize import ResizedImage, SmartResize
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from tests.models.inputs import INPUTS, NAMES, PICTURES
+
+DOT = np.zeros((2, 3), np.uint8)
+ADDRESSES = [
+    "https://example.org/a.png",
+    "http://127.0.0.1:8600/files/a/b.png",
+    "HTTPS://EXAMPLE.ORG/A",
+    "data:image/png;base64,AAAA",
+    "DATA:,",
+    "file_0a1b2c",
+]
+PATHS = [
+    "boat.png",
+    "~/boat.png",
+    "../a b/c",
+    "file_of_mine.png",
+    "file_",
+    "https",
+    "datafile",
+    "ftp://example.org/a",
+    " ",
+]
+
+
+def png(array: Any = DOT) -> bytes:
+    out = io.BytesIO()
+    Pillow.fromarray(array).save(out, "PNG")
+    return out.getvalue()
+
+
+def closer(picture: Any) -> ImageToVideo:
+    return ImageToVideo(prompt="closer", image_url=picture)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_what_a_service_reads_by_itself_stays_plain_text(address: str) -> None:
+    """An address, the content as an address, and the name of an upload."""
+    held = closer(address).image_url
+
+    assert (held, type(held)) == (address, str)
+    assert type(Image.of(address)) is str
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_any_other_text_is_a_path(path: str) -> None:
+    """It is kept as it was typed, and not looked at before the run is sent."""
+    held = closer(path).image_url
+
+    assert isinstance(held, Image)
+    assert (held, held.kind, held.sha256, held.content) == (path, "path", None, None)
+    assert closer(Path("boats") / "a.png").image_url == "boats/a.png"
+
+
+@pytest.mark.parametrize("text", [*ADDRESSES, *PATHS, "", f"sha256:{'0' * 64}"])
+def test_on_the_wire_every_text_stays_as_it_is(text: str) -> None:
+    """The service judges what it can fetch; a path of its own machine is none of a caller's business."""
+    for values in ({"prompt": "a", "image_url": text}, {"target_sizes": ["16x16"], "image_url": text}):
+        kind: type[Input] = ImageToVideo if "prompt" in values else SmartResize
+        held = kind.model_validate(values, context=WIRE)["image_url"]
+        assert (held, type(held)) == (text, str)
+    shown = ImagesToVideo.model_validate({"images": [text, {"url": text, "frames": 2}]}, context=WIRE)
+    assert [type(frame.url) for frame in shown.images] == [str, str]
+
+
+@pytest.mark.parametrize("value", [png(), DOT, Pillow.fromarray(DOT), Path("a.png"), io.BytesIO(png()), None, 5, {}])
+def test_the_wire_takes_text_alone(value: Any) -> None:
+    """JSON has no other pictures."""
+    for kind, values in (
+        (ImageToVideo, {"prompt": "a", "image_url": value}),
+        (ImagesToVideo, {"images": [value]}),
+        (ImagesToVideo, {"images": [{"url": value, "frames": 1}]}),
+    ):
+        with pytest.raises(ValidationError):
+            kind.model_validate(values, context=WIRE)
+
+
+class Result:
+    """A finished run, as far as pictures go."""
+
+    def __reel_picture__(self) -> tuple[bytes, str]:
+        return png(), "last picture of run 1"
+
+
+KINDS = {
+    "bytes": png(),
+    "a bytearray": bytearray(png()),
+    "an open file": io.BytesIO(png()),
+    "an image": Pillow.fromarray(DOT),
+    "an array": DOT,
+    "floats": DOT / 255,
+    "an earlier result": Result(),
+    "a value that was made before": Image.of(DOT),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_same_picture_of_any_kind_is_the_same_value(name: str) -> None:
+    """Compared and hashed by content, in every field that takes a picture."""
+    value = KINDS[name]
+    requests = [
+        closer(value),
+        SmartResize(image_url=value, target_sizes=["16x16"]),
+        ImagesToVideo(images=[value, Frame(url=value, frames=2), {"url": value, "frames": 2}]),
+    ]
+
+    found = [picture for request in requests for _, picture in pictures_of(request)]
+
+    assert len(found) == 5
+    assert all(isinstance(picture, Image) and picture.kind == "memory" for picture in found)
+    decoded = {Pillow.open(io.BytesIO(picture.content)).tobytes() for picture in found if isinstance(picture, Image) and picture.content}  # fmt: skip
+    assert decoded == {DOT.tobytes()}
+    assert len({(picture, hash(picture)) for picture in found}) == 1
+
+
+def test_other_content_is_another_picture() -> None:
+    """One pixel is enough."""
+    other = DOT.copy()
+    other[0, 0] = 1
+
+    assert closer(DOT) == closer(DOT.copy())
+    assert closer(DOT) != closer(other)
+    assert len({closer(DOT), closer(DOT.copy()), closer(other)}) == 2
+
+
+def test_a_picture_in_memory_no_longer_changes_with_what_it_was_made_of() -> None:
+    """It is encoded when the value is made."""
+    array = DOT.copy()
+    request = closer(array)
+
+    array[:] = 255
+
+    assert request == closer(DOT)
+
+
+@pytest.mark.parametrize("kind", [File, ResizedImage])
+def test_a_file_of_the_service_is_its_address(kind: type[File]) -> None:
+    """The service knows its own files; a relative address is none of a path here."""
+    assert (
+        closer(kind(url="https://example.org/files/a", content_type="image/png")).image_url
+        == "https://example.org/files/a"
+    )
+    assert type(closer(kind(url="files/a")).image_url) is str
+
+
+def test_a_video_of_the_service_is_no_picture() -> None:
+    """It would be fetched and paid for before anybody noticed."""
+    with pytest.raises(InvalidInput, match=r"`image_url` is a video. Give one of its pictures: run.video for its last"):
+        closer(File(url="https://example.org/a.mp4", content_type="video/mp4"))
+
+
+@given(INPUTS)
+def test_a_repr_is_code_for_an_equal_input(request_: Input) -> None:
+    """A picture in memory by its content, a path as it was typed."""
+    assert eval(repr(request_), dict(NAMES)) == request_
+
+
+def test_a_repr_is_short_and_tells_paths_from_content() -> None:
+    """Sixty-four digits stand for megabytes."""
+    content = Image.of(DOT)
+    assert isinstance(content, Image)
+
+    assert repr(closer("boat.png")) == "ImageToVideo(prompt='closer', image_url='boat.png')"
+    assert repr(closer(DOT)) == f"ImageToVideo(prompt='closer', image_url=Image.from_library('{content.sha256}'))"
+    assert eval(repr(closer(DOT)), dict(NAMES)) == closer(DOT)
+    assert eval(repr(content), dict(NAMES)) == content
+
+
+@given(INPUTS)
+def test_json_names_a_picture_by_a_text_that_is_read_back_as_it(request_: Input) -> None:
+    """The path or address, or the hash of what was in memory; all of them plain text."""
+    wire = request_.wire()
+
+    assert (
+        request_.model_dump(mode="json", exclude_none=True)
+        == json.loads(request_.model_dump_json(exclude_none=True))
+        == wire
+    )
+    assert type(request_).model_validate(wire) == request_
+    assert {type(part) for _, part in pictures_of(type(request_).model_validate(wire, context=WIRE))} <= {str}
+
+
+@given(PICTURES)
+def test_a_picture_survives_a_pickle_and_a_copy(picture: Any) -> None:
+    """With everything it knows."""
+    request = closer(picture)
+
+    for again in (pickle.loads(pickle.dumps(request)), copy.deepcopy(request), copy.copy(request), request.revised()):
+        assert again == request
+        assert type(again.image_url) is type(request.image_url)
+
+
+def test_a_pickle_brings_the_content_along() -> None:
+    """A worker in another process has no other way to it."""
+    made = closer(png())
+    kept = [pickle.loads(pickle.dumps(made)), made.revised(cfg_scale=0.7), copy.deepcopy(made)]
+
+    held = [request.image_url for request in kept]
+
+    assert [picture.content for picture in held if isinstance(picture, Image)] == [png()] * 3
+    assert {(picture.kind, picture.sha256, picture.label) for picture in held if isinstance(picture, Image)} == {
+        ("memory", hashlib.sha256(png()).hexdigest(), "bytes")
+    }
+
+
+def test_a_picture_never_changes() -> None:
+    """No attribute can be set or removed, and none can be added."""
+    picture = Image.of("boat.png")
+
+    for name in ("kind", "colour"):
+        with pytest.raises(AttributeError, match=f"`{name}` cannot be set: an Image never changes"):
+            setattr(picture, name, "memory")
+    with pytest.raises(AttributeError, match="`label` cannot be removed"):
+        del picture.label  # type: ignore[attr-defined]
+
+
+def test_a_picture_is_no_text_for_a_prompt() -> None:
+    """Its text is a path or a hash, and nobody means to say that."""
+    for picture in (Image.of("boat.png"), Image.of(DOT)):
+        for kind, field in ((TextToVideo, "prompt"), (LoRA, "path"), (ImageToVideo, "prompt")):
+            with pytest.raises(InvalidInput, match=f"`{field}` needs text"):
+                kind(**{"image_url": "a", field: picture} if kind is ImageToVideo else {field: picture})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "`image_url` needs a picture and has 5. Give a path,"),
+        (None, "`image_url` needs a picture and has None."),
+        ("", "`image_url` is empty. Give a path, an address, or a picture."),
+        (b"hello", "`image_url` is no picture;"),
+        (np.zeros((3, 4, 5)), "`image_url` is an array of shape (3, 4, 5)."),
+        ("half of a pair: \ud800", "`image_url` needs text that can be written as UTF-8"),
+        (Path("\udcff.png"), "`image_url` needs text that can be written as UTF-8"),
+    ],
+)
+def test_a_wrong_value_is_told_by_its_field(value: Any, words: str) -> None:
+    """And the problem is light enough to be kept and pickled."""
+    with pytest.raises(InvalidInput) as caught:
+        closer(value)
+
+    assert words in str(caught.value)
+    assert [problem.field for problem in caught.value.problems] == ["image_url"]
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_wrong_picture_in_a_list_is_told_by_its_place() -> None:
+    """Each of them."""
+    with pytest.raises(InvalidInput) as caught:
+        ImagesToVideo(images=["a.png", np.zeros((3, 4, 5)), Path("b.png"), b"no"])
+
+    assert [problem.field for problem in caught.value.problems] == ["images[1].url", "images[3].url"]
+    with pytest.raises(InvalidInput, match=r"The picture is no picture; PNG"):
+        Image.of(b"no")
+
+
+def broken(error: Exception) -> Any:
+    class Broken:
+        def __reel_picture__(self) -> tuple[bytes, str]:
+            raise error
+
+    return Broken()
+
+
+def test_a_value_that_cannot_be_read_is_told_with_its_reason() -> None:
+    """Whatever a stranger's object raises."""
+    for error in (
+        ReelbookError("The video is damaged."),
+        OSError("The video is damaged."),
+        ZeroDivisionError("The video is damaged."),
+    ):
+        with pytest.raises(InvalidInput, match=r"`image_url` could not be read[.:] The video is damaged\."):
+            closer(broken(error))
+    with pytest.raises(KeyboardInterrupt):
+        closer(broken(KeyboardInterrupt()))  # type: ignore[arg-type]
+
+
+def test_the_library_is_asked_by_a_hash() -> None:
+    """And by nothing that looks like one."""
+    sha256 = "0123456789abcdef" * 4
+
+    assert Image.from_library(sha256) == closer(f"sha256:{sha256}").image_url
+    assert Image.from_library(sha256).kind == "library"
+    for wrong in (sha256[:12], sha256.upper(), f"{sha256}0", "../../etc/passwd"):
+        with pytest.raises(InvalidInput, match="64 hexadecimal digits"):
+            Image.from_library(wrong)
+
+
+@pytest.mark.parametrize(
+    "images", [np.zeros((5, 4, 6, 3)), np.zeros((5, 4, 6)), list(np.zeros((5, 4, 6))), (frame for frame in np.zeros((5, 4, 6, 4)))], ids=lambda value: type(value).__name__
+)  # fmt: skip
+def test_a_stack_of_arrays_is_so_many_pictures(images: Any) -> None:
+    """Each held for a second."""
+    show = ImagesToVideo(images=images, fps=12)
+
+    assert [frame.frames for frame in show.images] == [12] * 5
+    assert [frame.url.label for frame in show.images][:1] in (["array 4 × 6 × 3"], ["array 4 × 6"], ["array 4 × 6 × 4"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "picture", ["a.png", Path("a.png"), DOT, np.zeros((20, 30, 3)), Pillow.fromarray(DOT), png(), io.BytesIO(png()), Frame(url="a", frames=2), File(url="https://a.org")], ids=lambda value: type(value).__name__
+)  # fmt: skip
+def test_one_picture_is_no_list_of_pictures(picture: Any) -> None:
+    """An array would fall apart into its rows, a file into its lines, and nobody would notice before the video."""
+    with pytest.raises(
+        InvalidInput, match=r"^ImagesToVideo: `images` needs a list and has one picture: put it in brackets\.$"
+    ):
+        ImagesToVideo(images=picture)
+
+
+def test_what_is_no_picture_in_a_list_is_still_an_object_with_fields() -> None:
+    """An entry that is neither is told so."""
+    with pytest.raises(InvalidInput, match=r"`images\[0\]` needs an object with its fields, not 5"):
+        ImagesToVideo(images=[5])
+    assert not is_picture({"url": "a.png", "frames": 2})
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (TextToVideo(prompt="a", loras=[LoRA(path="b")]), []),
+        (ImageToVideo(prompt="a", image_url="b.png"), [(("image_url",), "b.png")]),
+        (SmartResize(image_url="b.png", target_sizes=["300x600"]), [(("image_url",), "b.png")]),
+        (
+            ImagesToVideo(images=["a.png", Frame(url="https://b.org", frames=2)]),
+            [(("images", 0, "url"), "a.png"), (("images", 1, "url"), "https://b.org")],
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_pictures_of_an_input_are_found_with_their_places(request_: Input, expected: list[Any]) -> None:
+    """The path of a LoRA is no picture: nobody opens or fetches it."""
+    assert pictures_of(request_) == expected
+
+
+@given(INPUTS, st.text(max_size=5))
+def test_a_picture_is_replaced_where_it_was_found(request_: Input, text: str) -> None:
+    """In the JSON that goes out, and nothing else of it changes."""
+    places = [place for place, _ in pictures_of(request_)]
+
+    replaced = with_replaced(request_.wire(), dict.fromkeys(places, text))
+
+    again = type(request_).model_validate(replaced, context=WIRE)
+    assert pictures_of(again) == [(place, text) for place in places]
+    assert with_replaced(replaced, dict(pictures_of(request_))) == request_.wire()
+
+
+def test_fields_for_pictures_are_marked_in_the_schema_and_are_text() -> None:
+    """A form shows a place to drop a picture there; to JSON it is a string like any other."""
+    schema = ImagesToVideo.model_json_schema()
+
+    assert schema["$defs"]["Frame"]["properties"]["url"]["x-media"] == "image"
+    assert schema["properties"]["images"]["items"]["anyOf"][1] == {"type": "string", "x-media": "image"}
+    shown = SmartResize.model_json_schema()["properties"]["image_url"]
+    assert {word: shown[word] for word in shown if word not in ("title", "description")} == {"type": "string", "x-media": "image"}  # fmt: skip
+    assert "x-media" not in TextToVideo.model_json_schema()["$defs"]["LoRA"]["properties"]["path"]
