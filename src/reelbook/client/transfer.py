@@ -1,94 +1,248 @@
-"""Results brought home: streamed beside their final place, checked, and only then given their name."""
+"""Results brought home: at once, as a whole or not at all, and without believing what anybody says of them."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import binascii
 import hashlib
-import os
-import tempfile
+import io
+import random
+from base64 import b64decode
+from collections import Counter
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
+from typing import Protocol
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx
 
-from ..errors import DownloadFailed
+from ..errors import DownloadFailed, ReelbookError
 from ..models.files import File
+from .containers import Damaged
+from .parts import Misfit, Part
+from .received import Again, Hopeless, received
+from .verdict import Told, judged
 
-DEADLINE_SECONDS = 300.0
-ATTEMPTS = 3
-SUFFIXES = (
-    (b"ftyp", 4, ".mp4"),
-    (b"\x89PNG", 0, ".png"),
-    (b"\xff\xd8\xff", 0, ".jpg"),
-    (b"WEBP", 8, ".webp"),
-    (b"GIF8", 0, ".gif"),
-)
+CONNECTIONS = 4
+ATTEMPTS = 6
+PAUSE_SECONDS, PAUSE_GROWTH, LONGEST_PAUSE = 0.3, 3.0, 15.0
+STALL_SECONDS, LEAST_BYTES = 30.0, 16_384
+"""What must arrive within so long; a host that drips less is as good as silent."""
+WHOLE_SECONDS, SLOWEST_BYTES = 600.0, 50_000
+"""How long one file may take: so many seconds, and one more for every so many bytes."""
+WORTHWHILE_BYTES = 1 << 20
+"""An attempt that brought so much is no failure, even if it broke off."""
+MOST_REDIRECTS = 5
+SAME_AGAIN = 3
+"""So often the same bad bytes are fetched before we believe that there are no others."""
 
 
-async def download(file: File, folder: Path, request_id: str) -> Path:
-    """The file in this folder, under a name made of its content; a name from the service is never used."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for attempt in range(1, ATTEMPTS + 1):
+class Shelving(Protocol):
+    """Where files are kept. `part` and `place` may raise OSError, and `explained` has the words for it."""
+
+    def part(self, key: str) -> Path: ...
+    def place(self, part: Path, sha256: str, suffix: str) -> Path: ...
+    def keep(self, content: bytes, suffix: str) -> Path: ...
+    def room(self, wanted: int) -> None: ...
+    def explained(self, error: OSError, wanted: int) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A file that is here now, whole."""
+
+    sha256: str
+    path: Path
+    size: int
+    content_type: str
+    """What its bytes are, whatever anybody said."""
+
+
+class Downloads:
+    """Brings files to the shelf, a few at a time. It has no key, so no file host can learn one."""
+
+    def __init__(self, shelf: Shelving) -> None:
+        self._shelf = shelf
+        self._doors = asyncio.Semaphore(CONNECTIONS)
+        self._client: httpx.AsyncClient | None = None
+
+    async def bring(self, file: File, request_id: str) -> Brought:
+        """The file on the shelf; every way of not getting it there is a DownloadFailed."""
         try:
-            if file.url.startswith("data:"):
-                return await asyncio.to_thread(_shelved, folder, _data(file.url))
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                return await _streamed(file, folder)
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, _Incomplete, binascii.Error) as error:
-            if attempt == ATTEMPTS:
-                reason = str(error) or type(error).__name__
-                raise DownloadFailed(request_id, file.url[:200], reason) from None
-            await asyncio.sleep(0.2 * attempt)
-    raise AssertionError("the loop above returns or raises")
+            if _is_data(file.url):
+                return await asyncio.to_thread(self._kept, file)
+            part = await asyncio.to_thread(Part.owned, self._shelf.part, _key(request_id, file.url))
+            try:
+                return await self._tried(file, part)
+            except OSError as error:
+                wanted = max((part.total or file.file_size or part.size) - part.size, 0)
+                raise Hopeless(self._shelf.explained(error, wanted)) from None
+            finally:
+                # Not by ourselves: where we were cancelled, a thread may still be writing, and this waits for it.
+                await asyncio.shield(asyncio.to_thread(part.release))
+        except OSError as error:
+            raise DownloadFailed(request_id, _shown(file.url), self._shelf.explained(error, 0)) from None
+        except (Hopeless, Damaged, ReelbookError) as error:
+            raise DownloadFailed(request_id, _shown(file.url), str(error)) from None
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            # In a thread, because the certificates take a while to read; the second of two that come at once has no use.
+            client = await asyncio.to_thread(_client)
+            self._client = self._client or client
+        return self._client
+
+    async def _tried(self, file: File, part: Part) -> Brought:
+        """As many attempts as make sense, each going on where the last one broke off."""
+        clock = asyncio.get_running_loop().time
+        failures, used = 0, 0.0
+        refused: Counter[str] = Counter()
+        while True:
+            size, wait = part.size, 0.0
+            # The time for which others have the connections does not count.
+            async with self._doors:
+                began = clock()
+                try:
+                    told = await self._attempt(file.url, part, used)
+                    return await asyncio.to_thread(self._placed, file, part, told)
+                except (Again, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Misfit, Damaged) as error:
+                    reason = _reason(error)
+                    if isinstance(error, Damaged):
+                        refused[part.sha256] += 1
+                    if isinstance(error, (Damaged, Misfit)):
+                        await asyncio.to_thread(part.start_over)
+                    wait = error.wait if isinstance(error, Again) else 0.0
+                used += clock() - began
+            failures = 1 if part.resumable and part.size - size >= WORTHWHILE_BYTES else failures + 1
+            if failures >= ATTEMPTS or max(refused.values(), default=0) >= SAME_AGAIN:
+                raise Hopeless(reason)
+            # Jitter, so that many that stumbled together do not come back together.
+            pause = min(PAUSE_SECONDS * PAUSE_GROWTH ** (failures - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+            used += max(pause, wait)
+            if used >= _allowed(part):
+                asked = f", and asks to wait {wait:,.0f} s" if wait > pause else ""
+                raise Hopeless(f"{reason}{asked}; {_allowed(part) / 60:,.0f} minutes are all we give it")
+            await _rest(max(pause, wait))
+
+    async def _attempt(self, url: str, part: Part, used: float) -> Told:
+        """One request and what it redirects to, as long as bytes keep coming."""
+        clock = asyncio.get_running_loop().time
+        began, marked, count = clock(), 0, 0
+
+        def moved(more: int) -> None:
+            nonlocal marked, count
+            count += more
+            if count - marked >= LEAST_BYTES:
+                marked = count
+                patience.reschedule(min(clock() + STALL_SECONDS, began + _allowed(part) - used))
+
+        start = await asyncio.to_thread(part.go_on) if part.resumable else None
+        headers = {} if start is None else {"range": f"bytes={start}-", "if-range": part.validator or ""}
+        client = await self._opened()
+        async with asyncio.timeout(min(STALL_SECONDS, _allowed(part) - used)) as patience:
+            for _ in range(MOST_REDIRECTS + 1):
+                async with client.stream("GET", _web_address(url), headers=headers) as response:
+                    if not response.has_redirect_location:
+                        return await received(response, part, start, moved=moved, room=self._shelf.room)
+                    url = str(response.url.join(response.headers["location"]))
+        raise Again(f"it was redirected more than {MOST_REDIRECTS} times")
+
+    def _placed(self, file: File, part: Part, told: Told) -> Brought:
+        with part.path.open("rb") as content:
+            kind = judged(content, file, told)
+        path = part.handed_over(lambda path, sha256: self._shelf.place(path, sha256, kind.suffix))
+        return Brought(part.sha256, path, part.size, kind.content_type)
+
+    def _kept(self, file: File) -> Brought:
+        """What came within the answer itself goes to the shelf like everything else."""
+        content, content_type = _data(file.url)
+        kind = judged(io.BytesIO(content), file, Told(len(content), content_type))
+        path = self._shelf.keep(content, kind.suffix)
+        return Brought(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
 
 
-class _Incomplete(Exception):
-    """What arrived is not the whole file."""
+def _client() -> httpx.AsyncClient:
+    # Nothing of this machine goes along: no key, no cookie, no login from .netrc. No limit of its own either,
+    # because connections of cancelled requests can stay counted; the semaphore is what keeps them few.
+    return httpx.AsyncClient(
+        headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS),
+        timeout=STALL_SECONDS,
+        follow_redirects=False,
+        trust_env=False,
+    )
 
 
-async def _streamed(file: File, folder: Path) -> Path:
-    # A client without a key: files can live at other hosts, which must never see it.
-    async with (
-        httpx.AsyncClient(follow_redirects=True, max_redirects=5, timeout=30, trust_env=False) as client,
-        client.stream("GET", file.url) as response,
-    ):
-        if response.status_code != 200:
-            raise _Incomplete(f"the address answered {response.status_code}")
-        digest, size = hashlib.sha256(), 0
-        descriptor, name = tempfile.mkstemp(suffix=".part", dir=folder)
-        part = Path(name)
+def _allowed(part: Part) -> float:
+    """How long a file of this size may take in all. By the length that HTTP told: a hint must not keep us here."""
+    return WHOLE_SECONDS + max(part.total or 0, part.size) / SLOWEST_BYTES
+
+
+async def _rest(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+def _key(request_id: str, url: str) -> str:
+    return hashlib.sha256(f"{request_id}\n{url}".encode(errors="surrogatepass")).hexdigest()
+
+
+def _web_address(url: str) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        raise Hopeless("that is no web address") from None
+    if address.scheme not in ("http", "https") or not address.host:
+        raise Hopeless(f"files are fetched over http and https only, not from {_shown(url)!r}")
+    return address
+
+
+def _is_data(url: str) -> bool:
+    return url[:5].lower() == "data:"
+
+
+def _data(url: str) -> tuple[bytes, str]:
+    """The bytes within a `data:` address, and what it calls them.
+
+    >>> _data("data:text/plain;base64,aGVsbG8="), _data("data:,a%20b")
+    ((b'hello', 'text/plain'), (b'a b', ''))
+    """
+    head, comma, body = url[5:].partition(",")
+    content = unquote_to_bytes(body)
+    if head.lower().endswith(";base64"):
         try:
-            with os.fdopen(descriptor, "wb") as out:
-                async for chunk in response.aiter_bytes():
-                    digest.update(chunk)
-                    size += len(chunk)
-                    out.write(chunk)
-                out.flush()
-                os.fsync(out.fileno())
-            told = response.headers.get("content-length", file.file_size)
-            if size == 0 or (told is not None and size != int(told)):
-                raise _Incomplete(f"{size:,} bytes arrived of {told}")
-            return _placed(part, folder, digest.hexdigest())
-        finally:
-            part.unlink(missing_ok=True)
+            content = b64decode(b"".join(content.split()), validate=True)
+        except binascii.Error:
+            raise Hopeless("the data within the answer is damaged") from None
+    if not comma:
+        raise Hopeless("the data within the answer is cut off")
+    return content, head.partition(";")[0]
 
 
-def _shelved(folder: Path, content: bytes) -> Path:
-    descriptor, name = tempfile.mkstemp(suffix=".part", dir=folder)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(content)
-    return _placed(Path(name), folder, hashlib.sha256(content).hexdigest())
+def _shown(url: str) -> str:
+    """An address as it may be shown: what follows its path, or stands before its host, can be a right to read."""
+    if _is_data(url):
+        return f"{url[:40].partition(',')[0]},…"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url[:60]
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"[:200]
 
 
-def _placed(part: Path, folder: Path, digest: str) -> Path:
-    with part.open("rb") as file:
-        head = file.read(16)
-    suffix = next((suffix for magic, at, suffix in SUFFIXES if head[at:].startswith(magic)), ".bin")
-    return part.replace(folder / f"{digest}{suffix}")
-
-
-def _data(url: str) -> bytes:
-    head, _, body = url.partition(",")
-    return base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote_to_bytes(body)
+def _reason(error: Exception) -> str:
+    if isinstance(error, (Again, Misfit, Damaged)):
+        return str(error)
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return f"nothing more arrived for {STALL_SECONDS:g} s"
+    if isinstance(error, httpx.ConnectError):
+        return "nobody answered there"
+    if isinstance(error, httpx.InvalidURL):
+        return "it redirects to what is no web address"
+    return "the connection broke off"

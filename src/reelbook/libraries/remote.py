@@ -1,0 +1,111 @@
+"""A shelf elsewhere: any address that fsspec knows, such as `s3://bucket/films`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from ..errors import ReelbookError
+
+if TYPE_CHECKING:
+    # fsspec ships no types.
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
+
+ALL_AT_ONCE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
+"""Stores where an object is there as a whole or not at all; elsewhere a copy is renamed when it is complete."""
+
+
+class Remote:
+    """Files by name at an address. Each lies in a folder of its first two letters, so that no listing is long."""
+
+    def __init__(self, url: str) -> None:
+        self.shown = _without_login(url)
+        self._protocol = url.partition("://")[0]
+        self._system, root = _system(url, self.shown)
+        self._root = root.rstrip("/")
+
+    def find(self, stem: str) -> tuple[str, int] | None:
+        """Name and size of the file whose name begins so, if it is there."""
+        with self._reachable():
+            return next((found for found in self._listed(stem[:2]) if found[0].startswith(stem)), None)
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """Every name, and the size of its file."""
+        with self._reachable():
+            self._system.invalidate_cache()
+            found: dict[str, dict[str, Any]] = self._system.find(self._root, detail=True)
+        yield from ((path.rpartition("/")[2], int(facts["size"] or 0)) for path, facts in sorted(found.items()))
+
+    def pull(self, name: str, target: Path) -> None:
+        """A copy of the file on this machine."""
+        with self._reachable():
+            self._system.get_file(self._path(name), str(target))
+
+    def push(self, source: Path) -> None:
+        """A copy of the file there, under the same name."""
+        path = self._path(source.name)
+        with self._reachable():
+            if any(found == (source.name, source.stat().st_size) for found in self._listed(source.name[:2])):
+                return
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if self._protocol in ALL_AT_ONCE:
+                self._system.put_file(str(source), path)
+                return
+            half = f"{path}.{uuid4().hex}.part"
+            self._system.put_file(str(source), half)
+            self._system.mv(half, path)
+
+    def remove(self, name: str) -> None:
+        """Delete the file there."""
+        with self._reachable():
+            self._system.rm_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name[:2]}/{name}"
+
+    def _listed(self, folder: str) -> list[tuple[str, int]]:
+        # Others write there too, so what we saw before says little.
+        self._system.invalidate_cache()
+        try:
+            found: list[dict[str, Any]] = self._system.ls(f"{self._root}/{folder}", detail=True)
+        except FileNotFoundError:
+            return []
+        return [(facts["name"].rpartition("/")[2], int(facts["size"] or 0)) for facts in found]
+
+    @contextmanager
+    def _reachable(self) -> Iterator[None]:
+        """What goes wrong there, as our error: each store has exceptions of its own."""
+        try:
+            yield
+        except Exception as error:
+            # Not `from error`: what a store raises may name the login.
+            raise ReelbookError(
+                f"The shelf at {self.shown} cannot be used ({type(error).__name__}). Check the address, the network and "
+                "the permission to read and write there, then try again; what is on this machine is untouched."
+            ) from None
+
+
+def _system(url: str, shown: str) -> tuple[AbstractFileSystem, str]:
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        system, root = url_to_fs(url)
+    except ImportError:
+        raise ReelbookError(
+            f"A shelf at {shown} needs packages that are not installed. Install them with: pip install 'reelbook[cloud]' "
+            "(for other stores than S3 also the package that fsspec names for them)."
+        ) from None
+    except ValueError:
+        raise ReelbookError(
+            f"{shown} is no address that a shelf can have. Give a folder, or an address such as s3://bucket/folder."
+        ) from None
+    return system, str(root)
+
+
+def _without_login(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
