@@ -16,6 +16,8 @@
     ├── FolderInUse           a folder that another running service owns
     ├── Unreachable           nobody answered at that address
     ├── UncertainRun          a paid request was sent and its answer was lost
+    ├── OverBudget            the run would cost more than its budget leaves; nothing was sent
+    ├── LibraryError          the library's folder cannot be read or written
     ├── RunFailed             the service accepted the run and could not finish it
     ├── RunCancelled          the run was cancelled
     ├── RunTimeout            waiting ended before the run did
@@ -225,15 +227,51 @@ class Unreachable(ReelbookError):
 class UncertainRun(ReelbookError):
     """A paid request was sent and its answer was lost, so nobody here knows whether it is running."""
 
-    def __init__(self, address: str, reason: str, credits: int | None) -> None:
-        super().__init__(address, reason, credits)
-        self.address, self.reason, self.credits = address, reason, credits
+    def __init__(self, address: str, reason: str, credits: int | None, repeatable: bool = False) -> None:
+        super().__init__(address, reason, credits, repeatable)
+        self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
 
     def __str__(self) -> str:
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
+        happened = f"A paid request was sent to {self.address} and its answer was lost ({self.reason}).{price} "
+        if self.repeatable:
+            return f"{happened}Run it again: this service recognises a repetition and charges once."
         return (
-            f"The request reached {self.address} and its answer was lost ({self.reason}).{price} "
-            "It is not sent again by itself. Look at the account's history before you run it again."
+            f"{happened}It is not sent again by itself. Look into the account's history, then settle it: "
+            "rb.library().uncertain lists it, with attach(request_id) if the service has it, resubmit() or write_off() if not."
+        )
+
+
+class OverBudget(ReelbookError):
+    """The run would cost more than its budget leaves. Nothing was sent."""
+
+    def __init__(self, budget: int, committed: int, price: int | None) -> None:
+        super().__init__(budget, committed, price)
+        self.budget, self.committed, self.price = budget, committed, price
+
+    def __str__(self) -> str:
+        if self.price is None:
+            return (
+                f"Nobody knows what this run costs, so it cannot run under a budget of {self.budget:,} credits. "
+                "Say the most that one run may cost, with price=…"
+            )
+        return (
+            f"The budget of {self.budget:,} credits is used up: {self.committed:,} are or may be spent, and this run "
+            f"would cost {self.price:,} more. Nothing was sent. Give a larger budget to go on."
+        )
+
+
+class LibraryError(ReelbookError, OSError):
+    """The library's folder cannot be read or written."""
+
+    def __init__(self, folder: str, reason: str) -> None:
+        super().__init__(folder, reason)
+        self.folder, self.reason = folder, reason
+
+    def __str__(self) -> str:
+        return (
+            f"The library in {self.folder} cannot be used ({self.reason}), and without it nothing is paid for: no run was sent. "
+            "Make room there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
         )
 
 

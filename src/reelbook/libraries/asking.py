@@ -1,0 +1,239 @@
+"""What is to be done about a run that somebody wants: its row is found or made, and claimed if nobody has paid for it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import OverBudget
+from .ledger import (
+    ACCEPTED,
+    CANCELLED,
+    COLUMNS,
+    COMPLETED,
+    EXPIRED,
+    FAILED,
+    INTENT,
+    NO_NAME,
+    PAID,
+    PLANNED,
+    REJECTED,
+    RUNNING,
+    SENDING,
+    STORED,
+    UNCERTAIN,
+    Entry,
+    amount,
+    event,
+    move,
+    owned,
+    past_cost,
+    read,
+    storable,
+)
+from .recovery import Keeping, freed
+
+COST = f"""spent + unpriced * :unknown + CASE
+    WHEN charged IS NOT NULL THEN charged
+    WHEN state = '{REJECTED}' OR (state = '{PLANNED}' AND attempt_key IS NULL) THEN 0
+    ELSE coalesce(price, :unknown) END"""
+"""What a run has cost, or may have cost: a lost answer counts with its whole price, and one without a price as `:unknown`."""
+
+KEY_SECONDS = 23 * 3600.0
+"""How long a repetition is recognised by its key; services keep them for a day."""
+
+_BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, UNCERTAIN)
+"""Of several takes: what is there, else what is paid for, else what may be, before anything that has yet to be paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A run that somebody wants."""
+
+    service: str
+    identity: str
+    model: str
+    input: str
+    price: int | None
+    idempotent: bool
+    reusable: bool
+    """Whether the same input gives the same result, so that one is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A ceiling on everything that the runs of one scope have cost or may have cost."""
+
+    scope: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be done about a run that somebody wants."""
+
+    do: str
+    """`send` it, `follow` it, `join` the one that this process follows, `await` one of another process, `serve` it from
+    the library, or `ask` the person about an uncertain one."""
+    entry: Entry
+
+
+def choose(
+    db: sqlite3.Connection,
+    asked: Asked,
+    keeper: Keeping,
+    *,
+    key: str | None,
+    fresh: bool = False,
+    join: bool = True,
+    take: int | None = None,
+    budget: Budget | None = None,
+) -> Verdict:
+    """Find or make the row of a run, and claim it if nobody has. `join`: an unseeded run joins an unfinished one of ours."""
+    found = None if fresh else _candidate(db, asked, keeper, take, join)
+    if found is None:
+        found = _entered(db, asked, _next_take(db, asked) if take is None or fresh else take)
+    if budget is not None:
+        join_scope(db, budget.scope, asked.service, [(asked.identity, found.take)])
+    if found.state == STORED:
+        return Verdict("serve", found)
+    if found.state == UNCERTAIN:
+        return Verdict("ask", found)
+    if found.owner is not None or found.state in PAID:
+        return _others(db, found, keeper.owner)
+    claimed = _claimed(db, found, asked, keeper.owner, key, budget)
+    return Verdict("ask" if claimed.state == UNCERTAIN else "send", claimed)
+
+
+def attached(db: sqlite3.Connection, service: str, model: str, request_id: str, keeper: Keeping) -> Verdict:
+    """The row of a run that is known by its request id; a new one if it was made elsewhere."""
+    row = db.execute(
+        # Where an uncertain run was settled with it, that row knows more than one without an input.
+        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
+        (service, storable(request_id), len(NO_NAME), NO_NAME),
+    ).fetchone()
+    if row is None:
+        cursor = db.execute(
+            "INSERT INTO runs (service, identity, take, model, input, state, owner, request_id, created, sent)"
+            " VALUES (?, ?, 0, ?, '{}', ?, ?, ?, ?, ?)",
+            (
+                service, storable(NO_NAME + request_id), model, ACCEPTED, keeper.owner, storable(request_id),
+                time.time(), time.time(),
+            ),
+        )  # fmt: skip
+        event(db, cursor.lastrowid, ACCEPTED, request_id)
+        return Verdict("follow", read(db, cursor.lastrowid or 0))
+    entry = freed(db, Entry(*row), keeper)
+    if entry.state == STORED:
+        return Verdict("serve", entry)
+    if entry.state == EXPIRED:
+        # Somebody asks for it by name, so the service is asked once more.
+        move(db, entry, ACCEPTED, error_type=None, error=None, note=request_id)
+        entry = read(db, entry.id)
+    return _others(db, entry, keeper.owner) if entry.state in PAID else Verdict("ended", entry)
+
+
+def within(
+    db: sqlite3.Connection,
+    budget: Budget,
+    price: int | None,
+    *,
+    besides: int = 0,
+    earlier: int = 0,
+    unpriced: int = 0,
+) -> None:
+    """Refuse a run that its budget does not leave room for. Runs that nobody knows the price of count as much as it."""
+    row = db.execute(
+        f"SELECT coalesce(sum({COST}), 0) FROM scopes JOIN runs USING (service, identity, take)"
+        " WHERE scope = :scope AND runs.id != :besides",
+        {"scope": budget.scope, "besides": besides, "unknown": price or 0},
+    ).fetchone()
+    committed = int(row[0]) + earlier + unpriced * (price or 0)
+    if price is None or committed + price > budget.limit:
+        raise OverBudget(budget.limit, committed, price)
+
+
+def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
+    """Count these runs (identity and take) against the budget of a scope, whoever pays for them and whenever."""
+    db.executemany(
+        "INSERT OR IGNORE INTO scopes VALUES (?, ?, ?, ?)", [(scope, service, name, take) for name, take in runs]
+    )
+
+
+def _candidate(
+    db: sqlite3.Connection, asked: Asked, keeper: Keeping, take: int | None, join: bool
+) -> Entry | None:  # fmt: skip
+    """The best of the rows that are there. Without a seed each finished run is a take of its own, and not for this one."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
+        " ORDER BY take DESC",
+        (asked.service, asked.identity, take, take, take is not None or asked.reusable, STORED),
+    ).fetchall()
+    found = [freed(db, Entry(*row), keeper) for row in rows]
+    if take is None and not asked.reusable:
+        # Another process's unfinished take is not ours to join.
+        found = [entry for entry in found if entry.owner is None or (join and entry.owner == keeper.owner)]
+    return min(found, key=_rank, default=None)
+
+
+def _rank(entry: Entry) -> int:
+    return _BEST_FIRST.index(entry.state) if entry.state in _BEST_FIRST else len(_BEST_FIRST)
+
+
+def _others(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
+    """What to do about a run that is under way."""
+    if entry.owner is None:
+        return Verdict("follow", owned(db, entry, owner))
+    return Verdict("join" if entry.owner == owner else "await", entry)
+
+
+def _next_take(db: sqlite3.Connection, asked: Asked) -> int:
+    row = db.execute(
+        "SELECT coalesce(max(take) + 1, 0) FROM runs WHERE service = ? AND identity = ?",
+        (asked.service, asked.identity),
+    ).fetchone()
+    return int(row[0])
+
+
+def _entered(db: sqlite3.Connection, asked: Asked, take: int) -> Entry:
+    cursor = db.execute(
+        "INSERT INTO runs (service, identity, take, model, input, state, price, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (asked.service, asked.identity, take, asked.model, asked.input, PLANNED, amount(asked.price), time.time()),
+    )
+    return read(db, cursor.lastrowid or 0)
+
+
+def _claimed(
+    db: sqlite3.Connection, entry: Entry, asked: Asked, owner: str, key: str | None, budget: Budget | None
+) -> Entry:
+    """The run as ours to send; or uncertain, where it was sent before and cannot be repeated safely any more."""
+    repeats = entry.state == PLANNED and entry.attempt_key is not None
+    if repeats and (why := _unrepeatable(entry, asked)):
+        move(db, entry, UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
+        return read(db, entry.id)
+    is_over = entry.state in (FAILED, CANCELLED, EXPIRED)
+    past = past_cost(entry) if is_over else {"spent": entry.spent, "unpriced": entry.unpriced}
+    price = amount(asked.price)
+    if repeats and entry.price is not None:
+        price = entry.price
+    if budget is not None:
+        within(db, budget, price, besides=entry.id, earlier=past["spent"], unpriced=past["unpriced"])
+    move(
+        db, entry, INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
+        attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
+        request_id=None, output=None, media=None, error_type=None, error=None, queued_s=None, running_s=None,
+        finished=None,
+    )  # fmt: skip
+    return read(db, entry.id)
+
+
+def _unrepeatable(entry: Entry, asked: Asked) -> str | None:
+    """Why the service would not recognise a repetition, so that it could be paid for twice."""
+    if not asked.idempotent:
+        return "it was sent, and the service does not recognise repetitions any more"
+    # In both directions: a clock that was set back says nothing about the time that has passed.
+    if abs(time.time() - (entry.sent or 0)) > KEY_SECONDS:
+        return "it was sent too long ago to be repeated"
+    return None

@@ -1,0 +1,27 @@
+"""The tables of a library's ledger."""
+
+VERSION = 1
+"""Raised when an older Reelbook could not use the tables any more; it then says so and leaves them alone."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
+    model TEXT NOT NULL, input TEXT NOT NULL, state TEXT NOT NULL, owner TEXT,
+    attempt INTEGER NOT NULL DEFAULT 0, attempt_key TEXT, body TEXT, request_id TEXT,
+    price INTEGER, charged INTEGER, spent INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0,
+    output TEXT, media TEXT, error_type TEXT, error TEXT, queued_s REAL, running_s REAL,
+    created REAL NOT NULL, sent REAL, finished REAL,
+    UNIQUE (service, identity, take)
+);
+CREATE INDEX IF NOT EXISTS runs_by_request ON runs (request_id);
+CREATE INDEX IF NOT EXISTS runs_open ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_uncertain ON runs (id) WHERE state = 'uncertain';
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, run INTEGER, state TEXT NOT NULL, note TEXT
+);
+CREATE TABLE IF NOT EXISTS scopes (
+    scope TEXT NOT NULL, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
+    PRIMARY KEY (scope, service, identity, take)
+) WITHOUT ROWID;
+"""

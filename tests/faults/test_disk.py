@@ -1,0 +1,350 @@
+"""Figure 6: on a disk that is full, shut, or without power nothing is sent that is not written down, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.errors import LibraryError
+from reelbook.libraries import asking, disk, ledger, recovery, second_copy
+from reelbook.libraries.asking import Asked
+from reelbook.libraries.books import Books
+from tests.faults.torn_disk import Op, Tape, recorded
+
+NOBODY = 65534
+
+SPENDS = """
+import os, resource, sys
+from pathlib import Path
+from reelbook.errors import LibraryError
+from reelbook.libraries import asking, ledger, recovery
+from reelbook.libraries.asking import Asked
+from reelbook.libraries.books import Books
+
+folder, runs, room, user = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def surely(step):
+    # Says what is wrong and tries again once somebody has made room.
+    while True:
+        try:
+            return step()
+        except LibraryError as error:
+            say("trouble", error)
+            sys.stdin.readline()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+if user >= 0:
+    os.setuid(user)
+if room >= 0:
+    Books(folder).close()
+    size = (folder / "ledger.sqlite").stat().st_size + room
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+books = surely(lambda: Books(folder))
+say("open")
+for number in range(runs):
+    asked = Asked("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
+    run = surely(lambda: books.now(lambda db: asking.choose(db, asked, books, key=None))).entry
+    try:
+        books.now(lambda db: ledger.sending(db, run.id, books.owner, None))
+    except LibraryError as error:
+        say("trouble", error)
+        sys.stdin.readline()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        surely(lambda: books.now(lambda db: ledger.unsent(db, run.id, never=True)))
+        continue
+    say("post", run.id)
+    request = f"r{run.id}"
+    line = recovery.acceptance(run, request)
+    surely(lambda: books.ask(lambda db: ledger.accepted(db, run.id, request), line=line).result(60))
+    say("accepted", run.id)
+    surely(lambda: books.now(lambda db: ledger.completed(db, run.id, "{}", 5, None, None)))
+    surely(lambda: books.now(lambda db: ledger.stored(db, run.id, "[]")))
+    say("stored", run.id)
+books.close()
+say("done")
+"""
+"""A process that spends: it says each step once it may rely on it. The paid call itself is the word `post`."""
+
+Words = list[list[str]]
+
+
+@contextmanager
+def spender(folder: Path, runs: int, *, room: int = -1, user: int = -1) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-W", "ignore", "-c", SPENDS, str(folder), str(runs), str(room), str(user)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def heard(process: subprocess.Popen[str], in_trouble: Callable[[], object]) -> Words:
+    """What a spender says, to its end; when it is in trouble, somebody helps."""
+    said: Words = []
+    assert process.stdout is not None
+    assert process.stdin is not None
+    for line in process.stdout:
+        said.append(line.split())
+        if said[-1][0] == "trouble":
+            assert sum(words[0] == "trouble" for words in said) < 20, "it cannot be helped"
+            in_trouble()
+            process.stdin.write("go on\n")
+            process.stdin.flush()
+    return said
+
+
+def rows(folder: Path) -> dict[str, tuple[str, str | None]]:
+    """State and request of each run, once the next process has put in order what was left."""
+    books = Books(folder)
+    try:
+        return {
+            str(run): (state, request)
+            for run, state, request in books.look(
+                lambda db: db.execute("SELECT id, state, request_id FROM runs").fetchall()
+            )
+        }
+    finally:
+        books.close()
+
+
+def is_written_down(word: str, state: str, request: str | None) -> bool:
+    """Whether the ledger knows of at least this step."""
+    if word == "post":
+        return state in ("sending", "uncertain", *ledger.PAID, "stored")
+    return request is not None and (word == "accepted" or state == "stored")
+
+
+def unknown(said: Words, known: dict[str, tuple[str, str | None]]) -> Words:
+    """What was relied on and is not in the ledger."""
+    steps = [words for words in said if words[0] in ("post", "accepted", "stored")]
+    return [words for words in steps if not is_written_down(words[0], *known.get(words[1], ("nothing", None)))]
+
+
+@contextmanager
+def small_disk(place: Path) -> Iterator[bool]:
+    """A disk of half a megabyte, where this user may make one."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(place)]
+    try:
+        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    except OSError:
+        mounted = False
+    try:
+        yield mounted
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("room", [0, 1000, 9000])
+def test_on_a_full_disk_nothing_is_sent_that_is_not_written_down(tmp_path: Path, room: int) -> None:
+    """The sentence is clear, and the same process goes on when there is room; a limit on files is a disk that fills up."""
+    folder = tmp_path / ".reelbook"
+
+    with spender(folder, 25, room=room) as process:
+        said = heard(process, lambda: None)
+
+    known = rows(folder)
+    trouble = [" ".join(words) for words in said if words[0] == "trouble"]
+    assert len(trouble) == 1
+    assert "nothing is paid for: no run was sent. Make room there" in trouble[0]
+    assert said[-1] == ["done"]
+    assert unknown(said, known) == []
+    assert sum(words[0] == "stored" for words in said) >= 24
+    assert {state for state, _ in known.values()} <= {"stored", "planned"}
+
+
+def test_on_a_small_disk_the_same(tmp_path: Path) -> None:
+    """The real thing: a file system without room, until somebody deletes a file. Without the right to mount one, a limit."""
+    with small_disk(tmp_path / "disk") as mounted:
+        folder = tmp_path / "disk" / ".reelbook"
+        ballast = tmp_path / "disk" / "ballast"
+        ballast.write_bytes(bytes(330_000 if mounted else 0))
+        with spender(folder, 150, room=-1 if mounted else 9000) as process:
+            said = heard(process, lambda: ballast.unlink(missing_ok=True))
+        known = rows(folder)
+
+    trouble = [" ".join(words) for words in said if words[0] == "trouble"]
+    assert trouble
+    assert "the disk is full" in trouble[0] or not mounted
+    assert said[-1] == ["done"]
+    assert unknown(said, known) == []
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that every user may look into; pytest's own are for its user alone."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        yield Path(place)
+
+
+def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: Path) -> None:
+    """Another user's folder, or one without the right to write; once it is ours, the same process goes on."""
+    folder = public / ".reelbook"
+    Books(folder).close()
+    here = os.getuid()
+    spends = NOBODY if here == 0 else here
+    _given(folder, user=here, mode=0o555)
+
+    with spender(folder, 3, user=NOBODY if here == 0 else -1) as process:
+        said = heard(process, lambda: _given(folder, user=spends, mode=0o755))
+    _given(folder, user=here, mode=0o755)
+
+    assert said[0][0] == "trouble"
+    assert "cannot be written" in " ".join(said[0])
+    assert [words[0] for words in said[1:]] == ["open", *["post", "accepted", "stored"] * 3, "done"]
+    assert unknown(said, rows(folder)) == []
+
+
+def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -> None:
+    """From that moment nothing is sent; afterwards all is in the ledger."""
+    folder = tmp_path / ".reelbook"
+    books = Books(folder)
+    lock = folder / "ledger.lock"
+    run = books.now(lambda db: asking.choose(db, wanted("one"), books, key=None)).entry.id
+    lock.unlink()
+    lock.mkdir()
+
+    error = books.ask(lambda db: ledger.sending(db, run, books.owner, None)).exception(30)
+    lock.rmdir()
+    books.now(lambda db: ledger.sending(db, run, books.owner, None))
+
+    assert isinstance(error, LibraryError)
+    assert "no run was sent" in str(error)
+    assert books.look(lambda db: ledger.read(db, run)).state == "sending"
+    books.close()
+
+
+def _given(folder: Path, *, user: int, mode: int) -> None:
+    """Make a folder and all that is in it somebody's."""
+    for path in (folder, *folder.rglob("*")):
+        if os.getuid() == 0:
+            os.chown(path, user, -1)
+        path.chmod(mode if path.is_dir() else mode & 0o644)
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(60, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
+def test_a_killed_process_has_sent_nothing_that_is_not_written_down(tmp_path: Path, kills: int) -> None:
+    """SIGKILL at any moment: each call is known, each accepted request too, and at most one run per kill is uncertain."""
+    folder, chance = tmp_path / ".reelbook", random.Random(6)
+    said: Words = []
+
+    for _ in range(kills):
+        with spender(folder, 10_000) as process:
+            assert process.stdout is not None
+            words = [process.stdout.readline().split() for _ in range(chance.randrange(1, 60))]
+            process.send_signal(signal.SIGKILL)
+            said += words + [line.split() for line in process.stdout]
+
+    known = rows(folder)
+    assert sum(words[0] == "post" for words in said) > kills
+    assert unknown(said, known) == []
+    assert sum(state == "uncertain" for state, _ in known.values()) <= kills
+
+
+# A power cut.
+
+
+def wanted(name: str) -> Asked:
+    return Asked("svc", name, "m", "a boat " * 40, 5, False, True)
+
+
+def spent(folder: Path, tape: Tape, runs: int) -> None:
+    """Runs from the claim to the shelf, each step told once it is confirmed."""
+    books = Books(folder)
+    for number in range(runs):
+        run = books.now(lambda db, number=number: asking.choose(db, wanted(f"run {number}"), books, key=None)).entry  # type: ignore[misc]
+        books.now(lambda db, run=run: ledger.sending(db, run.id, books.owner, None))  # type: ignore[misc]
+        tape.told("post", str(run.id))
+        request = f"r{run.id}"
+        step = books.ask(
+            lambda db, run=run, request=request: ledger.accepted(db, run.id, request),  # type: ignore[misc]
+            line=recovery.acceptance(run, request),
+        )
+        step.result(30)
+        tape.told("accepted", str(run.id))
+        books.now(lambda db, run=run: ledger.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
+        books.now(lambda db, run=run: ledger.stored(db, run.id, "[]"))  # type: ignore[misc]
+        tape.told("stored", str(run.id))
+    books.close()
+
+
+@contextmanager
+def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tape]:
+    """All that was written while so many runs were paid for."""
+    append = second_copy.append
+
+    with recorded((disk.NAME, f"{disk.NAME}-journal")) as tape:
+
+        def on_append(folder: Path, lines: Any) -> None:
+            size = (folder / second_copy.NAME).stat().st_size
+            append(folder, lines)
+            tape.ops.append(Op("write", second_copy.NAME, size, (folder / second_copy.NAME).read_bytes()[size:]))
+            tape.ops.append(Op("sync", second_copy.NAME))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(second_copy, "append", on_append)
+            spent(folder, tape, runs)
+    yield tape
+
+
+def losses(tape: Tape, cuts: int, place: Path) -> list[str]:
+    """Cut the power at so many moments; what was relied on and is gone, or what was taken for damage."""
+    chance, found = random.Random(6), []
+    moments = [chance.randrange(len(tape.ops)) for _ in range(cuts)]
+    for number, moment in enumerate(moments):
+        folder = place / f"cut-{number}"
+        folder.mkdir()
+        said = [list(words) for words in tape.cut(moment, chance, folder)]
+        with warnings.catch_warnings(record=True) as complaints:
+            warnings.simplefilter("always")
+            missing = unknown(said, rows(folder))
+        found += [f"{moment}: {words}" for words in missing] + [f"{moment}: {one.message}" for one in complaints]
+    return found
+
+
+@pytest.mark.parametrize("cuts", [100, pytest.param(3000, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
+def test_a_power_cut_takes_nothing_that_anybody_relied_on(
+    tmp_path: Path, cuts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the disk makes of what was not synced, in whatever order: each call and each request is known, nothing is damaged."""
+    with taped(tmp_path / ".reelbook", 8, monkeypatch) as tape:
+        found = losses(tape, cuts, tmp_path)
+
+    assert sum(op.kind == "sync" for op in tape.ops) > 8 * 5
+    assert found == []
+
+
+def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: with `synchronous = OFF` the same cuts lose calls and requests."""
+    connected = disk.connected
+
+    def careless(path: Path) -> sqlite3.Connection:
+        db = connected(path)
+        db.execute("PRAGMA synchronous = OFF")
+        return db
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "connected", careless)
+        with taped(tmp_path / ".reelbook", 4, monkeypatch) as tape:
+            pass
+    found = losses(tape, 25, tmp_path)
+
+    assert any("post" in loss for loss in found)
