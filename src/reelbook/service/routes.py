@@ -107,7 +107,8 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
             request = await service.queue.find(account, request_id)
         except Refusal:
             continue
-        answer[request_id] = shown_status(service, http, request)
+        # The log comes with the end: who follows many runs asks no run by itself.
+        answer[request_id] = shown_status(service, http, request, logs=request.status == COMPLETED)
         if request.status == COMPLETED and request.error is None:
             answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
     return JSONResponse(answer)
