@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import io
 import math
-import shutil
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
 
 if TYPE_CHECKING:
     from av import VideoFrame
+    from av.container import InputContainer
     from PIL.Image import Image
 
     from ..models.files import File
+    from .provenance import Provenance
+
+CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
+"""The suffixes of videos, and what FFmpeg calls their kind.
+
+It is told, and not left to guess: a text can pass for a playlist, and lead it to other files of this machine.
+"""
+_KINDS = [
+    {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
+]  # fmt: skip
+"""Suffixes that mean the same kind of file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class LocalFile:
     path: Path
     source: File = field(compare=False)
     """The File object it came from."""
+    facts: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """What is known of the run that made it, for the copies that `save` makes; see `provenance.write`."""
 
     @cached_property
     def probe(self) -> Probe:
@@ -57,16 +73,22 @@ class LocalFile:
 
     @property
     def is_video(self) -> bool:
-        return self.path.suffix == ".mp4"
+        """Whether it plays; a GIF counts as a picture."""
+        return self.path.suffix.lower() in CONTAINERS
+
+    @property
+    def provenance(self) -> Provenance:
+        """What is known of its making, from the file and from its run."""
+        from .provenance import read
+
+        return read(self)
 
     def frames(self) -> Iterator[Image]:
         """Every frame in order, as pictures."""
         if not self.is_video:
             yield self.still()
             return
-        import av
-
-        with self._readable(), av.open(str(self.path)) as container:
+        with self._readable(), self._container() as container:
             for frame in container.decode(video=0):
                 yield _picture(frame)
 
@@ -74,12 +96,10 @@ class LocalFile:
         """So many frames, evenly from the first to the last, in one pass through the file."""
         if not self.is_video:
             return [self.still()] * count
-        import av
-
         last = self.probe.frames - 1
         wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
         found: list[Image] = []
-        with self._readable(), av.open(str(self.path)) as container:
+        with self._readable(), self._container() as container:
             for number, frame in enumerate(container.decode(video=0)):
                 # Only what is kept is turned into a picture, which costs more than decoding it.
                 times = wanted.count(number)
@@ -113,12 +133,65 @@ class LocalFile:
             return preview(self.path, longest=longest, most_bytes=most_bytes)
 
     def save(self, path: str | Path) -> Path:
-        """A copy of the file under a name of yours."""
+        """A copy under a name of yours, or in a folder under a name made for it; says where it is.
+
+        The copy tells model, input, seed, request and credits to `rb.provenance`; its pixels are those of the original.
+        """
+        from .provenance import write
+
         target = Path(path).expanduser()
-        if target.is_dir():
-            target /= self.path.name
-        shutil.copyfile(self.path, target)
+        if os.path.isdir(target) or str(path).endswith(("/", os.sep)):  # noqa: PTH112  # Path.is_dir may raise.
+            target /= self._readable_name()
+        target = self._with_suffix(target)
+        write(self.path, target, self.facts or {})
         return target
+
+    def __reel_picture__(self) -> tuple[bytes, str]:
+        """What it is as a source picture: its own bytes, or the last frame of a video, and a few words about it."""
+        if not self.is_video:
+            try:
+                return self.path.read_bytes(), self.path.name
+            except OSError as error:
+                raise ReelbookError(
+                    f"{self.path} cannot be read ({error.strerror}). Pick the run up with rb.attach, which fetches it anew."
+                ) from error
+        out = io.BytesIO()
+        self.still(1.0).save(out, "PNG")
+        return out.getvalue(), f"last frame of {self.path.name}"
+
+    def _readable_name(self) -> str:
+        """A name that tells what it is: model, seed, run and content; its own name where nothing is known."""
+        if not self.facts:
+            return self.path.name
+        model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
+        parts = [
+            str(model or "").rstrip("/").rpartition("/")[2],
+            "" if seed is None else f"seed-{seed}",
+            str(request or "")[:8],
+            # One run may make several files.
+            self.path.stem[:8],
+        ]
+        plain = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60] for part in parts]
+        return "_".join(part for part in plain if part) + self.path.suffix
+
+    def _with_suffix(self, target: Path) -> Path:
+        """The target with a suffix that says what the file is; refused where its own says otherwise."""
+        ours, asked = (
+            next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (self.path, target)
+        )
+        if ours is None or asked == ours:
+            return target
+        if asked is not None:
+            raise ReelbookError(
+                f"{self.path.name} is no {target.suffix} file, and saving does not convert it. "
+                f"Give a name that ends in {self.path.suffix}."
+            )
+        return target.with_name(target.name + self.path.suffix)
+
+    def _container(self) -> InputContainer:
+        import av
+
+        return av.open(str(self.path), format=CONTAINERS[self.path.suffix.lower()])
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -136,21 +209,19 @@ class LocalFile:
 
     def _probed(self) -> Probe:
         if self.is_video:
-            import av
-
-            with av.open(str(self.path)) as container:
+            with self._container() as container:
                 stream = container.streams.video[0]
                 codec = stream.codec_context
-                return Probe(codec.width, codec.height, stream.frames, stream.average_rate)
+                # A WebM does not say how many frames it has.
+                frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
+                return Probe(codec.width, codec.height, frames, stream.average_rate or stream.guessed_rate)
         from PIL import Image
 
         with Image.open(self.path) as picture:
             return Probe(*picture.size, 1, None)
 
     def _decoded(self, number: int) -> Image:
-        import av
-
-        with av.open(str(self.path)) as container:
+        with self._container() as container:
             stream = container.streams.video[0]
             rate = stream.average_rate or Fraction(24)
             # To the keyframe before it, then on to the frame itself.

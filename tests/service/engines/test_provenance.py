@@ -87,7 +87,7 @@ def test_a_picture_inside_the_input_is_told_by_its_hash() -> None:
 
     told = json.loads(sign.as_json())["input"]["image_url"]
 
-    assert told == f"data:image/png;base64,sha256={hashlib.sha256(uri.encode()).hexdigest()}"
+    assert told == f"data:image/png;base64,sha256={hashlib.sha256(bytes(7500)).hexdigest()}"
 
 
 def test_a_long_prompt_is_shortened() -> None:
@@ -127,6 +127,14 @@ def test_any_prompt_can_be_saved(prompt: str) -> None:
 
     for kind in ("png", "jpeg", "webp"):
         assert saved(kind, sign).size == (8, 8)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp"])
+def test_letters_of_every_alphabet_can_be_read_back(kind: str) -> None:
+    """EXIF knows ASCII only, and yet nothing becomes a question mark."""
+    sign = Provenance("svc/smart-resize", {"prompt": "größer, 大きく"}, 1, "recompose", "1")
+
+    assert json.loads(saved(kind, sign).getexif()[0x010E])["input"]["prompt"] == "größer, 大きく"
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "webp"])

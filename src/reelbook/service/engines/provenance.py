@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_to_bytes
 from xml.sax.saxutils import quoteattr
 
 from PIL import Image
@@ -14,6 +17,9 @@ from PIL.PngImagePlugin import PngInfo
 
 LONGEST_TEXT = 4000
 """Longer texts are shortened in the file; a data URI would otherwise put the source picture into its own result."""
+
+MOST_ASCII = 40_000
+"""Of the 64 KiB of an EXIF block; the settings stand beside it."""
 
 _SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
 _SOFTWARE_TAG, _DESCRIPTION_TAG, _EXIF_BLOCK, _COMMENT_TAG = 0x0131, 0x010E, 0x8769, 0x9286
@@ -33,16 +39,16 @@ class Provenance:
     def software(self) -> str:
         return f"reelbook {self.engine} {self.engine_version}"
 
-    def as_json(self) -> str:
+    def as_json(self, *, ascii_only: bool = False, longest: int = LONGEST_TEXT) -> str:
         """The whole record, compact and in a fixed order."""
         record = {
             "endpointId": self.endpoint_id,
-            "input": _shortened(dict(self.input)),
+            "input": _shortened(dict(self.input), longest),
             "seed": self.seed,
             "engine": self.engine,
             "engineVersion": self.engine_version,
         }
-        return json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return json.dumps(record, ensure_ascii=ascii_only, sort_keys=True, separators=(",", ":"))
 
     def parameters(self) -> str:
         """The form that picture tools read: the prompt, then the settings on one line."""
@@ -72,9 +78,17 @@ class Provenance:
         """The EXIF block of a JPEG or WebP: `Image.save(exif=…, xmp=…)`."""
         exif = Image.Exif()
         exif[_SOFTWARE_TAG] = self.software
-        exif[_DESCRIPTION_TAG] = self.as_json()
+        exif[_DESCRIPTION_TAG] = self._as_ascii()
         exif.get_ifd(_EXIF_BLOCK)[_COMMENT_TAG] = b"UNICODE\0" + self.parameters().encode("utf-16-be")
         return exif.tobytes()
+
+    def _as_ascii(self) -> str:
+        """The record for a place that holds ASCII, where other letters take twelve times the room, and that is small."""
+        for longest in (LONGEST_TEXT, LONGEST_TEXT // 4, LONGEST_TEXT // 16):
+            text = self.as_json(ascii_only=True, longest=longest)
+            if len(text) <= MOST_ASCII:
+                break
+        return text
 
     def save_options(self, image_format: str) -> dict[str, Any]:
         """What to hand to Pillow's `save` for `png`, `jpeg` or `webp`."""
@@ -85,14 +99,22 @@ class Provenance:
         return {"comment": self.as_json(), "title": _shortened(self.input.get("prompt", ""))[:200]}
 
 
-def _shortened(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        digest = hashlib.sha256(value.encode()).hexdigest()
+def _shortened(value: Any, longest: int = LONGEST_TEXT) -> Any:
+    if isinstance(value, str) and len(value) > longest:
         if value.startswith("data:"):
-            return f"data:{value[5:60].partition(',')[0]},sha256={digest}"
-        return f"{value[:LONGEST_TEXT]}… (sha256={digest})"
+            # Of the picture itself, so that it can be found again in a library.
+            return f"data:{value[5:60].partition(',')[0]},sha256={hashlib.sha256(_content(value)).hexdigest()}"
+        return f"{value[:longest]}… (sha256={hashlib.sha256(value.encode()).hexdigest()})"
     if isinstance(value, dict):
-        return {name: _shortened(item) for name, item in value.items()}
+        return {name: _shortened(item, longest) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_shortened(item) for item in value]
+        return [_shortened(item, longest) for item in value]
     return value
+
+
+def _content(url: str) -> bytes:
+    head, _, body = url.partition(",")
+    try:
+        return base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote_to_bytes(body)
+    except binascii.Error:
+        return url.encode()

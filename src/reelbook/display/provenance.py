@@ -1,0 +1,73 @@
+"""Where a file comes from as a small table: what it says of its making, and who says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from ..media.provenance import Provenance
+
+LONGEST = 200
+"""Letters that are shown of one value."""
+MOST_VALUES = 24
+"""Rows for what was asked; no model of ours has as many, and a stranger's file may name thousands."""
+
+# The value may be written from right to left; <bdi> keeps that from turning its surroundings around.
+ROW = Markup(
+    '<tr><td style="text-align:left;vertical-align:top;padding-right:32px">{}</td>'
+    '<td style="text-align:left;overflow-wrap:anywhere"><bdi>{}</bdi></td></tr>'
+)
+TABLE = Markup(
+    '<table style="font-variant-numeric:tabular-nums;margin:4px 0"><tbody>{}'
+    '<tr><td colspan="2" style="text-align:left;font-size:12px"><span style="opacity:.8">{}</span></td></tr></tbody></table>'
+)
+
+
+def provenance_table(provenance: Provenance) -> str:
+    """The table: the model, what was asked of it and differs from the defaults, then the run; what is unknown is left out."""
+    rows = [ROW.format(_cut(name), _cut(value)) for name, value in _facts(provenance)]
+    return str(TABLE.format(Markup("").join(rows), _source(provenance)))
+
+
+def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:
+    asked = provenance.values if provenance.input is None else provenance.input.changed()
+    # The seed that was used stands further down, whether it was asked for or drawn.
+    shown = [(name, value) for name, value in asked.items() if name not in ("seed", "model", "software")]
+    more = len(shown) - MOST_VALUES
+    facts = [
+        ("model", provenance.model),
+        *shown[:MOST_VALUES],
+        ("…", f"and {more} more" if more > 0 else None),
+        ("seed", provenance.seed),
+        ("engine", _joined(provenance.engine, provenance.engine_version)),
+        ("service", provenance.service),
+        ("request", provenance.request_id),
+        ("credits", _price(provenance)),
+        ("made", None if provenance.made_at is None else f"{provenance.made_at:%Y-%m-%d %H:%M %Z}"),
+    ]
+    yield from ((name, value) for name, value in facts if value is not None)
+
+
+def _joined(*parts: str | None) -> str | None:
+    return " ".join(part for part in parts if part) or None
+
+
+def _price(provenance: Provenance) -> str | None:
+    if provenance.credits is None:
+        return None
+    source = f" ({_cut(provenance.credits_source)})" if provenance.credits_source else ""
+    return f"{provenance.credits:,}{source}"
+
+
+def _source(provenance: Provenance) -> str:
+    if provenance.origin != "reelbook":
+        return "as another tool wrote it into the file"
+    return "as the file says" if provenance.input is not None else "as the file says; not all of it makes an input here"
+
+
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,246 @@
+"""Where a media file comes from: read from the file itself, and written into copies of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from ..errors import ReelbookError
+from .tags import jpeg, mp4, png, webp
+from .tags.asked import typed_input
+from .tags.parameters import settings
+from .tags.pieces import MOST_BYTES, OddFile, Piece, Stretch, assemble, length
+from .tags.record import NAMES, parsed, record_of
+
+if TYPE_CHECKING:
+    from ..models.base import Input
+    from .local import LocalFile
+
+_LONGEST_WORD = 300
+_MOST_TEXTS = 200
+_PARAMETERS = ("parameters", "UserComment", "comment")
+"""Where picture tools put their settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a file says of its own making. It is what the file says: anybody can write anything into a file."""
+
+    model: str | None = None
+    """The model's id."""
+    input: Input | None = None
+    """What was asked, ready to be asked again; None where the model is unknown here, or the values do not make an input."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked, as plain values."""
+    seed: int | None = None
+    """The seed that was used."""
+    engine: str | None = None
+    """What made it, as far as it says so."""
+    engine_version: str | None = None
+    request_id: str | None = None
+    credits: int | None = None
+    credits_source: str | None = None
+    """`charged` or `estimated`."""
+    made_at: datetime | None = None
+    service: str | None = None
+    """The service that made it."""
+    origin: Literal["reelbook", "another tool"] = "reelbook"
+    """Whose record this is; other tools write less, and in their own words."""
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Every text that was found, by its name in the file."""
+
+
+def read(file: str | os.PathLike[str] | LocalFile) -> Provenance:
+    """What a PNG, JPEG, WebP or MP4 tells of its making: `rb.provenance("boat.mp4").input`."""
+    path, known = _opened(file)
+    texts = _texts(path)
+    # Our own record is read as text again, whoever holds it, so that it is judged in one way only.
+    own = (parsed(known) if known else None) or parsed(texts.get("reelbook", "")) or {}
+    engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
+    raw = {name: parsed(text) or text for name, text in texts.items()}
+    told = {name: value for record in (engine, own) for name, value in record.items() if value is not None}
+    if told.keys() & NAMES.values():
+        return _from_record(told, raw)
+    for name in _PARAMETERS:
+        if (values := settings(texts.get(name, ""))) is not None:
+            return _from_settings(values, raw)
+    raise ReelbookError(
+        f"{path} carries no provenance: nothing in it says how it was made. Files that a run saved carry it, unless "
+        "another program rewrote them since; look for the run itself in rb.library()."
+    )
+
+
+provenance = read
+"""What a notebook types: `rb.provenance("boat.mp4")`."""
+
+
+def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
+    """A copy of a file with what is known of its run, beside what it tells already; pixels and packets stay as they are.
+
+    `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
+    a WebM, and whatever else has no place for them that all programs accept, is copied as it is, without a file beside it.
+    The copy appears whole or not at all, in place of a file that was there.
+    """
+    record = record_of(facts)
+    with _original(source) as original:
+        try:
+            if target.exists() and target.samefile(source):
+                raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
+            with _appearing(target) as copy:
+                assemble(original, copy, _pieces(original, record))
+        except (OSError, ValueError, OddFile) as error:
+            raise ReelbookError(
+                f"{source} could not be copied to {target} ({_reason(error)}). "
+                "Choose a place that can be written to, with room for the file, and save it again."
+            ) from error
+
+
+def _original(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    # A ValueError is how Python says that a path holds a zero.
+    except (OSError, ValueError) as error:
+        raise ReelbookError(
+            f"{path} cannot be opened ({_reason(error)}). Check the path and its permissions."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]:
+    """Where a file is, and the record of what this session knows of it beyond what it tells itself."""
+    from .local import LocalFile
+
+    if isinstance(file, LocalFile):
+        return file.path, record_of(file.facts) if file.facts else None
+    return Path(file).expanduser(), None
+
+
+Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
+Edited = Callable[[BinaryIO, str], list[Piece]]
+
+
+def _ways(head: bytes) -> tuple[Texts, Edited] | None:
+    """How to read and to write the metadata of a file that begins like this."""
+    if head.startswith(png.SIGNATURE):
+        return png.texts, png.edited
+    if head.startswith(jpeg.SIGNATURE):
+        return jpeg.texts, jpeg.edited
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return webp.texts, webp.edited
+    return (mp4.texts, mp4.edited) if head[4:8] == b"ftyp" else None
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Every text of a file by its name, the first of a kind, up to where the file makes no sense any more."""
+    found: dict[str, str] = {}
+    room = 4 * MOST_BYTES
+    with _original(path) as file:
+        try:
+            ways = _ways(file.read(12))
+            for name, text in ways[0](file) if ways else ():
+                room -= len(text)
+                if room < 0 or len(found) >= _MOST_TEXTS:
+                    break
+                found.setdefault(name, text)
+        except OSError as error:
+            raise ReelbookError(
+                f"{path} cannot be read ({_reason(error)}). Check the path and its permissions."
+            ) from error
+        except OddFile:
+            pass
+    return found
+
+
+def _pieces(file: BinaryIO, record: str) -> list[Piece]:
+    whole: list[Piece] = [Stretch(0, length(file))]
+    file.seek(0)
+    ways = _ways(file.read(12))
+    if ways is None or record == "{}":
+        return whole
+    try:
+        return ways[1](file, record)
+    except OddFile:
+        # It is paid for: a copy of it as it is, is better than none.
+        return whole
+
+
+@contextmanager
+def _appearing(target: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when all of it is there."""
+    # Through a link to where it leads, as with any other way to write a file.
+    target = Path(os.path.realpath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _engine_record(text: str) -> dict[str, Any] | None:
+    found = parsed(text)
+    return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
+
+
+def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any]) -> Provenance:
+    model = _word(told.get("endpointId"))
+    asked = told.get("input")
+    values: dict[str, Any] = asked if isinstance(asked, dict) else {}
+    return Provenance(
+        model=model,
+        input=typed_input(model, values) if model else None,
+        values=values,
+        seed=_whole(told.get("seed")),
+        engine=_word(told.get("engine")),
+        engine_version=_word(told.get("engineVersion")),
+        request_id=_word(told.get("requestId")),
+        credits=_whole(told.get("credits")),
+        credits_source=_word(told.get("creditsSource")),
+        made_at=_moment(told.get("madeAt")),
+        service=_word(told.get("service")),
+        raw=raw,
+    )
+
+
+def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any]) -> Provenance:
+    software = _word(values.get("software")) or ""
+    return Provenance(
+        model=_word(values.get("model")),
+        values=values,
+        seed=_whole(values.get("seed")),
+        engine=software or None,
+        origin="reelbook" if software.startswith("reelbook ") else "another tool",
+        raw=raw,
+    )
+
+
+def _word(value: Any) -> str | None:
+    """A short text without what moves a cursor or hides letters; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    return "".join(letter for letter in value[:_LONGEST_WORD] if letter.isprintable()).strip() or None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

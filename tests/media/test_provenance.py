@@ -1,0 +1,348 @@
+"""Where a file comes from: read back from engines' files and from copies, and written without touching a pixel."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import reelbook as rb
+from reelbook.media.local import LocalFile
+from reelbook.media.provenance import read, write
+from reelbook.models import images
+from reelbook.models.base import Input
+from reelbook.models.files import File
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.provenance import Provenance as Sign
+from tests.media.making import FACTS, KINDS, MODEL, PICTURES, boxes, content, plain, signed
+from tests.models.inputs import INPUTS
+from tests.service.engines.playing import second_opinion
+from tests.support import as_data_uri, png
+
+BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class TestReading:
+    """What is told of a file."""
+
+    def test_an_engines_file_tells_model_input_and_seed(self, kind: str, tmp_path: Path) -> None:
+        """The input comes back typed, equal to what was asked, ready to be asked again."""
+        told = read(signed(tmp_path / f"boat.{kind}"))
+
+        assert (told.model, told.input, told.seed) == (MODEL, BOAT, 7)
+        assert (told.engine, told.engine_version, told.origin) == ("sketch", "1", "reelbook")
+        assert (told.request_id, told.credits, told.made_at) == (None, None, None)
+
+    def test_a_copy_tells_the_run_as_well(self, kind: str, tmp_path: Path) -> None:
+        """Request, credits, their source, the service and the time, beside what the engine said."""
+        write(signed(tmp_path / f"boat.{kind}"), tmp_path / f"copy.{kind}", FACTS)
+
+        told = read(tmp_path / f"copy.{kind}")
+
+        assert (told.request_id, told.credits, told.credits_source) == ("request-12345678", 53, "charged")
+        assert (told.service, told.made_at) == ("https://host.example/api", datetime(2026, 3, 1, 12, 30, tzinfo=UTC))
+        assert (told.input, told.engine, told.engine_version) == (BOAT, "sketch", "1")
+
+    def test_a_copy_of_a_file_that_told_nothing_tells_all(self, kind: str, tmp_path: Path) -> None:
+        """A hosted service may say nothing in its files; the copy holds the whole record."""
+        write(plain(tmp_path / f"boat.{kind}"), tmp_path / f"copy.{kind}", {**FACTS, "input": BOAT})
+
+        told = read(tmp_path / f"copy.{kind}")
+
+        assert (told.model, told.input, told.seed, told.request_id) == (MODEL, BOAT, 7, "request-12345678")
+        assert told.engine is None
+
+    def test_a_file_that_tells_nothing_says_so(self, kind: str, tmp_path: Path) -> None:
+        """The error names the file and another place to look."""
+        path = plain(tmp_path / f"boat.{kind}")
+
+        with pytest.raises(rb.ReelbookError, match=rf"boat\.{kind} carries no provenance.*rb\.library\(\)"):
+            read(path)
+
+    @pytest.mark.parametrize("name", ["missing.png", "", "x\0y.png"])
+    def test_a_file_that_is_not_there_says_so(self, name: str, tmp_path: Path) -> None:
+        """A missing file, a folder, and a path that cannot be one."""
+        with pytest.raises(rb.ReelbookError, match="cannot be opened"):
+            read(tmp_path / name)
+
+    def test_an_unknown_model_gives_its_values(self, tmp_path: Path) -> None:
+        """Of a model that the catalog does not have there is no typed input, but all that was asked."""
+        asked = {"prompt": "a boat", "strength": 0.5, "faces": [{"x": 1}]}
+        write(plain(tmp_path / "boat.png"), tmp_path / "copy.png", {"model": "svc/new", "input": asked})
+
+        told = read(tmp_path / "copy.png")
+
+        assert (told.model, told.input, told.values) == ("svc/new", None, asked)
+
+    @pytest.mark.parametrize("change", [{"num_frames": 5}, {"speed": 2}, {"prompt": None}, {"loras": "watercolour"}])
+    def test_values_that_make_no_input_are_given_as_they_are(self, change: dict[str, Any], tmp_path: Path) -> None:
+        """A file of another version, or an edited one: no input is made up, the values stay readable."""
+        values = {"prompt": "a boat", **change}
+        write(plain(tmp_path / "boat.png"), tmp_path / "copy.png", {"model": MODEL, "input": values, "seed": 7})
+
+        told = read(tmp_path / "copy.png")
+
+        assert (told.input, told.values, told.seed) == (None, values, 7)
+
+    def test_a_shortened_prompt_makes_no_input(self, tmp_path: Path) -> None:
+        """Engines shorten very long texts; asking that again would be asking for something else."""
+        sign = Sign(MODEL, {"prompt": "a boat " * 1000}, 7, "sketch", "1")
+
+        told = read(signed(tmp_path / "boat.png", sign))
+
+        assert told.input is None
+        assert told.values["prompt"].startswith("a boat a boat")
+
+    def test_what_this_session_knows_counts_too(self, tmp_path: Path) -> None:
+        """The file of a run tells what its bytes say and what its run knows."""
+        file = LocalFile(signed(tmp_path / "boat.png"), File(url="https://host.example/boat.png"), FACTS)
+
+        told = file.provenance
+
+        assert (told.engine, told.request_id, told.credits, told.input) == ("sketch", "request-12345678", 53, BOAT)
+        assert told == read(file)
+
+    def test_everything_that_was_found_is_kept(self, tmp_path: Path) -> None:
+        """`raw` has each text under its own name, the records as dicts."""
+        write(signed(tmp_path / "boat.png"), tmp_path / "copy.png", FACTS)
+
+        raw = read(tmp_path / "copy.png").raw
+
+        assert raw["generation"]["engine"] == "sketch"
+        assert raw["reelbook"]["requestId"] == "request-12345678"
+        assert raw["parameters"].startswith("a paper boat\nSeed: 7")
+
+
+class TestPicturesOfInputs:
+    """Source pictures in a record."""
+
+    def test_a_picture_in_a_data_address_is_known_by_its_content(self, tmp_path: Path) -> None:
+        """It is not put into its own result; the library has it under the hash of its bytes."""
+        source = png(400, 300, "teal") + bytes(4000)
+        asked = ImageToVideo(prompt="closer", image_url=as_data_uri(source))
+        write(plain(tmp_path / "clip.mp4"), tmp_path / "copy.mp4", {"model": asked.endpoint_id, "input": asked})
+
+        told = read(tmp_path / "copy.mp4").input
+
+        assert isinstance(told, ImageToVideo)
+        assert told.image_url == images.Image.from_library(sha256(source).hexdigest())
+        assert (tmp_path / "copy.mp4").stat().st_size < (tmp_path / "clip.mp4").stat().st_size + 2000
+
+    def test_a_picture_that_an_engine_shortened_is_one_of_the_library(self, tmp_path: Path) -> None:
+        """Only its hash is left, and an `Image` of the library is what a hash can be."""
+        address = as_data_uri(png(400, 300) + bytes(4000))
+        sign = Sign(ImagesToVideo.endpoint_id, ImagesToVideo(images=[address]).wire(), None, "stitch", "1")
+
+        told = read(signed(tmp_path / "clip.mp4", sign)).input
+
+        assert isinstance(told, ImagesToVideo)
+        picture = told.images[0].url
+        assert isinstance(picture, images.Image)
+        assert (picture.kind, len(picture.sha256 or "")) == ("library", 64)
+
+    def test_a_picture_in_memory_comes_back_from_the_library(self, tmp_path: Path) -> None:
+        """Equal to the one that was given, as both are known by the same content."""
+        asked = SmartResize(image_url=Image.new("RGB", (8, 8), "teal"), target_sizes=["32x32"])
+        write(plain(tmp_path / "a.png"), tmp_path / "copy.png", {"model": asked.endpoint_id, "input": asked})
+
+        assert read(tmp_path / "copy.png").input == asked
+
+    def test_no_folder_of_yours_is_told_to_others(self, tmp_path: Path) -> None:
+        """Of a picture that is known by its path alone, the file keeps the name."""
+        asked = ImagesToVideo(images=["/home/jane/secret plan/a.png"])
+        write(plain(tmp_path / "clip.mp4"), tmp_path / "copy.mp4", {"model": asked.endpoint_id, "input": asked})
+
+        assert b"secret plan" not in (tmp_path / "copy.mp4").read_bytes()
+        assert read(tmp_path / "copy.mp4").input == ImagesToVideo(images=["a.png"])
+
+    @pytest.mark.parametrize("path", ["/home/you/.private/a.png", "../../a.png", "~/a.png", r"C:\Users\you\a.png"])
+    def test_a_strangers_file_names_no_picture_in_your_folders(self, path: str, tmp_path: Path) -> None:
+        """Asked again, the input of a file from somebody else must not send what lies somewhere on this machine."""
+        values = {"prompt": "closer", "image_url": path}
+        write(plain(tmp_path / "a.png"), tmp_path / "b.png", {"model": ImageToVideo.endpoint_id, "input": values})
+
+        told = read(tmp_path / "b.png").input
+
+        assert isinstance(told, ImageToVideo)
+        assert told.image_url == "a.png"
+
+
+class TestWriting:
+    """Copies with more in them."""
+
+    def test_what_is_shown_stays_the_same(self, kind: str, tmp_path: Path) -> None:
+        """Every pixel, packet, frame and time of the copy is that of the original."""
+        for number, original in enumerate([signed(tmp_path / f"signed.{kind}"), plain(tmp_path / f"plain.{kind}")]):
+            copy = tmp_path / f"copy-{number}.{kind}"
+
+            write(original, copy, FACTS)
+
+            assert copy.read_bytes() != original.read_bytes()
+            assert content(copy) == content(original)
+
+    @pytest.mark.parametrize("picture", PICTURES)
+    def test_another_decoder_reads_the_picture_as_well(self, picture: str, tmp_path: Path) -> None:
+        """FFmpeg shares no code with Pillow, and sees what it saw before."""
+        write(plain(tmp_path / f"a.{picture}"), tmp_path / f"b.{picture}", FACTS)
+
+        seen = []
+        for name in "ab":
+            with av.open(str(tmp_path / f"{name}.{picture}")) as container:
+                seen += [next(container.decode(video=0)).to_ndarray(format="rgb24").tobytes()]
+
+        assert seen[0] == seen[1]
+
+    @pytest.mark.parametrize("movflags", ["faststart", "", "frag_keyframe+empty_moov"])
+    def test_a_film_plays_and_starts_as_before(self, movflags: str, tmp_path: Path) -> None:
+        """Its boxes are the same in the same order, before ours; another decoder finds all frames and no fault."""
+        original = plain(tmp_path / "clip.mp4", movflags=movflags)
+
+        write(original, tmp_path / "copy.mp4", FACTS)
+
+        before, after = boxes(original), boxes(tmp_path / "copy.mp4")
+        assert [box for box in after if box[0] != "uuid"] == before
+        assert [kind for kind, _ in after].count("uuid") == 1
+        assert content(tmp_path / "copy.mp4") == content(original)
+        assert second_opinion(tmp_path / "copy.mp4") == (5, "")
+
+    def test_writing_twice_replaces_our_record(self, kind: str, tmp_path: Path) -> None:
+        """A copy of a copy is the copy, and with other facts it has only those."""
+        first, second, third = (tmp_path / f"{number}.{kind}" for number in range(3))
+        write(signed(tmp_path / f"boat.{kind}"), first, FACTS)
+
+        write(first, second, FACTS)
+        write(first, third, {"request_id": "another"})
+
+        assert second.read_bytes() == first.read_bytes()
+        told = read(third)
+        assert (told.request_id, told.credits, told.input) == ("another", None, BOAT)
+        assert b"request-12345678" not in third.read_bytes()
+
+    def test_what_the_file_said_already_stays(self, kind: str, tmp_path: Path) -> None:
+        """The engine's own record is there as it was, for other people's tools too."""
+        original = signed(tmp_path / f"boat.{kind}")
+        write(original, tmp_path / f"copy.{kind}", FACTS)
+
+        before, after = read(original).raw, read(tmp_path / f"copy.{kind}").raw
+
+        assert before
+        assert {name: text for name, text in after.items() if name != "reelbook"} == before
+
+    @pytest.mark.parametrize(
+        ("name", "data"),
+        [
+            ("a.gif", b"GIF89a" + bytes(30)),
+            ("a.webm", b"\x1aE\xdf\xa3" + bytes(30)),
+            ("a.bin", b"anything"),
+            ("a.png", b""),
+            ("a.png", b"\x89PNG\r\n\x1a\n"),
+            ("a.png", b"\x89PNG\r\n\x1a\n\xff\xff\xff\xffIDAT"),
+            ("a.jpg", b"\xff\xd8\xff\xe0\xff\xff"),
+            ("a.webp", b"RIFF\xff\xff\xff\xffWEBPVP8 \xff\xff\xff\xff"),
+            ("a.mp4", b"\0\0\0\x08ftyp\xff\xff\xff\xffmoov"),
+        ],
+    )
+    def test_what_cannot_take_more_is_copied_as_it_is(self, name: str, data: bytes, tmp_path: Path) -> None:
+        """Other kinds, and files that are not built as they begin: a plain copy, and no file beside it."""
+        (tmp_path / name).write_bytes(data)
+
+        write(tmp_path / name, tmp_path / "to" / name, FACTS)
+
+        assert [(path.name, path.read_bytes()) for path in (tmp_path / "to").iterdir()] == [(name, data)]
+
+    def test_a_copy_that_fails_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A full disk in the middle of a copy: the old file stays whole, and no part of the new one is left."""
+        original = signed(tmp_path / "boat.png")
+        (tmp_path / "copy.png").write_bytes(b"old")
+
+        def full(*_: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("reelbook.media.provenance.assemble", full)
+        with pytest.raises(rb.ReelbookError, match=r"could not be copied to .*No space left on device.*save it again"):
+            write(original, tmp_path / "copy.png", FACTS)
+
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["boat.png", "copy.png"]
+        assert (tmp_path / "copy.png").read_bytes() == b"old"
+
+    def test_a_copy_appears_whole(self, tmp_path: Path) -> None:
+        """It takes the place of the old file at once: whoever has that one open still reads all of it."""
+        (tmp_path / "copy.png").write_bytes(b"old")
+
+        with (tmp_path / "copy.png").open("rb") as old:
+            write(signed(tmp_path / "boat.png"), tmp_path / "copy.png", FACTS)
+
+            assert old.read() == b"old"
+        assert read(tmp_path / "copy.png").credits == 53
+
+    def test_the_original_is_never_written_over(self, tmp_path: Path) -> None:
+        """The library keeps the bytes that were received, whose hash is their name."""
+        original = signed(tmp_path / "boat.png")
+        (tmp_path / "link.png").symlink_to(original)
+
+        for target in (original, tmp_path / "link.png"):
+            with pytest.raises(rb.ReelbookError, match="is the original itself"):
+                write(original, target, FACTS)
+
+    def test_a_link_leads_to_where_it_points(self, tmp_path: Path) -> None:
+        """A copy under the name of a link is written where the link leads, and the link stays one."""
+        (tmp_path / "link.png").symlink_to(tmp_path / "real.png")
+
+        write(signed(tmp_path / "boat.png"), tmp_path / "link.png", FACTS)
+
+        assert (tmp_path / "link.png").is_symlink()
+        assert read(tmp_path / "real.png").credits == 53
+
+    def test_a_moment_is_told_in_any_time_zone(self, tmp_path: Path) -> None:
+        """Facts may hold a datetime; it comes back as the same moment."""
+        moment = datetime(2026, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=-5)))
+
+        write(plain(tmp_path / "a.png"), tmp_path / "b.png", {"made_at": moment, "model": MODEL})
+
+        assert read(tmp_path / "b.png").made_at == moment
+
+
+@pytest.fixture(scope="module")
+def originals() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        yield [plain(Path(folder) / f"original.{kind}") for kind in KINDS]
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked=INPUTS, place=st.integers(0, len(KINDS) - 1))
+def test_an_input_survives_the_trip_through_a_file(originals: list[Path], asked: Input, place: int) -> None:
+    """Any input of any model comes back equal from any kind of file; of a path that has folders, its name."""
+    original = originals[place]
+    copy = original.with_stem("copy")
+
+    write(original, copy, {"model": asked.endpoint_id, "input": asked, "credits": 53})
+
+    told = read(copy)
+    without = {where: without_folders(picture) for where, picture in images.pictures_of(asked)}
+    assert told.input == type(asked).model_validate(images.with_replaced(asked.wire(), without))
+    assert told.input == asked or without != dict(images.pictures_of(asked))
+    assert told.credits == 53
+
+
+def without_folders(picture: str) -> str:
+    if not isinstance(picture, images.Image) or picture.kind != "path":
+        return picture
+    name = picture.replace("\\", "/").rpartition("/")[2]
+    kept = images.Image.of(name) if name else ""
+    return name if isinstance(kept, images.Image) and kept.kind == "path" else "unknown"
