@@ -1,200 +1,202 @@
-"""One request, sent as often as that is safe, and every failure as one of our errors."""
+"""Requests to one service, each within a deadline: free ones repeated, paid ones sent once, every failure our own error."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeVar
 
-import httpx
+from ..errors import ReelbookError, ServiceError, TooManyRequests, Unreachable
+from .address import Address
+from .answers import Answer, Lost, refusal
+from .events import Events
+from .key import Key, checked_key
+from .paid import Departure, PaidRequest, Sending
+from .retries import FreeCall, Patience, Quota
+from .wire import Call, Upload, Wire
 
-from .. import errors
-from ..errors import ServiceError, TooManyRequests, UncertainRun, Unreachable
+__all__ = ["Http", "Key", "Patience", "Upload", "checked_key"]
 
-DEADLINE_SECONDS = 30.0
-FREE_ATTEMPTS = 4
-BACKOFF_SECONDS = 0.1
-LONGEST_TEXT = 500
+T = TypeVar("T")
 
-KINDS: Mapping[int, type[ServiceError]] = {
-    401: errors.Unauthorized,
-    402: errors.InsufficientCredits,
-    403: errors.Forbidden,
-    404: errors.NotFound,
-    409: errors.Refused,
-    413: errors.Refused,
-    422: errors.Refused,
-    429: errors.TooManyRequests,
-}
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
-DEFINITE = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
-"""Answers that mean a paid request was not accepted. Anything else leaves it uncertain."""
+CONNECTIONS = 8
+"""Free calls at once."""
+STREAMS = 8
+PAID, PAID_REPEATABLE = 4, 32
+"""Paid requests at once: few where each lost answer may be lost money."""
+DRAIN_SECONDS = 10.0
+LONGEST_STREAM_SECONDS = 3_600.0
 
 
 class Http:
-    """A conversation with one service. The key is kept out of every repr, error and log."""
+    """The requests of one client. The key is in none of its variables as a text, and in none of its errors."""
 
-    def __init__(self, key: str | None) -> None:
-        self._headers = {"x-api-key": checked_key(key)} if key else {}
-        # Few connections: httpx's cost for each request grows with the number of open ones.
-        limits = httpx.Limits(max_connections=8, max_keepalive_connections=4)
-        self._free = httpx.AsyncClient(limits=limits, timeout=DEADLINE_SECONDS, follow_redirects=False, trust_env=False)
-        # Paid requests never share a connection with anything: a connection that has gone stale loses answers.
-        self._paid = httpx.AsyncClient(
-            limits=httpx.Limits(max_connections=4, max_keepalive_connections=0),
-            timeout=DEADLINE_SECONDS,
-            follow_redirects=False,
-            trust_env=False,
-        )
+    def __init__(self, key: str | Key | None, *, patience: Patience | None = None) -> None:
+        try:
+            self.key = key if isinstance(key, Key) else Key(key)
+        except ReelbookError:
+            # A verbose traceback shows the variables of every frame.
+            key = None
+            raise
+        self.patience = patience or Patience()
+        self.quota = Quota()
+        self._wire = Wire(self.key, self.patience.connect)
+        # We count ourselves, so that no request ever waits inside httpx.
+        self._free_slots, self._stream_slots = asyncio.Semaphore(CONNECTIONS), asyncio.Semaphore(STREAMS)
+        self._paid_slots, self._repeatable_slots = asyncio.Semaphore(PAID), asyncio.Semaphore(PAID_REPEATABLE)
+        self._in_flight: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Http, {self.key!r}>"
+
+    @property
+    def calls_made(self) -> int:
+        """Every request that was begun, repetitions included."""
+        return self._wire.calls_made
 
     async def close(self) -> None:
-        await self._free.aclose()
-        await self._paid.aclose()
+        """Let paid requests in flight come to their end, for a while, then hang up."""
+        self._closed = True
+        if self._in_flight:
+            await asyncio.wait(self._in_flight, timeout=DRAIN_SECONDS)
+        await self._wire.close()
 
-    async def free(self, method: str, url: str, *, body: Any = None, attempts: int = FREE_ATTEMPTS) -> Any:
-        """The JSON that a call without a price answers; repeated a few times when the service stumbles."""
-        for attempt in range(1, attempts + 1):
-            try:
-                return answer(await self._sent(self._free, method, url, body, {}))
-            except (Unreachable, errors.ServiceBroken, TooManyRequests) as error:
-                if attempt == attempts:
-                    raise
-                await asyncio.sleep(_pause(attempt, error))
-        raise AssertionError("the loop above returns or raises")
+    async def free(
+        self,
+        method: str,
+        address: Address,
+        path: str,
+        *,
+        body: Any = None,
+        upload: Upload | None = None,
+        from_root: bool = False,
+        is_large: bool = False,
+    ) -> Answer:
+        """The good answer to a call without a price, repeated while that may help; a refusal becomes its error.
 
-    async def paid(self, url: str, body: Any, *, credits: int | None, idempotency_key: str | None) -> Any:
-        """The JSON that a call with a price answers.
+        `from_root`: the path begins at the host, not at the base address. `is_large`: media may come or go with it.
+        """
+        self._refuse_when_closed()
+        patience, content = self.patience, _encoded(body)
+        call = FreeCall(patience, self.quota, patience.large if is_large else patience.free)
+        longest = patience.large / 2 if is_large else patience.attempt
+
+        async def exchange() -> Answer | Lost:
+            url = address.at(path) if from_root else address.base_url + path
+            return await self._wire.free(Call(method, url, content, upload), min(longest, call.seconds_left))
+
+        async def once() -> Answer:
+            got = await self._in_slot(call.seconds_left, lambda: _moving(address, exchange))
+            if isinstance(got, Lost):
+                raise Unreachable(address.place, got.reason)
+            if not got.is_good:
+                raise self._judged(got)
+            self.quota.give_back()
+            return got
+
+        return await call.repeated(once)
+
+    async def paid(
+        self,
+        address: Address,
+        path: str,
+        body: Any,
+        *,
+        read: Callable[[Any], T | None],
+        credits: int | None = None,
+        idempotency_key: str | None = None,
+        sending: Sending | None = None,
+    ) -> T:
+        """What a call with a price answers, as `read` understands it.
 
         It is sent once. Only where the service recognises a repetition by its key, a lost answer is asked for again.
+        `sending` is awaited just before the first byte of each attempt leaves. After that the request runs to its own
+        end: cancelling the caller does not cut it off, but then nobody hears its answer, so shield the caller.
         """
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        attempts = FREE_ATTEMPTS if idempotency_key else 1
-        for attempt in range(1, attempts + 1):
-            try:
-                response = await self._sent(self._paid, "POST", url, body, headers, credits=credits)
-                if response.is_success or response.status_code in DEFINITE:
-                    return answer(response)
-                raise UncertainRun(_place(url), f"it answered {response.status_code}", credits)
-            except UncertainRun:
-                if attempt == attempts:
-                    raise
-                await asyncio.sleep(_pause(attempt, None))
-        raise AssertionError("the loop above returns or raises")
+        self._refuse_when_closed()
+        content, patience = _encoded(body), self.patience
+        seconds = patience.repeatable if idempotency_key else patience.paid
+        headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
 
-    async def _sent(
-        self,
-        client: httpx.AsyncClient,
-        method: str,
-        url: str,
-        body: Any,
-        headers: Mapping[str, str],
-        credits: int | None = None,
-    ) -> httpx.Response:
-        """One exchange, within one deadline: httpx's own timeouts are for each read and can add up."""
-        content = None if body is None else json.dumps(body).encode()
-        started = False
+        async def exchange(base_url: str, departure: Departure) -> Answer | Lost:
+            return await self._wire.paid(Call("POST", base_url + path, content, headers=headers), seconds, departure)
 
-        async def trace(event: str, info: Mapping[str, Any]) -> None:
-            nonlocal started
-            started = started or event.endswith("send_request_headers.started")
-
+        request = PaidRequest(exchange, address, read, self.key, patience, credits, bool(idempotency_key), sending)
+        slots = self._repeatable_slots if idempotency_key else self._paid_slots
+        await slots.acquire()
+        task = asyncio.create_task(request.answer())
+        self._in_flight.add(task)
+        # The place is given back when the request has ended, not when its caller has gone.
+        task.add_done_callback(lambda _: slots.release())
+        task.add_done_callback(self._landed)
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                return await client.request(
-                    method,
-                    url,
-                    content=content,
-                    headers={"content-type": "application/json", **self._headers, **headers},
-                    extensions={"trace": trace},
-                )
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-            reason = _reason(error)
-            # Not `from error`: its request carries the headers, and with them the key.
-            if client is self._paid and started and not isinstance(error, NOT_SENT):
-                raise UncertainRun(_place(url), reason, credits) from None
-            raise Unreachable(_place(url), reason) from None
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not request.begun:
+                task.cancel()
+            raise
+
+    async def events(self, address: Address, path: str) -> AsyncIterator[str]:
+        """The data of server-sent events, until the service ends the stream. Nothing is repeated here."""
+        self._refuse_when_closed()
+        if self._stream_slots.locked():
+            raise Unreachable(address.place, f"{STREAMS} streams are open already; ask for the status instead")
+        events, failed, began = Events(), address.base_url, self.patience.clock()
+        async with self._stream_slots, aclosing(self._stream(failed + path)) as chunks:
+            async for got in chunks:
+                if isinstance(got, Answer):
+                    raise self._judged(got)
+                if self.patience.clock() - began > LONGEST_STREAM_SECONDS:
+                    raise Unreachable(address.place, "the stream of events has no end; ask for the status instead")
+                if isinstance(got, Lost):
+                    # For the next one: the service may have gone elsewhere.
+                    await address.moved(failed)
+                    raise Unreachable(address.place, f"the stream of events was cut: {got.reason}")
+                for data in events.fed(got):
+                    yield data
+
+    def _stream(self, url: str) -> AsyncGenerator[Answer | bytes | Lost, None]:
+        call = Call("GET", url, headers={"accept": "text/event-stream"})
+        return self._wire.stream(call, self.patience.attempt, self.patience.silence)
+
+    async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | Lost]]) -> Answer | Lost:
+        """Do it when one of the few connections is free."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._free_slots.acquire()
+        except TimeoutError:
+            return Lost(f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers")
+        try:
+            return await work()
+        finally:
+            self._free_slots.release()
+
+    def _judged(self, answer: Answer) -> ServiceError:
+        """The error of a refusal; one that shows a service at work keeps the purse for repetitions full."""
+        error = refusal(answer, self.key)
+        if answer.status < 500 and not isinstance(error, TooManyRequests):
+            self.quota.give_back()
+        return error
+
+    def _landed(self, task: asyncio.Task[Any]) -> None:
+        self._in_flight.discard(task)
+        if not task.cancelled():
+            task.exception()  # Looked at, so that asyncio does not report one whose caller has gone.
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
 
 
-def answer(response: httpx.Response) -> Any:
-    """The JSON of an answer; a refusal becomes the matching error."""
-    value = _json(response)
-    if response.is_success:
-        if value is None:
-            raise errors.ServiceBroken(
-                "The service answered something that is not JSON. Is this the address of a model service?",
-                status=response.status_code,
-            )
-        return value
-    raise _error(response, value)
+async def _moving(address: Address, exchange: Callable[[], Awaitable[Answer | Lost]]) -> Answer | Lost:
+    """An exchange, and once more where the service is found elsewhere after nobody answered."""
+    failed = address.base_url
+    got = await exchange()
+    return await exchange() if isinstance(got, Lost) and await address.moved(failed) else got
 
 
-def checked_key(key: str) -> str:
-    """A key that can stand in a header; a stray line break would otherwise show it in an error."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable():
-        raise errors.ReelbookError(
-            "The key holds a character that no key has, such as a line break. Copy it again, in one piece."
-        )
-    return key
-
-
-def _error(response: httpx.Response, value: Any) -> ServiceError:
-    status = response.status_code
-    body = value if isinstance(value, dict) else {}
-    inner = body.get("error") if isinstance(body.get("error"), dict) else {}
-    assert isinstance(inner, dict)
-    detail = body.get("detail") or inner.get("message") or body.get("error") or body.get("message")
-    text = _sentence(detail) or f"The service answered {status} without saying why."
-    kind = KINDS.get(status, errors.ServiceBroken if status >= 500 or value is None else errors.Refused)
-    if status == 403 and any(word in text.lower() for word in ("balance", "locked")):
-        kind = errors.InsufficientCredits
-    if "retry-after" in response.headers:
-        body = {**body, "retry_after": response.headers["retry-after"]}
-    return kind(
-        text,
-        status=status,
-        error_type=body.get("error_type") or inner.get("code"),
-        request_id=response.headers.get("x-request-id"),
-        facts={name: fact for name, fact in body.items() if name not in ("detail", "error_type", "error")},
-    )
-
-
-def _sentence(detail: Any) -> str:
-    """Whatever a service calls its reasons, as one sentence or a few."""
-    if isinstance(detail, str):
-        return detail[:LONGEST_TEXT]
-    if isinstance(detail, list):
-        return " ".join(str(item.get("msg", item)) if isinstance(item, dict) else str(item) for item in detail)[
-            :LONGEST_TEXT
-        ]
-    return "" if detail is None else json.dumps(detail)[:LONGEST_TEXT]
-
-
-def _json(response: httpx.Response) -> Any:
-    try:
-        return response.json()
-    except ValueError:
-        return None
-
-
-def _pause(attempt: int, error: Exception | None) -> float:
-    # Jitter, so that many clients that stumbled together do not come back together.
-    pause: float = BACKOFF_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
-    told = error.facts.get("retry_after") if isinstance(error, TooManyRequests) else None
-    return max(pause, min(float(told), 60.0)) if isinstance(told, str) and told.isdecimal() else pause
-
-
-def _place(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-        return "no answer in time"
-    if isinstance(error, httpx.ConnectError):
-        return "the connection was refused"
-    return type(error).__name__
+def _encoded(body: Any) -> bytes | None:
+    return None if body is None else json.dumps(body, allow_nan=False).encode()

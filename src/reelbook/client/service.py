@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
-from ..errors import NotFound, Refused, ServiceBroken, ServiceError, Unreachable
+from ..errors import InsufficientCredits, NotFound, Refused, ServiceError, Unauthorized, Unreachable
 from ..models import pricing
 from ..models.base import Input
-from ..models.pricing import Estimate, Line, Rates
+from ..models.images import pictures_of, with_replaced
+from ..models.pricing import Estimate, Rates
 from ..models.queue import QueueStatus
-from .http import Http
+from . import shapes
+from .address import Address, request_path
+from .answers import Answer, is_json, unreadable, value_of
+from .http import Http, Upload
+from .requests import Known
+from .shapes import Accepted, Nature
+
+__all__ = ["Accepted", "Nature", "NotReady", "ServiceCalls"]
+
+MOST_BATCH = 1_000
+"""Ids in one batch status call."""
+ANY_PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
+)
+"""One black pixel."""
+DOUBT_SECONDS = 60.0
+"""A service that could not say what it is, is asked again after this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nature:
-    """What a service says of itself; nothing at all, for one that answers the specification only."""
+class NotReady(ServiceError):
+    """The result of a run that has not finished."""
 
-    id: str | None = None
-    name: str = "hosted service"
-    features: frozenset[str] = frozenset()
+    advice = "Wait for the run to finish, then ask again."
 
 
 class ServiceCalls:
@@ -31,116 +44,222 @@ class ServiceCalls:
     def __init__(
         self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
     ) -> None:
-        self._http, self.base_url, self._renew, self._rates = http, address.rstrip("/"), renew, rates
+        self._http, self._address, self._rates = http, Address(address, renew), rates
+        self._known = Known(self._address)
         self._nature: Nature | None = None
+        self._asked_nature, self._asking = float("-inf"), asyncio.Lock()
+
+    @property
+    def base_url(self) -> str:
+        """Where the service answers now; an embedded one can move to another port."""
+        return self._address.base_url
+
+    @property
+    def calls_made(self) -> int:
+        """How many requests were sent to the service so far, repetitions included."""
+        return self._http.calls_made
 
     async def nature(self) -> Nature:
         """What the service offers beyond the specification; asked once."""
-        if self._nature is None:
+        async with self._asking:
+            if self._nature is not None:
+                return self._nature
+            if self._clock() - self._asked_nature < DOUBT_SECONDS:
+                return Nature()
             try:
-                told = await self._free("GET", "/")
-            except (ServiceError, Unreachable) as error:
-                if isinstance(error, Unreachable):
-                    raise
-                told = {}
-            features = told.get("features") if isinstance(told, dict) else None
-            known = frozenset(str(name) for name in features) if isinstance(features, list) else frozenset()
-            told = told if isinstance(told, dict) else {}
-            self._nature = Nature(told.get("id"), str(told.get("service", "hosted service")), known)
-        return self._nature
+                self._nature = shapes.nature(self._value(await self._free("GET", "/")))
+            except ServiceError as error:
+                if error.status >= 500 or error.status == 429:
+                    # It may have more to offer on a better day; until then nothing is taken for granted.
+                    self._asked_nature = self._clock()
+                    return Nature()
+                self._nature = Nature()
+            return self._nature
 
-    async def run(self, request: Input, credits: int | None) -> Mapping[str, Any]:
-        """Submit a paid run; the answer as the service gave it, with at least a request id or an output."""
-        offers = (await self.nature()).features
-        body = {"endpointId": request.endpoint_id, "input": request.wire()}
-        key = str(uuid.uuid4()) if "idempotency" in offers else None
-        try:
-            answer = await self._http.paid(f"{self.base_url}/models/run", body, credits=credits, idempotency_key=key)
-        except Unreachable:
-            # Nothing was sent, so sending it elsewhere is safe.
-            if not self._moved():
-                raise
-            answer = await self._http.paid(f"{self.base_url}/models/run", body, credits=credits, idempotency_key=key)
-        if not isinstance(answer, dict):
-            raise ServiceBroken("The service accepted the run and answered no object.", status=200)
-        return answer
+    async def run(
+        self,
+        endpoint_id: str,
+        input: Mapping[str, Any],
+        *,
+        credits: int | None = None,
+        idempotency_key: str | None = None,
+        sending: Callable[[], Awaitable[None]] | None = None,
+    ) -> Accepted:
+        """Submit a paid run: exactly one POST, repeated only where an idempotency key makes that safe.
+
+        `sending` is awaited just before the first byte of each attempt leaves; what it raises keeps it from leaving.
+        `Unreachable` means never sent, `UncertainRun` that nobody here knows, any other error that it was refused.
+        """
+        accepted = await self._http.paid(
+            self._address,
+            "/models/run",
+            {"endpointId": endpoint_id, "input": input},
+            read=shapes.accepted,
+            credits=credits,
+            idempotency_key=idempotency_key,
+            sending=sending,
+        )
+        if accepted.request_id is not None:
+            self._known.accepted(accepted.request_id, self._clock())
+            self._known.remember(accepted.request_id, endpoint_id, accepted.told)
+        return accepted
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
         """Where a request stands, with its log."""
-        told = await self._free("GET", f"/{endpoint_id}/requests/{request_id}/status?logs=1")
-        return QueueStatus.model_validate({"request_id": request_id, **told})
+        answer = await self._queue("GET", endpoint_id, request_id, "status", "?logs=1")
+        told = self._value(answer)
+        status = shapes.status(told, request_id)
+        if status is None:
+            raise unreadable(answer, self._http.key)
+        self._known.remember(request_id, endpoint_id, told)
+        return status
 
-    async def result(self, endpoint_id: str, request_id: str) -> Any:
-        """The output of a finished request."""
-        return await self._free("GET", f"/{endpoint_id}/requests/{request_id}")
+    async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
+        """Where many requests stand, for a service that advertises `batch-status`; finished ones carry their `output`."""
+        found: dict[str, QueueStatus] = {}
+        for first in range(0, len(ids), MOST_BATCH):
+            some = list(ids[first : first + MOST_BATCH])
+            answer = await self._free("POST", "/requests/status", {"ids": some})
+            told = self._value(answer)
+            if not isinstance(told, (dict, list)):
+                raise unreadable(answer, self._http.key)
+            found |= shapes.statuses(told, some)
+        return found
+
+    async def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]:
+        """Every status of a request as it changes, for a service that advertises `status-stream`.
+
+        Ends after the final one. A stream that is cut before is `Unreachable`: ask for the status instead.
+        """
+        path = request_path(endpoint_id, request_id, "status", "stream")
+        async for data in self._http.events(self._address, path):
+            status = shapes.status(value_of(Answer(200, {}, data.encode()), self._http.key), request_id)
+            if status is None:
+                continue
+            yield status
+            if status.finished:
+                return
+        raise Unreachable(self._address.place, "the stream of the status ended before the run did")
+
+    async def result(self, endpoint_id: str, request_id: str) -> Mapping[str, Any]:
+        """The output of a finished request; `NotReady` while it is not finished."""
+        try:
+            answer = await self._queue("GET", endpoint_id, request_id, "response", is_large=True)
+        except ServiceError as error:
+            if not shapes.is_unfinished(error, is_new=self._known.is_new(request_id, self._clock())):
+                raise
+            raise _not_ready(request_id, error.status, error.message) from None
+        if answer.status == 202 or not is_json(answer):
+            if answer.status == 202:
+                raise _not_ready(request_id, 202, "The result is not there yet.")
+            raise unreadable(answer, self._http.key)
+        output = shapes.output(self._value(answer))
+        if output is None:
+            raise _not_ready(request_id, answer.status, "The result is not there yet.")
+        return output
 
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
         """Ask for a cancellation; says whether the service agreed."""
         try:
-            told = await self._free("PUT", f"/{endpoint_id}/requests/{request_id}/cancel")
-        except (Refused, NotFound):
-            return False
-        if "success" in told:
-            return bool(told["success"])
-        return str(told.get("status", "")).upper() in ("CANCELLED", "CANCELLATION_REQUESTED")
+            answer = await self._queue("PUT", endpoint_id, request_id, "cancel")
+        except (Refused, NotFound) as error:
+            if error.status not in (400, 404, 409):
+                raise
+            return shapes.was_cancelled(error.facts, otherwise=False)
+        return shapes.was_cancelled(self._value(answer), otherwise=True)
+
+    async def upload(self, content: bytes, name: str, content_type: str) -> str:
+        """Send a source file, for a service that advertises `uploads`; what to name it by in an input."""
+        upload = Upload(content, _plain_name(name), content_type)
+        answer = await self._http.free("POST", self._address, "/files", upload=upload, is_large=True)
+        named = shapes.file_name(self._value(answer))
+        if named is None:
+            raise unreadable(answer, self._http.key)
+        return named
 
     async def estimate(self, request: Input) -> Estimate:
         """What the service says a run costs; our own catalog where it does not say, and then labelled so."""
-        body = {"endpointId": request.endpoint_id, "input": request.wire()}
+        # Prices do not hang on what a picture shows: none is sent, let alone uploaded, to ask for one.
+        places = {place: ANY_PICTURE for place, picture in pictures_of(request) if not picture.startswith("http")}
+        body = {"endpointId": request.endpoint_id, "input": with_replaced(request.wire(), places)}
         try:
-            told = await self._free("POST", "/models/pricing/estimate", body)
-        except Refused:
+            told = self._value(await self._free("POST", "/models/pricing/estimate", body))
+        except (Unauthorized, InsufficientCredits):
             raise
-        except ServiceError:
+        except ServiceError as error:
+            if error.status == 422 and _is_about_the_input(error):
+                raise
             return pricing.estimate(request, self._rates)
-        return _estimate(told) or pricing.estimate(request, self._rates)
+        return shapes.estimate(told) or pricing.estimate(request, self._rates)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""
-        return dict(await self._free("GET", "/account"))
+        return await self._object("/account")
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
-        return list(await self._free("GET", "/models"))
+        answer = await self._free("GET", "/models")
+        models = shapes.models(self._value(answer))
+        if models is None:
+            raise unreadable(answer, self._http.key)
+        return models
 
-    async def _free(self, method: str, path: str, body: Any = None) -> Any:
-        try:
-            # An embedded service whose owner went away is not waited for: it is started again.
-            return await self._http.free(
-                method, self.base_url + path, body=body, **({"attempts": 1} if self._renew else {})
-            )
-        except Unreachable:
-            if not self._moved():
-                raise
-            return await self._http.free(method, self.base_url + path, body=body)
+    async def description(self, endpoint_id: str) -> Mapping[str, Any]:
+        """The machine-readable description of one model."""
+        return await self._object(f"/models/openapi.json?endpoint_id={quote(endpoint_id, safe='/')}")
 
-    def _moved(self) -> bool:
-        """Whether there is a new address to try."""
-        if self._renew is None:
-            return False
-        self.base_url = self._renew().rstrip("/")
+    async def _object(self, path: str) -> Mapping[str, Any]:
+        answer = await self._free("GET", path)
+        told = self._value(answer)
+        if not isinstance(told, dict):
+            raise unreadable(answer, self._http.key)
+        return told
+
+    async def _queue(
+        self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", *, is_large: bool = False
+    ) -> Answer:
+        """One call about a request: at the address that the service named for it, else at the usual one, else at the short one."""
+        first: ServiceError | None = None
+        for path in self._known.paths(request_id, endpoint_id, what):
+            joined = f"{path}&{query[1:]}" if query and "?" in path else path + query
+            try:
+                answer = await self._http.free(method, self._address, joined, from_root=True, is_large=is_large)
+            except (NotFound, Refused) as error:
+                if error.status not in (404, 405):
+                    raise
+                # It may be the wrong address, or the right one too early: only another that works shows which.
+                first = first or error
+                continue
+            if first is not None:
+                self._known.found(request_id, what, path)
+            return answer
+        assert first is not None
+        raise first
+
+    async def _free(self, method: str, path: str, body: Any = None, *, is_large: bool = False) -> Answer:
+        return await self._http.free(method, self._address, path, body=body, is_large=is_large)
+
+    def _value(self, answer: Answer) -> Any:
+        return value_of(answer, self._http.key)
+
+    def _clock(self) -> float:
+        return self._http.patience.clock()
+
+
+def _not_ready(request_id: str, status: int, message: str) -> NotReady:
+    return NotReady(message, status=status, error_type="not_ready", request_id=request_id)
+
+
+def _is_about_the_input(error: ServiceError) -> bool:
+    """Whether a 422 names a field of the input, and is no remark on the shape of a call that the spec does not show."""
+    detail = error.facts.get("detail")
+    if not isinstance(detail, list):
         return True
+    places = [item.get("loc") for item in detail if isinstance(item, dict)]
+    return any(isinstance(place, list) and "input" in place[:2] for place in places)
 
 
-def _estimate(told: Any) -> Estimate | None:
-    """An estimate in any of the shapes that services use."""
-    if not isinstance(told, dict):
-        return None
-    amount = next((told[name] for name in ("credits", "total_cost", "estimate", "amount") if name in told), None)
-    if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        return None
-    lines = told.get("breakdown")
-    breakdown = tuple(_line(line) for line in lines if isinstance(line, dict)) if isinstance(lines, list) else ()
-    card = told.get("rateCard")
-    # A price with a fraction is charged as the next whole credit.
-    return Estimate(-int(-amount // 1), breakdown, card if isinstance(card, str) else None, "exact")
-
-
-def _line(line: Mapping[str, Any]) -> Line:
-    def amount(name: str) -> Decimal | None:
-        value = line.get(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return None
-        return Decimal(int(value)) if float(value).is_integer() and name == "credits" else Decimal(repr(value))
-
-    return Line(str(line.get("label", "")), amount("credits"), amount("factor"))
+def _plain_name(name: str) -> str:
+    """A file name without its folders and without letters that a header cannot hold."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "".join(letter for letter in last if letter.isascii() and letter.isprintable() and letter != '"') or "file"

@@ -334,7 +334,8 @@ def _environment() -> dict[str, str]:
         "PILLOW_BLOCKS_MAX": "2",
     }
     # Proxies are for clients; a source must be dialled where its address was checked.
-    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    # A worker opens strangers' media, and has no use for the key of a hosted service.
+    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
     return {**kept, **quiet, "PYTHONUNBUFFERED": "1"}
 
 

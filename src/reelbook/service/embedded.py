@@ -8,7 +8,7 @@ import json
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,7 +27,7 @@ class Address:
     """Where the service of a folder answers, and with which key."""
 
     base_url: str
-    key: str
+    key: str = field(repr=False)
     id: str
 
 
