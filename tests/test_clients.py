@@ -82,7 +82,7 @@ def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> Non
 def test_a_failed_run_says_why_and_costs_nothing(client: rb.Client) -> None:
     """The service's sentence and its kind of error reach the caller."""
     with pytest.raises(errors.RunFailed, match="could not be used") as caught:
-        client.run(rb.SmartResize(image_url="data:image/png;base64,AAAA", target_sizes=["16x16"]))
+        client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
 
     assert caught.value.error_type == "image_load_error"
 
@@ -134,7 +134,7 @@ def test_a_hosted_service_that_shows_only_the_specification_is_enough(serve: Ser
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
         run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
         with pytest.raises(errors.RunFailed) as caught:
-            client.run(rb.SmartResize(image_url="data:image/png;base64,AAAA", target_sizes=["16x16"]))
+            client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
 
     assert run.video.probe.frames == 9
     assert run.credits == 53

@@ -21,13 +21,16 @@ MAY_IMPORT = {
     "client": GROUND | {"loop"},
     "libraries": GROUND | {"loop"},
     "media": GROUND,
-    "runs": GROUND | {"loop", "client", "libraries", "media"},
-    "display": GROUND | {"media", "runs"},
+    "runs": GROUND | {"loop", "client", "libraries", "media", "following"},
+    "following": GROUND | {"loop", "client", "libraries", "media"},
+    "submission": GROUND | {"loop", "client", "libraries"},
+    "sweeps": GROUND | {"loop", "client", "libraries", "media", "runs", "following", "submission"},
+    "display": GROUND | {"media", "libraries", "runs", "sweeps"},
     "service": GROUND,
 }
 """Rooms that are not listed are doors: they may know everything."""
 
-DOORS = {"__init__", "__main__", "clients", "cli", "doctor"}
+DOORS = {"__init__", "__main__", "clients", "commons", "cli", "doctor", "records", "sweeping"}
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .clients import Client, attach, connect, estimate, run, start
+    from .clients import Client, attach, connect, estimate, model, run, start
     from .errors import (
         BadDescription,
         BadRates,
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Forbidden,
         InsufficientCredits,
         InvalidInput,
+        LibraryError,
         NotFound,
+        OverBudget,
         ReelbookError,
         Refused,
         RunCancelled,
@@ -39,26 +41,38 @@ if TYPE_CHECKING:
         UnknownModel,
         Unreachable,
     )
+    from .libraries.library import Library
+    from .media.provenance import Provenance
     from .models.image_to_video import ImageToVideo
+    from .models.images import Image
     from .models.images_to_video import Frame, ImagesToVideo
     from .models.pricing import Estimate
     from .models.smart_resize import Size, SmartResize
     from .models.text_to_video import LoRA, TextToVideo
+    from .records import library, provenance
     from .runs import Run
+    from .sweeping import derived, rows, sampled, sweep, template, zipped
+    from .sweeps.plan import Plan
 
 _HOME = {
-    "clients": ("Client", "attach", "connect", "estimate", "run", "start"),
+    "clients": ("Client", "attach", "connect", "estimate", "model", "run", "start"),
     "errors": (
-        "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "NotFound",
-        "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
+        "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound",
+        "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
+    "libraries.library": ("Library",),
+    "media.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),
+    "models.images": ("Image",),
     "models.images_to_video": ("Frame", "ImagesToVideo"),
     "models.pricing": ("Estimate",),
     "models.smart_resize": ("Size", "SmartResize"),
     "models.text_to_video": ("LoRA", "TextToVideo"),
+    "records": ("library", "provenance"),
     "runs": ("Run",),
+    "sweeping": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
+    "sweeps.plan": ("Plan",),
 }  # fmt: skip
 """Which module each public name lives in."""
 
@@ -71,12 +85,18 @@ __all__ = [
     "FolderInUse",
     "Forbidden",
     "Frame",
+    "Image",
     "ImageToVideo",
     "ImagesToVideo",
     "InsufficientCredits",
     "InvalidInput",
+    "Library",
+    "LibraryError",
     "LoRA",
     "NotFound",
+    "OverBudget",
+    "Plan",
+    "Provenance",
     "ReelbookError",
     "Refused",
     "Run",
@@ -96,9 +116,18 @@ __all__ = [
     "__version__",
     "attach",
     "connect",
+    "derived",
     "estimate",
+    "library",
+    "model",
+    "provenance",
+    "rows",
     "run",
+    "sampled",
     "start",
+    "sweep",
+    "template",
+    "zipped",
 ]
 
 

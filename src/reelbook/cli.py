@@ -79,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("input", help="the input as JSON, or - to read it from standard input")
     run.set_defaults(command=_run)
 
+    library = commands.add_parser("library", help="what was ever run here: list it, check its files, copy them out")
+    library.add_argument("folder", nargs="?", type=Path, help="the library's folder (default: the nearest .reelbook)")
+    library.add_argument("--find", metavar="TEXT", help="only runs whose prompt has this text in it")
+    library.add_argument("--verify", action="store_true", help="read every file again and say which are damaged")
+    library.add_argument("--export", metavar="FOLDER", type=Path, help="copy the files there, under names to read")
+    library.set_defaults(command=_library)
+
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
     doctor.set_defaults(command=_doctor)
     return parser
@@ -169,6 +176,24 @@ def _run(options: argparse.Namespace) -> int:
     for file in done.media:
         print(file.path)
     print(f"{done.credits} credits ({done.credits_source}), request {done.request_id}", file=sys.stderr)
+    return 0
+
+
+def _library(options: argparse.Namespace) -> int:
+    from .records import library
+
+    found = library(options.folder)
+    if options.verify:
+        print(found.verify())
+        return 0
+    frame = found.find(prompt=options.find) if options.find else found.frame
+    if options.export:
+        print(found.export(options.export, where=frame))
+        return 0
+    shown = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
+    print(frame[shown].to_string(max_colwidth=40) if len(frame) else "Nothing was run here yet.")
+    for one in found.uncertain:
+        print(one)
     return 0
 
 

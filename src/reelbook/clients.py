@@ -2,107 +2,281 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import contextlib
+import json
 import os
+import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 from .client.http import Http
+from .client.key import Key
 from .client.service import ServiceCalls
-from .errors import ReelbookError
+from .client.transfer import Downloads
+from .client.watch import Watcher
+from .commons import books_of, embedded_in, from_keyring, leave_books, stop_embedded
+from .errors import NotFound, ReelbookError, UnknownModel, Unreachable
+from .libraries import asking, ledger
+from .libraries.books import Books
+from .libraries.descriptions import Descriptions
 from .libraries.folder import library_folder
-from .loop import background
+from .libraries.ledger import Entry
+from .libraries.shelf import Shelf
+from .loop import TICK_SECONDS, background
 from .models.base import Input
 from .models.catalog import CATALOG
+from .models.described import describe
 from .models.pricing import Estimate, Rates
-from .runs import Run
+from .runs import Run, input_of
 from .service.embedded import Embedded
-from .service.settings import Settings
+from .submission import Desk, Submission
 
 CALL_SECONDS = 120.0
+DRAIN_SECONDS = 15.0
+
+T = TypeVar("T")
 
 _guard = threading.Lock()
 _open_clients: list[Client] = []
-_embedded: dict[Path, Embedded] = {}
 
 
 class Client:
     """A conversation with one service. Its methods block; its runs can be awaited."""
 
-    def __init__(self, address: str | None, key: str | None, library: Path, rates: Rates | None = None) -> None:
+    def __init__(
+        self,
+        address: str | None,
+        key: Key | None,
+        library: Path,
+        rates: Rates | None = None,
+        shelf: str | None = None,
+    ) -> None:
         self.library = library
         self._closed = False
         self._embedded: Embedded | None = None
+        name = None
         if address is None:
-            self._embedded = _embedded_in(library, rates)
+            self._embedded = embedded_in(library, rates)
             found = self._embedded.address()
-            address, key = found.base_url, found.key
-        self._http = background.wait(_made(key))
-        self._calls = ServiceCalls(self._http, address, self._renewed if self._embedded else None, rates)
+            address, key, name = found.base_url, Key(found.key), found.id
+        place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
+        self._books = books_of(library)
+        renew = self._renewed if self._embedded else None
+        # A closure, so that the key is no attribute that anything could show.
+        self._made: Callable[[], Coroutine[Any, Any, Desk]] = lambda: _desk(
+            key, address, renew, rates, self._books, Shelf(place), name
+        )
+        self._pid = 0
+        try:
+            self._desk()
+        except BaseException:
+            leave_books(library)
+            raise
 
     @property
     def base_url(self) -> str:
         """The address of the service; an embedded one can move to another port."""
-        return self._calls.base_url
+        return self._desk().calls.base_url
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the service runs on this machine, for this library: no key, no cost."""
+        return self._embedded is not None
+
+    @property
+    def desk(self) -> Desk:
+        """What the runs of this client need; for those who start many at once."""
+        return self._open_desk()
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where the media of its runs are."""
+        return self._desk().shelf
+
+    @property
+    def books(self) -> Books:
+        """The ledger of its library."""
+        return self._books
 
     def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""
-        return background.wait(self._calls.account(), CALL_SECONDS)
+        return background.wait(self._desk().calls.account(), CALL_SECONDS)
 
     def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
-        return background.wait(self._calls.models(), CALL_SECONDS)
+        return background.wait(self._desk().calls.models(), CALL_SECONDS)
+
+    def features(self) -> frozenset[str]:
+        """What the service offers beyond the specification."""
+        return background.wait(self._desk().calls.nature(), CALL_SECONDS).features
 
     def estimate(self, request: Input) -> Estimate:
         """What a run costs; nothing is sent to a model and nothing is charged."""
-        return background.wait(self._calls.estimate(request), CALL_SECONDS)
+        return background.wait(self._desk().calls.estimate(_checked(request)), CALL_SECONDS)
 
-    def start(self, request: Input) -> Run:
-        """Submit a run; returns as soon as the service has it."""
-        if self._closed:
-            raise ReelbookError("This client is closed. Open another one with rb.connect().")
-        price = background.wait(self._calls.estimate(request), CALL_SECONDS).credits
-        # No time limit and no giving up here: the request carries its own deadline, and is paid for.
-        answer = background.wait(self._calls.run(request, price))
-        request_id = answer.get("requestId") or answer.get("request_id")
-        output = answer.get("output") if isinstance(answer.get("output"), dict) else None
-        if not request_id and output is None:
-            raise ReelbookError(
-                f"The service took the run and named no request: {str(answer)[:200]}. Look at the account's history before you repeat it."
-            )
-        told = answer.get("credits")
-        return Run(
-            self._calls, background, self.library / "media", request.endpoint_id, str(request_id or "synchronous"),
-            input=request, credits=told if isinstance(told, int) else price, output=output,
-        )  # fmt: skip
+    def model(self, endpoint_id: str) -> type[Any]:
+        """The input class of any model that the service describes; its description is kept for a day."""
+        known = next((row for row in CATALOG if row.id == endpoint_id), None)
+        return known.input if known else background.wait(self._described(endpoint_id), CALL_SECONDS)
 
-    def run(self, request: Input) -> Run:
+    def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+        """Submit a run; returns as soon as the service has it. What the library has is not sent again.
+
+        `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
+        """
+        return self._begun(Submission(self._open_desk(), _checked(request), take=take, fresh=fresh, join=False))
+
+    def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
-        run = self.start(request)
-        from .display.live import watch
+        from .display.live import kernel_shell, watch
 
-        with watch(run):
-            run.wait()
+        submission = Submission(self._open_desk(), _checked(request), take=take, fresh=fresh)
+        run = self._begun(submission, watched=kernel_shell() is not None)
+        try:
+            with watch(run):
+                run.wait()
+        except KeyboardInterrupt:
+            self._mark_stop("while waiting")
+            raise KeyboardInterrupt(run.goes_on) from None
         return run
 
-    def attach(self, request_id: str, *, model: str) -> Run:
-        """A run that was started elsewhere, or on another day."""
-        return Run(self._calls, background, self.library / "media", model, request_id)
+    def attach(self, request_id: str, *, model: str | None = None) -> Run:
+        """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
+        self._open_desk()
+        return background.wait(self._attached(request_id, model), CALL_SECONDS)
+
+    def settle(self, entry: Entry, request_id: str) -> Run:
+        """An uncertain run of the library that turned out to be this request."""
+        desk = self._desk_for(entry)
+
+        async def settled() -> Run:
+            await desk.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
+            ours = await desk.books.do(lambda db: ledger.settled(db, entry.id, request_id, desk.books.owner))
+            return Run(self._desk, ours)
+
+        return background.wait(settled(), CALL_SECONDS)
+
+    def resend(self, entry: Entry) -> Run:
+        """An uncertain run of the library, sent once more; what the lost one may have cost stays counted."""
+        desk = self._desk_for(entry)
+        request = input_of(entry) or self.model(entry.model)(**json.loads(entry.input))
+        self._books.now(lambda db: ledger.resubmittable(db, entry.id))
+        return self._begun(Submission(desk, request, take=entry.take))
+
+    async def submitted(self, submission: Submission, *, watched: bool = False) -> Run:
+        """A run from its submission, on the background loop: for those who start many at once."""
+        try:
+            verdict, answer = await submission.done()
+            if verdict.do == "join":
+                return cast(Run, self._books.live[verdict.entry.id])
+            entry = await self._books.do(lambda db: ledger.read(db, verdict.entry.id))
+            return Run(
+                self._desk, entry, input=submission.request, answer=answer, others=verdict.do == "await",
+                watched=watched,
+            )  # fmt: skip
+        finally:
+            submission.released()
 
     def close(self) -> None:
-        """End the conversation and give the place of default client back."""
+        """End the conversation and give the place of default client back. Runs go on at the service."""
         if self._closed:
             return
         self._closed = True
         with _guard:
             _open_clients[:] = [client for client in _open_clients if client is not self]
             shared = any(client._embedded is self._embedded for client in _open_clients)
-        background.wait(self._http.close(), 10)
+        if self._pid == os.getpid():
+            background.wait(_ended(self._desk_now, self._books), DRAIN_SECONDS + 15)
+        leave_books(self.library)
         if self._embedded is not None and not shared:
             self._embedded.close()
+
+    def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
+        # No time limit here: each call has its own deadline, and what is being paid for is not given up.
+        try:
+            return _until(background.submit(_shielded(submission, self.submitted(submission, watched=watched))))
+        except KeyboardInterrupt:
+            submission.stopped = True
+            self._mark_stop("while submitting")
+            raise KeyboardInterrupt(
+                "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any "
+                "more; if it had, its answer is written down in the background, and rb.run of the same picks it up while it is under way."
+            ) from None
+
+    def _mark_stop(self, note: str) -> None:
+        """Write the moment down: nothing may be sent after it."""
+        with contextlib.suppress(ReelbookError):
+            self._books.ask(lambda db: ledger.stop_mark(db, note))
+
+    async def _described(self, endpoint_id: str) -> type[Input]:
+        desk = self._desk()
+        kept = Descriptions(self.library / "descriptions", await desk.name())
+        document = await asyncio.to_thread(kept.read, endpoint_id)
+        if document is None:
+            try:
+                document = await desk.calls.description(endpoint_id)
+            except NotFound:
+                known = [str(row.get("id", "")) for row in await desk.calls.models()]
+                raise UnknownModel(endpoint_id, known) from None
+            except Unreachable:
+                # An old description is better than none, where nobody answers.
+                document = await asyncio.to_thread(kept.read, endpoint_id, anyhow=True)
+                if document is None:
+                    raise
+            else:
+                await asyncio.to_thread(kept.keep, endpoint_id, document)
+        return await asyncio.to_thread(describe, document, endpoint_id)
+
+    async def _attached(self, request_id: str, model: str | None) -> Run:
+        desk, books = self._desk(), self._books
+        service = await desk.name()
+        model = model or await books.do(lambda db: ledger.model_of(db, service, request_id))
+        if model is None:
+            raise ReelbookError(
+                f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
+            )
+        known = await books.do(lambda db: ledger.model_of(db, service, request_id))
+        if known is None:
+            # Asked before it is written down, so that a misspelt id leaves nothing behind.
+            try:
+                await desk.calls.status(model, request_id)
+            except NotFound as error:
+                raise NotFound(
+                    f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
+                ) from None
+        verdict = await books.do(lambda db: asking.attached(db, service, model, request_id, books))
+        if verdict.do == "join" and verdict.entry.id in books.live:
+            return cast(Run, books.live[verdict.entry.id])
+        return Run(self._desk, verdict.entry, others=verdict.do == "await")
+
+    def _desk_for(self, entry: Entry) -> Desk:
+        desk = self._open_desk()
+        service = background.wait(desk.name(), CALL_SECONDS)
+        if service != entry.service:
+            raise ReelbookError(
+                f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
+                "Connect to that service first."
+            )
+        return desk
+
+    def _open_desk(self) -> Desk:
+        if self._closed:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
+        return self._desk()
+
+    def _desk(self) -> Desk:
+        """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
+        if self._pid != os.getpid():
+            self._desk_now = background.wait(self._made(), CALL_SECONDS)
+            self._desk_now.start = self.start
+            self._pid = os.getpid()
+        return self._desk_now
 
     def _renewed(self) -> str:
         assert self._embedded is not None
@@ -126,43 +300,51 @@ def connect(
     *,
     api_key: str | None = None,
     library: str | Path | None = None,
+    shelf: str | None = None,
     rates: str | Path | None = None,
 ) -> Client:
     """A client of the embedded service, or of the one at this address.
 
-    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given. `rates` names a TOML table of per-unit prices
+    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
+    elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
     that the embedded service charges, and that stand in where a hosted one does not tell its own.
     """
-    address = address or os.environ.get("REELBOOK_URL") or None
-    key = api_key or os.environ.get("REELBOOK_API_KEY") or None
+    address = address or os.getenv("REELBOOK_URL") or None
+    try:
+        key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
+    finally:
+        api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
     if address is not None and not address.startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
     folder = Path(library).expanduser().absolute() if library else library_folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    client = Client(address, key, folder, Rates.read(rates) if rates else None)
+    client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
     with _guard:
         _open_clients.append(client)
     return client
 
 
+def latest_client() -> Client | None:
+    """The client that was opened last, if one is open."""
+    with _guard:
+        return _open_clients[-1] if _open_clients else None
+
+
 def default_client() -> Client:
     """The client that was opened last, else a new one."""
-    with _guard:
-        latest = _open_clients[-1] if _open_clients else None
-    return latest or connect()
+    return latest_client() or connect()
 
 
-def run(request: Input) -> Run:
-    """Run a model and wait for its media."""
-    return default_client().run(_checked(request))
+def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+    """Run a model and wait for its media; what the library has already costs nothing."""
+    return default_client().run(_checked(request), fresh=fresh, take=take)
 
 
-def start(request: Input) -> Run:
+def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Start a run and return as soon as the service has it."""
-    return default_client().start(_checked(request))
+    return default_client().start(_checked(request), fresh=fresh, take=take)
 
 
-def attach(request_id: str, *, model: str) -> Run:
+def attach(request_id: str, *, model: str | None = None) -> Run:
     """Pick up a run that was started elsewhere."""
     return default_client().attach(request_id, model=model)
 
@@ -172,6 +354,11 @@ def estimate(request: Input) -> Estimate:
     return default_client().estimate(_checked(request))
 
 
+def model(endpoint_id: str) -> type[Any]:
+    """The input class of any model, built from the service's description of it."""
+    return default_client().model(endpoint_id)
+
+
 def _checked(request: Input) -> Input:
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
@@ -179,28 +366,59 @@ def _checked(request: Input) -> Input:
     return request
 
 
-def _embedded_in(library: Path, rates: Rates | None) -> Embedded:
-    """The one embedded service of a library that this process knows."""
-    with _guard:
-        folder = library / "service"
-        known = _embedded.get(library)
-        if known is not None and rates is not None and known.settings.rates != rates:
-            if known.runs_here:
-                raise ReelbookError(
-                    "The embedded service of this library runs with other rates. Close its clients first, then connect with the new ones."
-                )
-            known = None
-        if known is None:
-            known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
-        return known
-
-
-async def _made(key: str | None) -> Http:
+async def _desk(
+    key: Key | None,
+    address: str,
+    renew: Callable[[], str] | None,
+    rates: Rates | None,
+    books: Books,
+    shelf: Shelf,
+    name: str | None,
+) -> Desk:
     # Made on the loop, because that is where all its calls are.
-    return Http(key)
+    http = Http(key)
+    calls = ServiceCalls(http, address, renew, rates)
+    past = await books.do(ledger.past_seconds)
+    watcher = Watcher(calls, past=lambda endpoint_id: past.get(endpoint_id, ()))
+    return Desk(http, calls, books, shelf, watcher, Downloads(shelf), name)
+
+
+async def _ended(desk: Desk, books: Books) -> None:
+    """Let what is being sent arrive, stop following, and hang up."""
+    desk.stopping = True
+    await desk.drained(DRAIN_SECONDS)
+    desk.closed = True
+    followed = [run for run in books.live.values() if run.desk_is(desk)]
+    for run in followed:
+        run.let_go()
+    for run in followed:
+        await run.finished()
+    await desk.watcher.close()
+    await desk.downloads.close()
+    await desk.http.close()
+
+
+async def _shielded(submission: Submission, work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of some work that goes on if its caller does not wait for it."""
+    return await asyncio.shield(submission.desk.begin(work))
+
+
+def _until(work: Future[T]) -> T:
+    """The result of background work, in a wait that an interrupt ends at once and that ends nothing but itself."""
+    over = threading.Event()
+    work.add_done_callback(lambda _: over.set())
+    while not over.wait(TICK_SECONDS):
+        pass
+    return work.result()
 
 
 @atexit.register
-def _stop_embedded_services() -> None:
-    for embedded in _embedded.values():
-        embedded.close()
+def _at_exit() -> None:
+    """Write down what is still under way, then stop."""
+    if _open_clients and threading.current_thread() is threading.main_thread():
+        # Jupyter terminates a kernel that needs more than 2.5 s to end, while an answer that is paid for may still come.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for client in [*_open_clients]:  # A copy, because a client that closes leaves the list.
+        with contextlib.suppress(Exception):
+            client.close()
+    stop_embedded()

@@ -220,7 +220,7 @@ class Unreachable(ReelbookError):
     def __str__(self) -> str:
         return (
             f"Nothing answered at {self.address} ({self.reason}). "
-            "Nothing was sent and nothing was charged: check the address and that the service is running, then try again."
+            "Nothing was charged: check the address and that the service is running, then try again."
         )
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import os
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from . import errors
-from .client.service import ServiceCalls
-from .client.transfer import download
-from .client.watch import follow
-from .errors import ReelbookError, RunCancelled, RunFailed, RunTimeout, ServiceError
-from .loop import TICK_SECONDS, BackgroundLoop
+from .client.service import Accepted
+from .errors import InvalidInput, ReelbookError, RunCancelled, RunTimeout
+from .following import Following, kind_of
+from .libraries.ledger import NO_NAME, STORED, Entry
+from .loop import TICK_SECONDS, background
 from .media.local import LocalFile
 from .models.base import Input, Output
 from .models.catalog import CATALOG
-from .models.queue import COMPLETED, QueueStatus
+from .models.images import Image
+from .models.queue import COMPLETED, IN_PROGRESS
+
+if TYPE_CHECKING:
+    from .submission import Desk
 
 WAIT_SECONDS = 3600.0
 
@@ -31,62 +33,80 @@ class Run:
 
     def __init__(
         self,
-        calls: ServiceCalls,
-        loop: BackgroundLoop,
-        shelf: Path,
-        endpoint_id: str,
-        request_id: str,
+        desk: Callable[[], Desk],
+        entry: Entry,
         *,
         input: Input | None = None,
-        credits: int | None = None,
-        output: Mapping[str, Any] | None = None,
+        answer: Accepted | None = None,
+        others: bool = False,
+        watched: bool = False,
     ) -> None:
-        self.input, self.request_id, self.endpoint_id = input, request_id, endpoint_id
-        self._calls, self._loop, self._shelf = calls, loop, shelf
-        self._price = credits
-        self._charged: int | None = None
-        self._status = QueueStatus(status="IN_QUEUE", request_id=request_id)
-        self._output: Output | None = None
-        self._media: tuple[LocalFile, ...] = ()
-        self._failure: ReelbookError | None = None
+        self.endpoint_id = entry.model
+        self.input = input if input is not None else input_of(entry)
+        self.from_library = entry.state == STORED
+        """Whether the library had it already, so that nothing was sent and nothing was paid."""
+        self.shown_in: int | None = None
+        """The cell that shows this run already, so that it is not shown there twice."""
+        self._desk = desk
+        self._known = Following(desk(), entry, self._tell, watched=watched)
         self._started, self._took = time.monotonic(), 0.0
         self._settled = threading.Event()
         self._listeners: list[Callable[[Run], None]] = []
-        self.shown_in: int | None = None
-        """The cell that shows this run already, so that it is not shown there twice."""
-        self._following: Future[None] = loop.submit(self._follow(output))
+        self._pid = os.getpid()
+        desk().books.live[entry.id] = self
+        # Runs are made on the background loop, where all conversation is.
+        self._following = asyncio.get_running_loop().create_task(self._follow(answer, others))
+
+    @property
+    def request_id(self) -> str:
+        """What the service calls it."""
+        return self._known.entry.request_id or ""
+
+    @property
+    def id(self) -> int:
+        """Its number in the library."""
+        return self._known.entry.id
+
+    @property
+    def take(self) -> int:
+        """Which repetition of the same input it is."""
+        return self._known.entry.take
 
     @property
     def status(self) -> str:
         """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`."""
         if not self._settled.is_set():
-            return self._status.status if self._status.status != COMPLETED else "IN_PROGRESS"
-        if self._failure is None:
+            return self._known.status.status if self._known.status.status != COMPLETED else IN_PROGRESS
+        if self._known.failure is None:
             return "completed"
-        return "cancelled" if isinstance(self._failure, RunCancelled) else "failed"
+        return "cancelled" if isinstance(self._known.failure, RunCancelled) else "failed"
 
     @property
     def progress(self) -> tuple[float, str]:
         """How far it is, 0 to 1, and what is being done."""
-        metrics = self._status.metrics or {}
+        metrics = self._known.status.metrics or {}
         if self._settled.is_set():
             return 1.0, self.status
-        if self._status.queue_position is not None:
-            return 0.0, f"{self._status.queue_position} ahead in the queue"
-        return float(metrics.get("progress", 0.0)), str(metrics.get("stage") or "starting")
+        if self._known.status.status == COMPLETED:
+            return 1.0, "fetching the files"
+        if self._known.status.queue_position is not None:
+            return 0.0, f"{self._known.status.queue_position} ahead in the queue"
+        told = metrics.get("progress")
+        fraction = float(told) if isinstance(told, (int, float)) else 0.0
+        return min(max(fraction, 0.0), 1.0), str(metrics.get("stage") or "starting")
 
     @property
     def output(self) -> Output:
         """The typed output; waits for it."""
         self.wait()
-        assert self._output is not None
-        return self._output
+        assert self._known.output is not None
+        return self._known.output
 
     @property
     def media(self) -> tuple[LocalFile, ...]:
         """Every file of the output, on this machine; waits for them."""
         self.wait()
-        return self._media
+        return self._known.media
 
     @property
     def video(self) -> LocalFile:
@@ -104,29 +124,28 @@ class Run:
     @property
     def credits(self) -> int | None:
         """What it cost, as far as is known; `credits_source` says from where."""
-        if self._charged is not None:
-            return self._charged
-        return 0 if self._failure is not None else self._price
+        failed = self._settled.is_set() and self._known.failure is not None
+        return 0 if failed and self._known.entry.charged is None else self._known.entry.credits
 
     @property
     def credits_source(self) -> str:
         """`charged` from the service, else `estimated`."""
-        return "charged" if self._charged is not None else "estimated"
+        return "charged" if self._known.entry.charged is not None else "estimated"
 
     @property
     def timings(self) -> dict[str, float]:
         """Seconds: in the queue, at work, and in all as seen from here."""
-        metrics = self._status.metrics or {}
-        names = {"queued": "queue_time", "running": "inference_time"}
-        told = {
-            ours: float(metrics[name]) for ours, name in names.items() if isinstance(metrics.get(name), (int, float))
-        }
-        return {**told, "total": round(self._took or time.monotonic() - self._started, 3)}
+        entry = self._known.entry
+        told = {"queued": entry.queued_s, "running": entry.running_s}
+        found = {name: seconds for name, seconds in told.items() if seconds is not None}
+        if self.from_library and entry.finished and entry.sent:
+            return {**found, "total": round(entry.finished - entry.sent, 3)}
+        return {**found, "total": round(self._took or time.monotonic() - self._started, 3)}
 
     @property
     def logs(self) -> list[str]:
         """The log so far, each line once."""
-        return self._status.lines
+        return list(self._known.logs)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -135,9 +154,11 @@ class Run:
             {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
         )
         told = (
-            {} if self._output is None else {f"output_{name}": value for name, value in self._output if name != "video"}
+            {}
+            if self._known.output is None
+            else {f"output_{name}": value for name, value in self._known.output if name != "video"}
         )
-        video = next((file for file in self._media if file.is_video), None)
+        video = next((file for file in self._known.media if file.is_video), None)
         films = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
         timings = self.timings
         return {
@@ -149,9 +170,11 @@ class Run:
             "credits_source": self.credits_source,
             "queued_s": timings.get("queued"),
             "running_s": timings.get("running"),
-            "error": None if self._failure is None else str(self._failure),
+            "error_type": None if self._known.failure is None else kind_of(self._known.failure),
+            "error": None if self._known.failure is None else str(self._known.failure),
             "request_id": self.request_id,
             "model": self.endpoint_id,
+            "take": self.take,
         }
 
     def wait(self, timeout: float | None = None) -> Run:
@@ -159,13 +182,18 @@ class Run:
 
         An interrupt stops the waiting, never the run.
         """
+        self._after_fork()
         limit = WAIT_SECONDS if timeout is None else timeout
         deadline = time.monotonic() + limit
-        while not self._settled.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
-            if time.monotonic() >= deadline:
-                raise RunTimeout(self.request_id, self.status, limit)
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
+        # Not `Thread.join` or the future: after an interrupt these can return though nothing has ended.
+        try:
+            while not self._settled.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                if time.monotonic() >= deadline:
+                    raise RunTimeout(self.request_id, self.status, limit)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self.goes_on) from None
+        if self._known.failure is not None:
+            raise self._known.failure.with_traceback(None)
         return self
 
     def __await__(self) -> Generator[Any, None, Run]:
@@ -173,81 +201,109 @@ class Run:
 
     def cancel(self) -> bool:
         """Ask the service to stop it; says whether it agreed."""
-        return self._loop.wait(self._calls.cancel(self.endpoint_id, self.request_id), timeout=60)
+        if self._settled.is_set():
+            return False
+        return background.wait(self._desk().calls.cancel(self.endpoint_id, self.request_id), timeout=60)
+
+    def revised(self, /, **changes: Any) -> Run:
+        """The same with some fields changed, started as a run of its own."""
+        if self.input is None:
+            raise ReelbookError(
+                f"The input of run {self.request_id} is not known here, because it was started elsewhere. Start a new run with an input of yours."
+            )
+        started: Run = self._desk().start(self.input.revised(**changes))
+        return started
+
+    @property
+    def failure(self) -> ReelbookError | None:
+        """Why it has no result; None while it goes on, and when it has one."""
+        return self._known.failure
 
     def on_change(self, listener: Callable[[Run], None]) -> None:
         """Call this with the run whenever something is new, from the background."""
         self._listeners.append(listener)
 
+    @property
+    def goes_on(self) -> str:
+        """What to tell somebody who has stopped waiting for it."""
+        return (
+            f"You stopped waiting; run {self.request_id} goes on at the service. Run the same again to wait for it, or: "
+            f"rb.attach({self.request_id!r}, model={self.endpoint_id!r}), then .wait() or .cancel()."
+        )
+
+    async def finished(self) -> None:
+        """Wait on the background loop; nothing is raised for a run that failed."""
+        await asyncio.wait([self._following])
+
+    def desk_is(self, desk: Desk) -> bool:
+        """Whether this desk follows it."""
+        return self._desk() is desk
+
+    def let_go(self) -> None:
+        """Stop following; the service goes on with it."""
+        self._following.cancel()
+
     def __repr__(self) -> str:
         what = [self.status, f"request {self.request_id}"]
-        if self._settled.is_set() and self._failure is None:
-            what += [str(file.path) for file in self._media] + [f"{self.credits} credits"]
+        if self._settled.is_set() and self._known.failure is None:
+            paid = f"{self.credits} credits" if self.credits is not None else "credits unknown"
+            what += [str(file.path) for file in self._known.media]
+            what += [f"from the library, paid before ({paid})" if self.from_library else paid]
         return f"<Run of {self.endpoint_id}: {', '.join(what)}>"
+
+    def __reel_picture__(self) -> tuple[bytes, str]:
+        file = next((file for file in self.media if file.is_video), None) or next(iter(self.images), None)
+        if file is None:
+            raise ReelbookError(f"Run {self.request_id} made no picture and no video that could be a source.")
+        return file.__reel_picture__()
 
     async def _awaited(self) -> Run:
         # A tick: an interrupt of a notebook's cell only arrives when its loop wakes.
-        while not self._settled.is_set():
-            await asyncio.sleep(0.02 if time.monotonic() - self._started < 5 else TICK_SECONDS)
+        self._after_fork()
+        try:
+            while not self._settled.is_set():
+                await asyncio.sleep(0.02 if time.monotonic() - self._started < 5 else TICK_SECONDS)
+        except asyncio.CancelledError:
+            # This is how a notebook interrupts a cell that awaits.
+            raise asyncio.CancelledError(self.goes_on) from None
         return self.wait(0)
 
-    async def _follow(self, output: Mapping[str, Any] | None) -> None:
+    def _after_fork(self) -> None:
+        """A forked child has no thread that follows the run: it waits for what its parent writes down."""
+        if self._pid != os.getpid() and not self._settled.is_set():
+            self._pid, self._settled = os.getpid(), threading.Event()
+            self._known = Following(self._desk(), self._known.entry, self._tell)
+            background.submit(self._follow(None, others=True))
+
+    async def _follow(self, answer: Accepted | None, others: bool) -> None:
         try:
-            if output is None:
-                output = await self._finished_output()
-            self._output = self._typed(output)
-            self._media = tuple(
-                [LocalFile(await download(file, self._shelf, self.request_id), file) for file in self._output.files]
-            )
-        except ReelbookError as error:
-            self._failure = error
-        except Exception as error:
-            self._failure = ReelbookError(
-                f"Run {self.request_id} could not be followed: {type(error).__name__}: {error}"
-            )
+            await self._known.to_the_end(answer, others=others)
         finally:
+            self._known.left()
             self._took = time.monotonic() - self._started
             self._settled.set()
             self._tell()
 
-    async def _finished_output(self) -> Mapping[str, Any]:
-        final = await follow(self._calls, self.endpoint_id, self.request_id, self._seen)
-        charged = (final.metrics or {}).get("credits")
-        self._charged = charged if isinstance(charged, int) else None
-        error = getattr(final, "error", None)
-        kind = getattr(final, "error_type", None)
-        if kind == "cancelled":
-            raise RunCancelled(self.request_id)
-        if error:
-            raise RunFailed(self.request_id, _sentence(error), kind)
-        try:
-            return dict(await self._calls.result(self.endpoint_id, self.request_id))
-        except ServiceError as refusal:
-            if refusal.status == 499:
-                raise RunCancelled(self.request_id) from None
-            if isinstance(refusal, errors.Unauthorized):
-                raise
-            raise RunFailed(self.request_id, refusal.message, refusal.error_type) from None
-
-    def _typed(self, output: Mapping[str, Any]) -> Output:
-        row = next((row for row in CATALOG if row.id == self.endpoint_id), None)
-        try:
-            return (row.output if row else Output).model_validate(dict(output))
-        except ValidationError:
-            # It is paid for: an answer of another shape than the spec's is kept as it came.
-            return Output.model_validate(dict(output))
-
-    def _seen(self, status: QueueStatus) -> None:
-        changed = (status.status, status.metrics, status.queue_position, len(status.lines))
-        before = (self._status.status, self._status.metrics, self._status.queue_position, len(self._status.lines))
-        self._status = status
-        if changed != before:
-            self._tell()
-
     def _tell(self) -> None:
-        for listener in self._listeners:
-            listener(self)
+        for listener in list(self._listeners):
+            with contextlib.suppress(Exception):
+                listener(self)
 
 
-def _sentence(error: Any) -> str:
-    return error if isinstance(error, str) else str(error)[:500]
+def input_of(entry: Entry) -> Input | None:
+    """The typed input of a run that the library knows; None where its model is only known from a description."""
+    row = next((row for row in CATALOG if row.id == entry.model), None)
+    if row is None or entry.identity.startswith(NO_NAME):
+        return None
+    try:
+        return row.input(**_with_pictures(json.loads(entry.input)))
+    except InvalidInput:
+        return None
+
+
+def _with_pictures(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"sha256"}:
+            return Image.from_library(value["sha256"])
+        return {name: _with_pictures(item) for name, item in value.items()}
+    return [_with_pictures(item) for item in value] if isinstance(value, list) else value

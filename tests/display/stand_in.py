@@ -28,7 +28,8 @@ class StandIn:
     request_id: str = "request-1"
     endpoint_id: str = "svc/text-to-video-13b-distilled"
     shown_in: int | None = None
-    _failure: ReelbookError | None = None
+    from_library: bool = False
+    failure: ReelbookError | None = None
 
 
 def run_of(*media: LocalFile, prompt: str | None = "a paper boat", seed: int | None = 7, **others: Any) -> Run:

@@ -246,7 +246,7 @@ class TestTrouble:
 
     def test_a_failure_is_told_with_its_reason(self) -> None:
         """A failed run shows the mark, the word, and the service's own sentence, escaped."""
-        run = run_of(status="failed", _failure=RunFailed("r-1", "<b>no</b> such picture", "image_load_error"))
+        run = run_of(status="failed", failure=RunFailed("r-1", "<b>no</b> such picture", "image_load_error"))
 
         page = Read(run_figure(run))
 

@@ -142,7 +142,7 @@ def test_a_result_is_shown_once_in_its_cell(cell: Cell, tmp_path: Path) -> None:
 
 def test_a_failure_stays_as_a_line(cell: Cell) -> None:
     """The error goes on its way, and the cell keeps what the service said."""
-    run = run_of(status="failed", _failure=RunFailed("r-1", "no such picture", None))
+    run = run_of(status="failed", failure=RunFailed("r-1", "no such picture", None))
 
     with pytest.raises(RunFailed), watch(run):
         raise RunFailed("r-1", "no such picture", None)

@@ -49,6 +49,19 @@ class Known:
             if local is not None and local != self._usual(endpoint_id, request_id, what):
                 self._of(request_id).paths[what] = local
 
+    def named(self, request_id: str) -> dict[str, str]:
+        """The unusual places that the service named for a request."""
+        facts = self._facts.get(request_id)
+        return {} if facts is None else dict(facts.paths)
+
+    def restore(self, request_id: str, named: Mapping[str, Any]) -> None:
+        """What `named` gave, on another day."""
+        for what in NAMES.keys() & named.keys():
+            # Only a path is kept, and only of this service: where it is can change from day to day.
+            local = self._address.local(self._address.at(str(named[what])))
+            if local is not None:
+                self._of(request_id).paths[what] = local
+
     def paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
         """Where the `status`, `response` or `cancel` of a request may be, the likeliest first."""
         facts = self._facts.get(request_id) or _Facts()

@@ -104,6 +104,14 @@ class ServiceCalls:
             self._known.remember(accepted.request_id, endpoint_id, accepted.told)
         return accepted
 
+    def named(self, request_id: str) -> dict[str, str]:
+        """The unusual addresses that the service named for a request, to be kept for another day."""
+        return self._known.named(request_id)
+
+    def restore(self, request_id: str, named: Mapping[str, Any]) -> None:
+        """Find a request of another day where the service said that it is."""
+        self._known.restore(request_id, named)
+
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
         """Where a request stands, with its log."""
         answer = await self._queue("GET", endpoint_id, request_id, "status", "?logs=1")

@@ -15,6 +15,10 @@ def register(shell: Any) -> None:
     html.for_type_by_name("reelbook.media.local", "LocalFile", _file_html)
     jpeg.for_type_by_name("reelbook.media.local", "LocalFile", _file_jpeg)
     html.for_type_by_name("reelbook.models.pricing", "Estimate", _estimate_html)
+    html.for_type_by_name("reelbook.clients", "Client", _client_html)
+    html.for_type_by_name("reelbook.libraries.library", "Library", _library_html)
+    html.for_type_by_name("reelbook.libraries.uncertain", "Uncertainties", _uncertain_html)
+    html.for_type_by_name("reelbook.media.provenance", "Provenance", _provenance_html)
 
 
 def _show_run(run: Any) -> None:
@@ -33,6 +37,30 @@ def _file_jpeg(file: Any) -> bytes:
     from .figure import strip
 
     return strip(file)
+
+
+def _client_html(client: Any) -> str:
+    from .clients import client_card
+
+    return client_card(client)
+
+
+def _library_html(library: Any) -> str:
+    from .libraries import library_card
+
+    return library_card(library)
+
+
+def _uncertain_html(uncertain: Any) -> str:
+    from .libraries import uncertain_table
+
+    return uncertain_table(uncertain)
+
+
+def _provenance_html(provenance: Any) -> str:
+    from .provenance import provenance_table
+
+    return provenance_table(provenance)
 
 
 def _estimate_html(estimate: Any) -> str:

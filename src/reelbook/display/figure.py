@@ -86,7 +86,8 @@ def facts(run: Run, file: LocalFile) -> list[str]:
     known = [f"seed {seed}" if seed is not None else "", *measures(file)]
     if run.credits is not None and file is run.media[-1]:
         about, in_all = "" if run.credits_source == "charged" else "≈ ", " in all" if len(run.media) > 1 else ""
-        known.append(f"{about}{run.credits:,} credits{in_all}")
+        paid = " when it was made; from the library, nothing paid now" if run.from_library else ""
+        known.append(f"{about}{run.credits:,} credits{in_all}{paid}")
     return known
 
 
@@ -95,9 +96,10 @@ def status_line(run: Run) -> str:
     fraction, stage = run.progress
     if run.status in ("failed", "cancelled"):
         mark = "✕" if run.status == "failed" else "⊘"
-        return f"{mark} {run.status}: {run._failure}"
+        return f"{mark} {run.status}: {run.failure}"
     if run.status == "completed":
-        return f"● done · {run.timings['total']:.1f} s"
+        how = "from the library" if run.from_library else "done"
+        return f"● {how} · {run.timings['total']:.1f} s"
     seconds = f"{run.timings['total']:.0f} s"
     if run.status == "IN_QUEUE":
         return _joined(f"◔ {stage}", seconds)

@@ -281,7 +281,22 @@ def name_of(db: sqlite3.Connection, address: str, id: str | None) -> str:
     if id is None or id == known:
         return known or address
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (storable(key), storable(id)))
+    if known is None:
+        # On a bad day it did not say who it is, and went by its address: what was made then is its own.
+        for table in ("runs", "scopes"):
+            db.execute(f"UPDATE OR IGNORE {table} SET service = ? WHERE service = ?", (storable(id), storable(address)))
     return str(storable(id))
+
+
+def keep_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:
+    """Where a service said that a request is to be found, as JSON; only where that is not the usual place."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (storable(f"addresses of {request_id}"), addresses))
+
+
+def addresses_of(db: sqlite3.Connection, request_id: str) -> str | None:
+    """What was kept of that."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (storable(f"addresses of {request_id}"),)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def model_of(db: sqlite3.Connection, service: str, request_id: str) -> str | None:

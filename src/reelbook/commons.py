@@ -1,0 +1,72 @@
+"""What the clients of one process share: an embedded service and a ledger for each library, and the system's keyring."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from .errors import ReelbookError
+from .libraries.books import Books
+from .models.pricing import Rates
+from .service.embedded import Embedded
+from .service.settings import Settings
+
+KEYRING = "reelbook"
+"""The name under which keys stand in the system's keyring; the user name there is the service's address."""
+
+_guard = threading.Lock()
+_embedded: dict[Path, Embedded] = {}
+_kept: dict[Path, tuple[Books, int]] = {}
+
+
+def embedded_in(library: Path, rates: Rates | None) -> Embedded:
+    """The one embedded service of a library that this process knows."""
+    with _guard:
+        folder = library / "service"
+        known = _embedded.get(library)
+        if known is not None and rates is not None and known.settings.rates != rates:
+            if known.runs_here:
+                raise ReelbookError(
+                    "The embedded service of this library runs with other rates. Close its clients first, then connect with the new ones."
+                )
+            known = None
+        if known is None:
+            known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
+        return known
+
+
+def books_of(library: Path) -> Books:
+    """The ledger of a library; one for all clients of this process."""
+    with _guard:
+        books, users = _kept.get(library, (None, 0))
+        books = books or Books(library)
+        _kept[library] = (books, users + 1)
+        return books
+
+
+def leave_books(library: Path) -> None:
+    with _guard:
+        books, users = _kept.pop(library)
+        if users > 1:
+            _kept[library] = (books, users - 1)
+            return
+    books.close()
+
+
+def stop_embedded() -> None:
+    """End every embedded service that this process runs."""
+    for embedded in _embedded.values():
+        embedded.close()
+
+
+def from_keyring(address: str) -> str | None:
+    """The key that the system keeps for this address; None where it keeps none, or where the extra `keys` is not there."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(KEYRING, address.rstrip("/"))
+    except KeyringError:
+        return None

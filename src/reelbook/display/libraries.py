@@ -1,0 +1,170 @@
+"""A library as a card: what is in it, what it cost, how large it is, and its last runs with small pictures."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from PIL import Image
+
+from ..errors import ReelbookError
+from ..media.local import LocalFile
+from ..models.files import File
+from .figure import CAPTION, FILM, _uri
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..libraries.library import Library, Recent, Summary
+    from ..libraries.uncertain import Uncertain
+
+MARKS = {
+    "completed": "●", "failed": "✕", "cancelled": "⊘", "uncertain": "?", "rejected": "✕", "expired": "✕", "running": "◑",
+    "waiting": "◔", "planned": "○",
+}  # fmt: skip
+POSTER_WIDTH, POSTER_HEIGHT = 96, 54
+LONGEST_WORDS = 44
+
+ROOT = Markup('<div style="max-width:640px;font-variant-numeric:tabular-nums;margin:4px 0 8px">{}</div>')
+CELL = "text-align:left;padding:4px 12px 4px 0;vertical-align:middle;border:0"
+NUMBER = "text-align:right;padding:4px 0;vertical-align:middle;white-space:nowrap;border:0"
+"""The host draws its tables in its own way; ours has no lines, and numbers on the right."""
+
+
+def library_card(library: Library) -> str:
+    """The card of a library."""
+    return summary_card(library.summary())
+
+
+def summary_card(summary: Summary) -> str:
+    """The same from its numbers."""
+    parts = [Markup("<div>{}</div>").format(_headline(summary)), _where(summary)]
+    if summary.uncertain:
+        parts.append(_warning(summary.uncertain))
+    if summary.last:
+        parts.append(_recent_table(summary.last))
+    return str(ROOT.format(Markup("").join(parts)))
+
+
+def uncertain_table(entries: Sequence[Uncertain]) -> str:
+    """Runs whose answer was lost, with what they may have cost and what to do about them."""
+    if not entries:
+        return str(Markup("<p>No uncertain runs.</p>"))
+    head = Markup(
+        '<tr><th style="{}">run</th><th style="{}">asked</th><th style="{}">sent</th><th style="{}">at most</th></tr>'
+    )
+    rows = [_uncertain_row(entry) for entry in entries]
+    advice = (
+        "Look into the account’s history at the service. If it has the run: attach(request_id). "
+        "If not: resubmit() sends it once more, write_off() gives it up."
+    )
+    table = Markup(
+        '<table style="border-collapse:collapse;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
+    ).format(head.format(CELL, CELL, CELL, NUMBER), Markup("").join(rows))
+    return str(ROOT.format(table + Markup('<div style="{}">{}</div>').format(CAPTION, advice)))
+
+
+def _headline(summary: Summary) -> Markup:
+    if not summary.runs:
+        return Markup("<b>No runs yet.</b> What you run from here on is kept.")
+    about = "" if summary.certain else "≈ "
+    kinds = _whole(*(f"{MARKS.get(word, '?')} {count:,} {word}" for word, count in summary.by_status.items()))
+    return Markup("<b>{:,} {}</b> · {}{:,} credits · {} on disk<br>{}").format(
+        summary.runs, "run" if summary.runs == 1 else "runs", about, summary.credits, str(summary.size), kinds
+    )
+
+
+def _where(summary: Summary) -> Markup:
+    return Markup('<div style="{};overflow-wrap:anywhere">{}</div>').format(CAPTION, f"Library in {summary.folder}")
+
+
+def _warning(count: int) -> Markup:
+    runs = "1 run is" if count == 1 else f"{count:,} runs are"
+    return Markup(
+        '<div style="margin:6px 0 0"><b>? {} uncertain:</b> rb.library().uncertain says what to do.</div>'
+    ).format(runs)
+
+
+def _recent_table(last: Sequence[Recent]) -> Markup:
+    with_posters = any(run.path is not None for run in last)
+    rows = Markup("").join(_recent_row(run, with_posters) for run in last)
+    return Markup(
+        '<table style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="last runs"><tbody>{}</tbody></table>'
+    ).format(rows)
+
+
+def _recent_row(run: Recent, with_posters: bool) -> Markup:
+    poster = (
+        Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
+    )
+    about = "≈ " if run.credits_source == "estimated" else ""
+    cost = "" if run.credits is None else f"{about}{run.credits:,} credits"
+    facts = Markup("run {} · {} · {}").format(run.run, _cut(run.model.rpartition("/")[2]), _whole(_day(run.created)))
+    return Markup(
+        '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
+        '<td style="{}">{} {}<br><span style="{}">{}</span></td></tr>'
+    ).format(
+        poster, CELL, run.what, _cut(run.what), CAPTION, facts, NUMBER, MARKS.get(run.status, "?"), run.status, CAPTION,
+        cost,
+    )  # fmt: skip
+
+
+def _uncertain_row(entry: Uncertain) -> Markup:
+    cost = "unknown" if entry.credits is None else f"{entry.credits:,} credits"
+    return Markup(
+        '<tr><td style="{}">{}</td><td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
+        '<td style="{}">{}</td><td style="{}">{}</td></tr>'
+    ).format(
+        CELL, f"? {entry.run}", CELL, entry.what, _cut(entry.what), CAPTION, _cut(entry.reason, 160), CELL,
+        f"{entry.when:%Y-%m-%d %H:%M} UTC", NUMBER, cost,
+    )  # fmt: skip
+
+
+def _poster(run: Recent) -> Markup:
+    """A small picture of the run's first file; a plain box where there is none, so that all rows are alike."""
+    picture = _small(run.path) if run.path is not None else None
+    style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px"
+    if picture is None:
+        return Markup('<div style="{};background:currentColor;opacity:.08"></div>').format(style)
+    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}">').format(
+        _uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, run.what, style
+    )
+
+
+@lru_cache(maxsize=256)  # A file keeps the name of its content.
+def _small(path: Path) -> bytes | None:
+    """The middle of a file as a small JPEG, whole within its box; None where it cannot be read."""
+    try:
+        still = LocalFile(path, File(url=path.as_uri())).still(0.5).convert("RGB")
+    except (ReelbookError, OSError, ValueError):
+        return None
+    # Twice the size on the page, for screens that are fine enough to show it.
+    box = (2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    still.thumbnail(box, Image.Resampling.LANCZOS)
+    poster = Image.new("RGB", box, FILM)
+    poster.paste(still, ((box[0] - still.width) // 2, (box[1] - still.height) // 2))
+    out = io.BytesIO()
+    poster.save(out, "JPEG", quality=80)
+    return out.getvalue()
+
+
+def _whole(*facts: str) -> Markup:
+    """Facts in a row, which breaks between them and not within one."""
+    ends = [*[","] * (len(facts) - 1), ""]
+    kept = Markup('<span style="white-space:nowrap">{}{}</span>')
+    return Markup(" ").join(kept.format(fact, end) for fact, end in zip(facts, ends, strict=True))
+
+
+def _day(seconds: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
+
+
+def _cut(text: str, longest: int = LONGEST_WORDS) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

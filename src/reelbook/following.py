@@ -1,0 +1,311 @@
+"""The way of one run from accepted to its media, in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from . import errors
+from .client.retries import SETTLED
+from .client.service import Accepted, NotReady
+from .client.transfer import Brought
+from .errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed, ServiceError
+from .libraries import ledger, recovery
+from .libraries.identity import dumps
+from .libraries.ledger import CANCELLED, COMPLETED, EXPIRED, FAILED, STORED, Entry
+from .loop import TICK_SECONDS
+from .media.local import LocalFile
+from .models.base import Output
+from .models.catalog import CATALOG
+from .models.files import File
+from .models.queue import IN_PROGRESS, QueueStatus
+
+if TYPE_CHECKING:
+    from .submission import Desk
+
+RESULT_SECONDS = 10.0
+OTHERS_SECONDS, LONGEST_OTHERS_SECONDS = 0.05, 0.5
+STORED_SCHEME = "reelbook:"
+"""Begins the address of a file that came inside the answer itself, and is kept on the shelf only."""
+
+
+class Following:
+    """One run that is followed: what is known of it so far, and how it ended. `tell` is called when something is new."""
+
+    def __init__(self, desk: Desk, entry: Entry, tell: Callable[[], None], *, watched: bool = False) -> None:
+        self.entry = entry
+        self.status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
+        self.logs: list[str] = []
+        self.output: Output | None = None
+        self.media: tuple[LocalFile, ...] = ()
+        self.failure: ReelbookError | None = None
+        self._desk, self._tell, self._watched = desk, tell, watched
+        self._is_new = False
+
+    @property
+    def request_id(self) -> str:
+        """What the service calls it."""
+        return self.entry.request_id or ""
+
+    def left(self) -> None:
+        """Nobody here follows it any more."""
+        self._desk.books.live.pop(self.entry.id, None)
+
+    async def to_the_end(self, answer: Accepted | None, *, others: bool) -> None:
+        """Follow it until its media are here, or until it is clear that they will not be."""
+        try:
+            if others:
+                await self._others()
+            self._is_new = answer is not None
+            if self.entry.state != STORED:
+                self._fail_if_ended()
+                await self._completed(answer)
+            await self._shelved()
+        except ReelbookError as error:
+            self.failure = error
+        except asyncio.CancelledError:
+            self.failure = ReelbookError(
+                f"The client was closed while run {self.request_id} was under way. The service goes on with it: "
+                f"rb.attach({self.request_id!r}, model={self.entry.model!r}) picks it up, at no cost."
+            )
+        except Exception as error:
+            self.failure = ReelbookError(
+                f"Run {self.request_id} could not be followed: {type(error).__name__}: {error}"
+            )
+        finally:
+            books = self._desk.books
+            if self.failure is not None and self.entry.owner is not None:
+                # Not `await`: nothing here may be held up by a closed ledger.
+                books.ask(partial(ledger.left, run=self.entry.id, owner=books.owner))
+
+    async def _others(self) -> None:
+        """Wait for a run that another process is at; take it over if that one dies."""
+        desk, pause = self._desk, OTHERS_SECONDS
+        while True:
+            self.entry = await desk.books.do(lambda db: recovery.taken_over(db, self.entry.id, desk.books))
+            if self.entry.owner in (None, desk.books.owner):
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.3, LONGEST_OTHERS_SECONDS)
+
+    def _fail_if_ended(self) -> None:
+        """The error of a run that has ended without a result."""
+        entry = self.entry
+        if entry.state == CANCELLED:
+            raise RunCancelled(self.request_id)
+        if entry.state in (FAILED, EXPIRED, ledger.REJECTED):
+            raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
+        if entry.state not in ledger.PAID:
+            raise ReelbookError(
+                f"Another notebook gave up run {self.entry.id} of the library before it was sent. Run it again: nothing was paid."
+            )
+
+    async def _completed(self, answer: Accepted | None) -> None:
+        """From accepted to completed: the output is in the ledger when this returns."""
+        desk, entry = self._desk, self.entry
+        if entry.state == COMPLETED and entry.output is not None:
+            return
+        try:
+            output = answer.output if answer is not None and answer.output is not None else await self._finished()
+        except (RunFailed, RunCancelled) as error:
+            state = CANCELLED if isinstance(error, RunCancelled) else FAILED
+            # A service that has lost an upload says so here; the next try sends the picture anew.
+            desk.uploads.forget(str(error))
+            if isinstance(error, RunFailed) and error.error_type == EXPIRED:
+                state = EXPIRED
+            message = error.message if isinstance(error, RunFailed) else "cancelled"
+            charged, kind = self._charged(), kind_of(error)
+            await desk.record(lambda db: ledger.ended(db, self.entry.id, state, kind, message, charged))
+            self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+            raise
+        # Files inside the answer go to the shelf first, so that the ledger need not hold them.
+        kept = dumps(await self._without_files(dict(output)))
+        charged, metrics = self._charged(), self.status.metrics or {}
+        queued, running = _seconds(metrics.get("queue_time")), _seconds(metrics.get("inference_time"))
+        await desk.record(lambda db: ledger.completed(db, self.entry.id, kept, charged, queued, running))
+        self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+
+    async def _finished(self) -> Mapping[str, Any]:
+        desk, entry = self._desk, self.entry
+        if not self._is_new:
+            kept = await desk.books.do(partial(ledger.addresses_of, request_id=self.request_id))
+            desk.calls.restore(self.request_id, json.loads(kept) if kept else {})
+        try:
+            final = await desk.watcher.follow(
+                entry.model, self.request_id, self._seen, since=entry.sent, closely=self._watched
+            )
+        except errors.NotFound as error:
+            raise RunFailed(
+                self.request_id, f"The service does not know this request any more: {error.message}", EXPIRED
+            ) from None
+        self._seen(final)
+        reason, kind = getattr(final, "error", None), getattr(final, "error_type", None)
+        if kind == "cancelled":
+            raise RunCancelled(self.request_id)
+        if reason:
+            raise RunFailed(self.request_id, _sentence(reason), kind if isinstance(kind, str) else None)
+        output = getattr(final, "output", None)
+        return output if isinstance(output, dict) else await self._result()
+
+    async def _result(self) -> Mapping[str, Any]:
+        """The output; a service may need a moment between saying that it is finished and handing it out."""
+        deadline = time.monotonic() + RESULT_SECONDS
+        while True:
+            try:
+                return await self._desk.calls.result(self.entry.model, self.request_id)
+            except NotReady:
+                if time.monotonic() > deadline:
+                    raise  # It is paid for, and may be there when it is run again.
+                await asyncio.sleep(TICK_SECONDS)
+            except (errors.Unauthorized, errors.ServiceBroken, errors.TooManyRequests, errors.Forbidden) as refusal:
+                passing = refusal.error_type is None or _is_passing(refusal)
+                if not passing and not isinstance(refusal, errors.Unauthorized):
+                    raise RunFailed(self.request_id, refusal.message, refusal.error_type) from None
+                # About the call, not about the run, which is paid for.
+                if not isinstance(refusal, errors.ServiceBroken) or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(TICK_SECONDS)
+            except ServiceError as refusal:
+                if refusal.status == 499:
+                    raise RunCancelled(self.request_id) from None
+                kind = EXPIRED if isinstance(refusal, errors.NotFound) else refusal.error_type
+                raise RunFailed(self.request_id, refusal.message, kind) from None
+
+    async def _shelved(self) -> None:
+        """Every file of the output on this machine, and the row marked so."""
+        desk = self._desk
+        output = self._typed(json.loads(self.entry.output or "{}"))
+        places = [desk.shelf.find(file["sha256"]) for file in self.entry.files]
+        if self.entry.state == STORED and all(place is not None for place in places):
+            known = [File.model_validate(file) for file in self.entry.files]
+            self.output = output
+            self.media = tuple(self._local(place, file) for place, file in zip(places, known, strict=True) if place)
+            return
+        if self.entry.state == STORED:
+            await desk.books.do(lambda db: ledger.refetch(db, self.entry.id, desk.books.owner))
+        try:
+            brought = await self._brought(output)
+        except DownloadFailed as failure:
+            output, brought = await self._brought_anew(failure)
+        media = [
+            {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}),
+             "sha256": one.sha256, "suffix": one.path.suffix, "file_size": one.size}
+            for file, one in zip(output.files, brought, strict=True)
+        ]  # fmt: skip
+        await desk.record(lambda db: ledger.stored(db, self.entry.id, dumps(media)))
+        self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+        self.output = output
+        self.media = tuple(
+            self._local(one.path, file) for file, one in zip(output.files, brought, strict=True)
+        )  # fmt: skip
+
+    async def _brought_anew(self, failure: DownloadFailed) -> tuple[Output, list[Brought]]:
+        """The files from new addresses: the old ones may have expired since the service told them."""
+        try:
+            told = await self._desk.calls.result(self.entry.model, self.request_id)
+        except ReelbookError:
+            raise failure from None
+        output = self._typed(await self._without_files(dict(told)))
+        return output, await self._brought(output)
+
+    async def _brought(self, output: Output) -> list[Brought]:
+        """All files of an output; the shelf has those already that came inside the answer."""
+        return list(await asyncio.gather(*(self._one(file) for file in output.files)))
+
+    async def _one(self, file: File) -> Brought:
+        desk = self._desk
+        if file.url.startswith(STORED_SCHEME):
+            path = desk.shelf.find(file.url.removeprefix(STORED_SCHEME))
+            if path is not None:
+                return Brought(file.url.removeprefix(STORED_SCHEME), path, path.stat().st_size, file.content_type or "")
+        return await desk.downloads.bring(file, self.request_id)
+
+    async def _without_files(self, value: Any) -> Any:
+        """An answer whose inlined files are on the shelf, each replaced by its hash."""
+        if isinstance(value, dict):
+            url = value.get("url")
+            if isinstance(url, str) and url.startswith("data:"):
+                one = await self._desk.downloads.bring(File.model_validate(value), self.request_id)
+                return {**value, "url": STORED_SCHEME + one.sha256, "content_type": one.content_type}
+            return {name: await self._without_files(item) for name, item in value.items()}
+        return [await self._without_files(item) for item in value] if isinstance(value, list) else value
+
+    def _local(self, path: Path, file: File) -> LocalFile:
+        entry = self.entry
+        made = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
+        facts = {
+            "model": entry.model, "input": _as_text(json.loads(entry.input)), "request_id": entry.request_id,
+            "credits": entry.credits, "credits_source": "charged" if entry.charged is not None else "estimated", "service": entry.service,
+            "seed": getattr(self.output, "seed", None), "made_at": made,
+        }  # fmt: skip
+        return LocalFile(path, file, facts)
+
+    def _typed(self, output: Mapping[str, Any]) -> Output:
+        row = next((row for row in CATALOG if row.id == self.entry.model), None)
+        try:
+            return (row.output if row else Output).model_validate(dict(output))
+        except ValidationError:
+            # It is paid for: an answer of another shape than the spec's is kept as it came.
+            return Output.model_validate(dict(output))
+
+    def _charged(self) -> int | None:
+        charged = (self.status.metrics or {}).get("credits")
+        return charged if isinstance(charged, int) and not isinstance(charged, bool) else None
+
+    def _seen(self, status: QueueStatus) -> None:
+        before = (self.status.status, self.status.metrics, self.status.queue_position, len(self.logs))
+        self.status, self.logs = status, merged(self.logs, status.lines)
+        if status.status == IN_PROGRESS and before[0] != IN_PROGRESS:
+            # Nobody waits for this one: it only tells others, and a later start, how far it got.
+            self._desk.books.ask(lambda db: ledger.running(db, self.entry.id))
+        if (status.status, status.metrics, status.queue_position, len(self.logs)) != before:
+            self._tell()
+
+
+def merged(seen: list[str], news: list[str]) -> list[str]:
+    """A log with what is new in it, whether the service sends all of it each time or only its last lines.
+
+    >>> merged(["a", "b", "c"], ["b", "c", "d"])
+    ['a', 'b', 'c', 'd']
+    """
+    for overlap in range(min(len(seen), len(news)), 0, -1):
+        if seen[-overlap:] == news[:overlap]:
+            return seen + news[overlap:]
+    return seen + [line for line in news if line not in seen]
+
+
+def _is_passing(refusal: ServiceError) -> bool:
+    """Whether a gate in front of the service may have said it: theirs have codes of their own too."""
+    return refusal.status in (429, 502, 503, 504) and refusal.error_type not in SETTLED
+
+
+def _as_text(value: Any) -> Any:
+    """An input as the ledger has it, with its pictures as `sha256:…` texts."""
+    if isinstance(value, dict):
+        if value.keys() == {"sha256"}:
+            return f"sha256:{value['sha256']}"
+        return {name: _as_text(item) for name, item in value.items()}
+    return [_as_text(item) for item in value] if isinstance(value, list) else value
+
+
+def kind_of(error: ReelbookError) -> str:
+    """A short name for what went wrong, for the column of a table."""
+    if isinstance(error, RunFailed) and error.error_type:
+        return error.error_type
+    return "cancelled" if isinstance(error, RunCancelled) else type(error).__name__
+
+
+def _seconds(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _sentence(error: Any) -> str:
+    return error if isinstance(error, str) else str(error)[:500]

@@ -1,0 +1,175 @@
+"""Columns of a table from values of any shape, each of one type that pandas and Parquet can keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+Kind = Literal["whole", "real", "flag", "any"]
+"""What is known of a column beforehand: its values alone do not tell that 1 is a fraction, or what nothing is."""
+
+MOST_SIGNED, MOST_EXACT = 2**63, 2**53
+_ODD = "odd"
+
+
+class Pile:
+    """The values of a column as they come, some at a time. Where those of one time are all alike, one is kept for all.
+
+    >>> pile = Pile()
+    >>> pile.add(["720p"] * 1000), pile.same(None, 2), pile.add(["480p", "720p"]), len(pile.values)
+    (None, None, None, 4)
+    >>> pile.series().value_counts().to_dict()
+    {'720p': 1001, '480p': 1}
+    """
+
+    def __init__(self, *, after: int = 0) -> None:
+        self.values: list[Any] = []
+        self._counts: list[int] = []
+        self.same(None, after)
+
+    def add(self, values: Sequence[Any]) -> None:
+        """More values."""
+        if values and _are_alike(values):
+            self.same(values[0], len(values))
+        else:
+            self.values += values
+            self._counts += [1] * len(values)
+
+    def same(self, value: Any, count: int) -> None:
+        """One value for so many rows."""
+        if count:
+            self.values.append(value)
+            self._counts.append(count)
+
+    def mapped(self, change: Callable[[Any], Any]) -> Pile:
+        """The same with every value changed."""
+        pile = Pile()
+        pile.values, pile._counts = [change(value) for value in self.values], self._counts
+        return pile
+
+    def series(self, made: Callable[[Sequence[Any]], pd.Series[Any]] | None = None) -> pd.Series[Any]:
+        """All of it as a column."""
+        short = (made or column)(self.values)
+        if len(self.values) == sum(self._counts):
+            return short
+        places = np.repeat(np.arange(len(self.values)), self._counts)
+        return pd.Series(short.array.take(places), copy=False)
+
+
+def column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
+    """The values as one column; None is a gap. Values of mixed kinds become text, so that nothing is rounded or lost.
+
+    >>> [str(column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
+    ['Int64', 'boolean', 'float64']
+    >>> list(column([["a"], None])), list(column([7, "x"]))
+    ([['a'], None], ['7', 'x'])
+    """
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return _nothing(len(values), kind)
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean")
+    if kinds <= {int, float}:
+        return _numbers(values, kinds, kind)
+    if kinds == {str}:
+        return pd.Series(values)
+    if kinds <= {list, dict} and _shape_of_all(values) != _ODD:
+        return pd.Series(values, dtype=object)
+    return pd.Series([_text(value) for value in values])
+
+
+def written(value: Any) -> str:
+    """A value as JSON on one line.
+
+    >>> written([{"path": "a", "scale": 0.5}])
+    '[{"path": "a", "scale": 0.5}]'
+    """
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _are_alike(values: Sequence[Any]) -> bool:
+    first = values[0]
+    if first != values[-1]:
+        return False
+    # Not only equal: 1, 1.0 and True are.
+    same_type = isinstance(first, (str, int, float, NoneType)) and set(map(type, values)) == {type(first)}
+    return (same_type or first == []) and values.count(first) == len(values)
+
+
+def _nothing(count: int, kind: Kind) -> pd.Series[Any]:
+    types = {"whole": "Int64", "real": "float64", "flag": "boolean", "any": "object"}
+    return pd.Series([None] * count, dtype=types[kind])
+
+
+def _numbers(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[Any]:
+    if float not in kinds and kind != "real":
+        return _wholes(values)
+    if int in kinds and any(type(value) is int and abs(value) > MOST_EXACT for value in values):
+        return pd.Series([_text(value) for value in values])
+    return pd.Series(values, dtype="float64")
+
+
+def _wholes(values: Sequence[Any]) -> pd.Series[Any]:
+    gaps = np.array([value is None for value in values])
+    filled = [0 if value is None else value for value in values]
+    try:
+        return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.int64), gaps))
+    except OverflowError:
+        pass
+    try:
+        return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.uint64), gaps))
+    except OverflowError:
+        # A seed must stay exact to the last digit.
+        return pd.Series([_text(value) for value in values])
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else written(value)
+
+
+def _shape_of_all(values: Sequence[Any]) -> Any:
+    """One shape for all; odd where two do not go together, which a file of columns could not keep."""
+    shape: Any = None
+    for value in values:
+        if value is not None:
+            shape = _merged(shape, _shape(value))
+            if shape == _ODD:
+                return _ODD
+    return shape
+
+
+def _shape(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return None if value is None else type(value).__name__
+    if isinstance(value, int):
+        # Beside a fraction, a larger one would be rounded.
+        return "number" if abs(value) <= MOST_EXACT else "large" if -MOST_SIGNED <= value < MOST_SIGNED else _ODD
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, list):
+        inner: Any = None
+        for item in value:
+            inner = _merged(inner, _shape(item))
+        return _ODD if inner == _ODD else ("list", inner)
+    if not value:
+        return _ODD  # A group without fields has no place in a file of columns.
+    fields = {name: _shape(item) for name, item in value.items()}
+    return _ODD if _ODD in fields.values() else fields
+
+
+def _merged(one: Any, other: Any) -> Any:
+    """What both shapes have in common; a gap goes with everything."""
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    if isinstance(one, dict) and isinstance(other, dict):
+        both = {name: _merged(one.get(name), other.get(name)) for name in {**one, **other}}
+        return _ODD if _ODD in both.values() else both
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        inner = _merged(one[1], other[1])
+        return _ODD if inner == _ODD else ("list", inner)
+    return _ODD

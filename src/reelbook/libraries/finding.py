@@ -1,0 +1,151 @@
+"""Runs by what was asked and what came of it, out of a table of all of them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from numbers import Integral, Number
+from typing import Any
+
+import pandas as pd
+
+from ..errors import InvalidInput, Problem
+from ..models.catalog import CATALOG
+from .rows import LAST, STATUSES
+
+Which = pd.DataFrame | Callable[[Any], Any] | Iterable[int] | None
+"""Some runs: a table of them, their numbers, a question that is asked of each row, or None for all."""
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def found(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows where every field is as wanted: text somewhere in it, anything else equal, a list any of its entries.
+
+    >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
+    >>> list(found(runs, {"prompt": "BOAT"}).index), list(found(runs, {"seed": range(8, 20)}).index)
+    ([0], [1])
+    """
+    _check(frame, fields)
+    mask = pd.Series(True, index=frame.index)
+    for name, wanted in fields.items():
+        if name == "since":
+            mask &= frame["created"] >= moment(wanted)
+        elif name in frame.columns:
+            matches = _matcher(wanted, whole=name == "status")
+            mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
+        else:
+            mask &= wanted is None  # A field of some model, and nobody has asked that one yet.
+    return frame[mask]
+
+
+def chosen(frame: pd.DataFrame, which: Which) -> pd.DataFrame:
+    """The rows that are meant."""
+    if which is None:
+        return frame
+    if isinstance(which, pd.DataFrame):
+        return frame[frame.index.isin(which.index)]
+    if callable(which):
+        answers = [which(row) for _, row in frame.iterrows()]
+        # What is compared with a gap is neither yes nor no.
+        return frame[[not _is_gap(answer) and bool(answer) for answer in answers]] if answers else frame
+    numbers = list(which)
+    odd = next((number for number in numbers if not isinstance(number, Integral)), None)
+    if odd is not None:
+        raise _mistake(
+            "runs", f"{odd!r} is no number of a run. Give a table from find(), numbers, or a function of a row."
+        )
+    return frame[frame.index.isin(numbers)]
+
+
+def span(value: timedelta | float | str) -> timedelta:
+    """A length of time; a number means days.
+
+    >>> span("30d") == span(30) == timedelta(days=30), span("12 h")
+    (True, datetime.timedelta(seconds=43200))
+    """
+    if isinstance(value, timedelta):
+        return value
+    try:
+        if isinstance(value, str) and (told := _SPAN.fullmatch(value.strip())):
+            return timedelta(seconds=float(told[1]) * _UNITS[told[2]])
+        if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
+            return timedelta(days=value)
+    except OverflowError:
+        pass
+    raise _mistake("older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.')
+
+
+def moment(value: Any) -> pd.Timestamp:
+    """A point in time: a date, a time, or how long ago. Without a time zone it is a local one."""
+    if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
+        return pd.Timestamp.now("UTC") - pd.Timedelta(span(value))
+    try:
+        told = pd.Timestamp(value).to_pydatetime() if isinstance(value, (str, date, datetime)) else None
+        if isinstance(told, datetime) and told == told:  # Not what stands for no time at all.
+            return pd.Timestamp(told.astimezone()).tz_convert("UTC")
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise _mistake("since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.')
+
+
+def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
+    inputs = {name for row in CATALOG for name in row.input.model_fields}
+    known = {*map(str, frame.columns), *LAST, *inputs, "since"}
+    for name, wanted in fields.items():
+        if name not in known:
+            raise _mistake(name, f"There is no column {name!r} in this library.{_near(name, known)}")
+        if name == "status":
+            words = [wanted] if isinstance(wanted, str) else list(wanted or ())
+            odd = next((word for word in words if word not in STATUSES), None)
+            if odd is not None:
+                raise _mistake(name, f"{odd!r} is no status.{_near(str(odd), STATUSES)} It is {', '.join(STATUSES)}.")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _mistake(name: str, sentence: str) -> InvalidInput:
+    return InvalidInput("library", [Problem((name,), sentence, "unknown")])
+
+
+def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
+    """Whether a cell is what is wanted. `whole`: a text must be it, and not only hold it."""
+    if wanted is None or wanted is pd.NA:
+        return _is_gap
+    if isinstance(wanted, type) and isinstance(getattr(wanted, "endpoint_id", None), str):
+        wanted, whole = wanted.endpoint_id, True  # type: ignore[attr-defined]  # Asked for in the line above.
+    if isinstance(wanted, str):
+        text = wanted.casefold()
+        return lambda value: _holds(value, text, whole)
+    if isinstance(wanted, Iterable) and not isinstance(wanted, (Mapping, bytes)):
+        anyone = [_matcher(one, whole=whole) for one in wanted]
+        return lambda value: any(matches(value) for matches in anyone)
+    return lambda value: not _is_gap(value) and _equals(value, wanted)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def _holds(value: Any, text: str, whole: bool) -> bool:
+    if isinstance(value, str):
+        return value.casefold() == text if whole else text in value.casefold()
+    if isinstance(value, Mapping):
+        return any(_holds(item, text, whole) for item in value.values())
+    if isinstance(value, Iterable):
+        return any(_holds(item, text, whole) for item in value)
+    return not _is_gap(value) and str(value).casefold() == text
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        # A column whose numbers have no other form, such as a seed of forty digits or a duration of "5".
+        return isinstance(wanted, Number) and value == str(wanted)
+    return bool(value == wanted) if not isinstance(value, (list, dict)) else wanted in value

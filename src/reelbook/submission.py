@@ -1,0 +1,317 @@
+"""From an input to a run that the service has accepted: found in the library, or claimed, paid for once, and written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from .client.http import Http
+from .client.service import Accepted, ServiceCalls
+from .client.sources import Source, read_sources, sendable
+from .client.transfer import Downloads
+from .client.uploads import Uploads
+from .client.watch import Watcher
+from .errors import (
+    LibraryError,
+    ReelbookError,
+    ServiceError,
+    TooManyRequests,
+    UncertainRun,
+)
+from .libraries import asking, ledger, recovery
+from .libraries.asking import Asked, Budget, Verdict
+from .libraries.books import Books
+from .libraries.identity import canonical, dumps, identity
+from .libraries.ledger import Entry
+from .libraries.shelf import Shelf
+from .models.base import Input
+from .models.catalog import endpoint_for
+from .models.pricing import Estimate
+
+PATIENCE_SECONDS = 120.0
+"""How long a service may say "later" to one run."""
+RECORD_SECONDS, OTHERS_SECONDS = 2.0, 0.05
+
+log = logging.getLogger("reelbook")
+
+T = TypeVar("T")
+
+
+@dataclass
+class Desk:
+    """All that the runs of one client need: the service, the ledger, the shelf, and somebody who watches."""
+
+    http: Http
+    calls: ServiceCalls
+    books: Books
+    shelf: Shelf
+    watcher: Watcher
+    downloads: Downloads
+    service: str | None = None
+    """The name of the service in the ledger; found out when it is first needed."""
+    uploads: Uploads = field(default_factory=Uploads)
+    start: Callable[[Input], Any] = field(default=lambda request: None)
+    """Starts another run with the same client."""
+    stopping: bool = False
+    """Nothing more is sent; what is under way is finished."""
+    closed: bool = False
+    _prices: dict[str, Estimate] = field(default_factory=dict)
+    _sending: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    async def name(self) -> str:
+        """What the ledger calls the service: its own stable id, else its address."""
+        if self.service is None:
+            nature, address = await self.calls.nature(), self.calls.base_url
+            # Remembered, because on a bad day a service does not tell its id, and must not become another one.
+            self.service = await self.books.do(partial(ledger.name_of, address=address, id=nature.id))
+        return self.service
+
+    async def estimate(self, request: Input) -> Estimate:
+        """What a run costs; asked once for all runs that differ in seed and words only."""
+        row = endpoint_for(request)
+        shape = dumps([request.endpoint_id, _priced(request.wire(), row.priceless if row else ())])
+        if shape not in self._prices:
+            self._prices[shape] = await self.calls.estimate(request)
+        return self._prices[shape]
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """A task that goes on when its caller stops waiting: what is being paid for is never dropped half way."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return task
+
+    async def drained(self, seconds: float) -> None:
+        """Wait for what is being sent."""
+        if self._sending:
+            await asyncio.wait(set(self._sending), timeout=seconds)
+
+    async def record(self, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None) -> None:
+        """Write down what has already happened at the service; a full disk delays it, and never loses it."""
+        told = False
+        while True:
+            try:
+                await self.books.do(work, line=line)
+                return
+            except ledger.Moved:
+                return  # Somebody else has written down more than this.
+            except LibraryError as error:
+                if self.closed:
+                    return
+                if not told:
+                    request = f" Request {line['request_id']} is accepted and cannot be written down." if line else ""
+                    log.warning("The library cannot be written (%s); trying on.%s", error.reason, request)
+                    told = True
+                await asyncio.sleep(RECORD_SECONDS)
+
+
+@dataclass
+class Submission:
+    """One run on its way to the service."""
+
+    desk: Desk
+    request: Input
+    take: int | None = None
+    fresh: bool = False
+    join: bool = True
+    budget: Budget | None = None
+    price: int | None = None
+    stopped: bool = False
+    """Set when a person says stop: nothing is sent from then on."""
+    _claimed: int | None = None
+    _sends: int = 0
+    _asked: Asked | None = None
+    _sources: Mapping[Any, Source] = field(default_factory=dict)
+
+    async def done(self) -> tuple[Verdict, Accepted | None]:
+        """What became of it: the row with what is to be done about it, and the service's answer if it was sent just now.
+
+        The row counts as claimed until `released`, so that nobody else in this process takes it up meanwhile.
+        """
+        books, since, refusals = self.desk.books, time.monotonic(), 0
+        while True:
+            verdict = await self._chosen()
+            entry = verdict.entry
+            if verdict.do == "ask":
+                why = entry.error or "its answer was lost"
+                raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
+            if verdict.do == "send":
+                try:
+                    return verdict, await self._sent(entry)
+                except TooManyRequests as error:
+                    pause, refusals = _later(error, refusals), refusals + 1
+                    if self.stopped or time.monotonic() + pause - since > PATIENCE_SECONDS:
+                        raise
+                    await asyncio.sleep(pause)
+            elif verdict.do == "join" and entry.id not in books.live:
+                if entry.id in books.claimed:
+                    await asyncio.sleep(OTHERS_SECONDS)  # Another thread of this process is sending it.
+                else:
+                    await books.do(partial(recovery.broken_off, run=entry.id))
+            elif verdict.do == "await" and entry.request_id is None:
+                await asyncio.sleep(OTHERS_SECONDS)  # Another process is sending it.
+            else:
+                return verdict, None
+            # From here on it is about this very row, whatever becomes of it.
+            self.take, self.fresh = entry.take, False
+
+    def released(self) -> None:
+        """What it claimed is in other hands now."""
+        self.desk.books.claimed.discard(self._claimed or 0)
+
+    async def _chosen(self) -> Verdict:
+        asked = self._asked = self._asked or await self._prepared()
+        self._check_stopped()
+        key = str(uuid.uuid4()) if asked.idempotent else None
+        books = self.desk.books
+
+        def choose(db: sqlite3.Connection) -> Verdict:
+            verdict = asking.choose(
+                db, asked, books, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget
+            )
+            if verdict.do == "send":
+                # In the same breath, so that nobody of this process sees it claimed and forgotten.
+                self._claimed = verdict.entry.id
+                books.claimed.add(verdict.entry.id)
+            return verdict
+
+        return await books.do(choose)
+
+    async def _prepared(self) -> Asked:
+        desk, request = self.desk, self.request
+        service = await desk.name()
+        self._sources = await read_sources(request, library=desk.shelf.find)
+        text = canonical(request, {place: source.sha256 for place, source in self._sources.items()})
+        name = identity(request.endpoint_id, text)
+        reusable = is_reusable(request)
+        price = self.price
+        if price is None and not (reusable and not self.fresh and await self._is_stored(service, name)):
+            price = (await desk.estimate(request)).credits
+        offers = (await desk.calls.nature()).features
+        return Asked(service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable)
+
+    async def _is_stored(self, service: str, name: str) -> bool:
+        """Whether the library has it, so that its price need not be asked for."""
+        return await self.desk.books.do(
+            lambda db: (
+                db.execute(
+                    "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored'"
+                    " AND (? IS NULL OR take = ?)",
+                    (service, name, self.take, self.take),
+                ).fetchone()
+                is not None
+            )
+        )
+
+    async def _sent(self, entry: Entry) -> Accepted:
+        """The one paid call. Whatever comes of it is written down before anybody is told."""
+        desk, calls = self.desk, self.desk.calls
+        self._sends = 0
+        try:
+            await asyncio.to_thread(self._keep_sources)
+            body = entry.body or dumps(await sendable(calls, self.request, self._sources, uploads=desk.uploads))
+        except BaseException:
+            await desk.record(lambda db: ledger.unsent(db, entry.id))
+            raise
+        kept = body if entry.attempt_key else None
+        is_repeat = entry.body is not None
+
+        def leaves(db: sqlite3.Connection) -> None:
+            # Looked at inside the step: what is written after a stop mark must have seen the stop.
+            self._check_stopped()
+            ledger.sending(db, entry.id, desk.books.owner, kept, attempt=entry.attempt)
+
+        async def sending() -> None:
+            await desk.books.do(leaves)
+            self._sends += 1
+
+        try:
+            accepted = await calls.run(
+                entry.model, json.loads(body), credits=entry.price, idempotency_key=entry.attempt_key, sending=sending
+            )
+        except UncertainRun as error:
+            if entry.attempt_key is not None:
+                await desk.record(lambda db: ledger.put_back(db, entry.id))
+                raise UncertainRun(error.address, error.reason, error.credits, repeatable=True) from None
+            reason = error.reason
+            await desk.record(lambda db: ledger.lost(db, entry.id, reason))
+            raise
+        except ServiceError as error:
+            if is_repeat or self._sends > 1:
+                # The repetition was refused, which does not say that the earlier call was.
+                await desk.record(lambda db: ledger.put_back(db, entry.id))
+            else:
+                kind, why = error.error_type, error.message
+                await desk.record(lambda db: ledger.rejected(db, entry.id, kind, why))
+            raise
+        except BaseException:
+            await desk.record(partial(self._broken_off, entry=entry))
+            raise
+        request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
+        named = calls.named(request_id)
+
+        def accept(db: sqlite3.Connection) -> None:
+            ledger.accepted(db, entry.id, request_id, accepted.credits)
+            if named:
+                ledger.keep_addresses(db, request_id, dumps(named))
+
+        await desk.record(accept, line=recovery.acceptance(entry, request_id))
+        return Accepted(request_id, accepted.output, accepted.credits, accepted.told)
+
+    def _broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:
+        """The call ended without any answer: no connection, a stop, a ledger that could not be written."""
+        if self._sends == 0:
+            ledger.unsent(db, entry.id, never=True)
+        elif entry.attempt_key is not None:
+            ledger.put_back(db, entry.id)
+        else:
+            ledger.lost(db, entry.id, "the call was broken off")
+
+    def _keep_sources(self) -> None:
+        """Pictures of the input stay in the library, so that the same input can be made again from it."""
+        for source in self._sources.values():
+            if self.desk.shelf.find(source.sha256) is None:
+                self.desk.shelf.keep(source.content, source.suffix)
+
+    def _check_stopped(self) -> None:
+        if self.stopped or self.desk.stopping:
+            raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
+
+
+def is_reusable(request: Input) -> bool:
+    """Whether the same input gives the same result: it names its seed, or its model has nothing to draw by chance."""
+    row = endpoint_for(request)
+    return (row is not None and row.pure) or _seed(request) is not None
+
+
+def _priced(value: Any, priceless: Collection[str]) -> Any:
+    """A value of an input without the fields that no price depends on."""
+    if isinstance(value, dict):
+        return {name: _priced(item, priceless) for name, item in value.items() if name not in priceless}
+    if isinstance(value, list):
+        return [_priced(item, priceless) for item in value]
+    return value
+
+
+def _later(error: TooManyRequests, attempt: int) -> float:
+    """How long to wait before the next try; what the service says is the least."""
+    told = error.facts.get("retry_after")
+    floor = float(told) if isinstance(told, (int, float)) or (isinstance(told, str) and told.isdecimal()) else 0.0
+    pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
+    return floor + pause
+
+
+def _seed(request: Input) -> Any:
+    try:
+        return request["seed"]
+    except KeyError:
+        return None

@@ -1,0 +1,139 @@
+"""A library of 100,000 runs: how long it takes to open it, and to have it as a table.
+
+Run it with `make bench`, or alone: `.venv/bin/python tests/bench/library.py`. The ledger is written here row by row, as
+sweeps would have left it: four models, inputs that are all different, and a file on the shelf for each finished run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reelbook.libraries import disk, ledger, opening
+from reelbook.libraries.books import Books
+from reelbook.libraries.identity import canonical, dumps, identity
+from reelbook.libraries.library import Library
+from reelbook.libraries.shelf import Shelf
+from reelbook.models.base import Input
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+
+GATES = {"open": 0.150, "frame": 1.5}
+SWEEP = 250
+"""So many runs of one model follow each other; every fifth sweep is of another model than text-to-video."""
+
+SUBJECTS = [
+    "a paper boat on a rainy street",
+    "a lighthouse in fog, seen from the sea",
+    "an old tram that climbs a hill",
+]
+
+
+def requests(chance: random.Random) -> tuple[Input, ...]:
+    """One input of each model, to be changed by its seed or words alone, which is quicker than checking each anew."""
+    return (
+        TextToVideo(prompt="", num_frames=chance.choice([49, 97, 121]), seed=0),
+        ImageToVideo(prompt="", image_url="https://example.org/boat.png"),
+        SmartResize(image_url="https://example.org/boat.png", target_sizes=["1080x1920", "300x600"], seed=0),
+        ImagesToVideo(images=["https://example.org/a.png", "https://example.org/b.png"]),
+    )
+
+
+def rows(count: int) -> Iterator[tuple[Any, ...]]:
+    """The rows of so many runs, nine in ten of them finished."""
+    chance = random.Random(0)
+    shapes = [(request, json.loads(canonical(request))) for request in requests(chance)]
+    for number in range(count):
+        request, values = shapes[sweep % 4 if (sweep := number // SWEEP) % 5 == 0 else 0]
+        asked = {**values, "prompt": f"{chance.choice(SUBJECTS)}, variant {number}"}
+        if "seed" in asked:
+            asked["seed"] = number
+        text, state = dumps(asked), ledger.STORED if number % 10 else ledger.FAILED
+        address = f"https://example.org/files/{number:032x}"
+        video = {
+            "url": f"{address}.mp4",
+            "content_type": "video/mp4",
+            "file_name": f"{number}.mp4",
+            "file_size": 250_000,
+        }
+        output = dumps({"video": video, "seed": number, "prompt": asked["prompt"]})
+        media = dumps([{**video, "sha256": hashlib.sha256(str(number).encode()).hexdigest(), "suffix": ".mp4"}])
+        yield (
+            "https://example.org/api", identity(request.endpoint_id, text), 0, request.endpoint_id, text, state, 1,
+            f"request-{number}", 53, 53 if state == ledger.STORED else 0, output if state == ledger.STORED else None,
+            media if state == ledger.STORED else None, None if state == ledger.STORED else "source_unreadable",
+            None if state == ledger.STORED else "The picture could not be read.", 1.5, 8.25, 1.7e9 + number, 1.7e9 + number,
+            1.7e9 + number + 10.5,
+        )  # fmt: skip
+
+
+def made(folder: Path, count: int) -> None:
+    """A library of so many runs."""
+    db = opening.opened(folder)
+    names = (
+        "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
+        "queued_s, running_s, created, sent, finished"
+    )
+    db.execute("BEGIN")
+    db.executemany(f"INSERT INTO runs ({names}) VALUES ({', '.join('?' * len(names.split(',')))})", rows(count))
+    db.execute("COMMIT")
+    db.close()
+    (folder / "media").mkdir()
+    with contextlib.closing(sqlite3.connect(folder / disk.NAME)) as ledger_file:
+        for (media,) in ledger_file.execute("SELECT media FROM runs WHERE state = 'stored'"):
+            (folder / "media" / f"{json.loads(media)[0]['sha256']}.mp4").touch()
+
+
+def seconds(work: Callable[[], Any], rounds: int) -> list[tuple[float, float]]:
+    """How long it took each time: by the clock, and of the processor, which a busy machine changes less."""
+    took = []
+    for _ in range(rounds):
+        began, used = time.perf_counter(), time.process_time()
+        work()
+        took.append((time.perf_counter() - began, time.process_time() - used))
+    return took
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Measure a large library.")
+    options.add_argument("--runs", type=int, default=100_000)
+    options.add_argument("--rounds", type=int, default=5)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / ".reelbook"
+        made(folder, given.runs)
+        size = (folder / disk.NAME).stat().st_size
+        print(f"{given.runs:,} runs, a ledger of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.2f}")
+        results = {"open": seconds(lambda: Books(folder).close(), given.rounds)}
+        books = Books(folder)
+        library = Library(folder, books, Shelf(folder / "media"))
+        results["frame"] = seconds(lambda: library.frame, given.rounds)
+        results["find"] = seconds(lambda: library.find(prompt="TRAM", seed=[2, 5, 8], status="completed"), given.rounds)
+        results["size"] = seconds(lambda: library.size, given.rounds)
+        results["length"] = seconds(lambda: len(library), given.rounds)
+        books.close()
+    late = []
+    for what, took in results.items():
+        (middle, processor), gate = (statistics.median(times) for times in zip(*took, strict=True)), GATES.get(what)
+        late += [what] if gate is not None and middle > gate else []
+        told = f" (gate {gate} s)" if gate else ""
+        print(f"{what:>7}: median {middle:.3f} s{told}, worst {max(took)[0]:.3f} s; {processor:.3f} s of the processor")
+    if late:
+        raise SystemExit(f"Over the gate: {', '.join(late)}.")
+
+
+if __name__ == "__main__":
+    main()

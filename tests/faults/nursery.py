@@ -1,0 +1,299 @@
+"""Clients in processes of their own, to be killed at a chosen moment.
+
+with Nursery() as nursery:
+    child = nursery.born(address=url, key=KEY, library=str(folder), numbers=[1, 2], die="sending: safe")
+    assert child.ended() == -signal.SIGKILL
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+"""Longer than anything here takes on a busy machine; what takes longer hangs."""
+
+DOT = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAJUlEQVR4nGP8//8/AxJgbGxkwAuY8EsPCQ0sBH1JqQ2j"
+    "GoaoBgCANgUlupRW9wAAAABJRU5ErkJggg=="
+)
+"""A picture of 16 × 16."""
+
+
+class Nursery:
+    """A process that has everything imported and forks clients: each is a fresh one, and is there at once.
+
+    Its clients print lines for each run: `accepted 7`, then `done 7`, or `uncertain 7`.
+    """
+
+    _latest: Child | None = None
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.nursery"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # A process with threads is not to be forked.
+        )  # fmt: skip
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(PATIENCE)
+        self._process.stdout.close()
+
+    def born(self, **order: Any) -> Child:
+        """A new client with these arguments for `work`. One at a time: the one before it is ended, if a test has left it."""
+        assert self._process.stdin is not None
+        if self._latest is not None and self._latest.status is None:
+            self._latest.kill()
+            self._latest.ended()
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        assert self._process.stdout is not None
+        self._latest = Child(self._process, int(self._process.stdout.readline().removeprefix("pid ")))
+        return self._latest
+
+
+@dataclass
+class Child:
+    """One client."""
+
+    nursery: subprocess.Popen[str]
+    pid: int
+    lines: list[str] = field(default_factory=list)
+    status: int | None = None
+    killed: float | None = None
+    """When it was killed, by the clock that the ledger uses."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Its lines as they come, to its end."""
+        assert self.nursery.stdout is not None
+        while self.status is None:
+            line = self.nursery.stdout.readline().strip()
+            assert line or self.nursery.poll() is None, "the nursery is gone"
+            if line.startswith("ended "):
+                self.status = int(line.removeprefix("ended "))
+                return
+            self.lines.append(line)
+            yield line
+
+    def kill(self) -> None:
+        """End it as the system does when the memory is full: at once, and without a word to it."""
+        assert self.status is None, "it has ended by itself"
+        os.kill(self.pid, signal.SIGKILL)
+        self.killed = time.time()
+
+    def ended(self) -> int:
+        """Its exit status, once it is over."""
+        for _ in self:
+            pass
+        assert self.status is not None
+        return self.status
+
+
+def _nursery() -> None:
+    import reelbook.client.containers
+    import reelbook.clients  # noqa: F401  # Imported here so that no client has to.
+
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            work(**order)
+            return
+        # The system keeps pid and status until they are asked for, so nobody else can be meant by them.
+        print(f"pid {pid}", flush=True)
+        print(f"ended {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}", flush=True)
+
+
+def work(
+    *, address: str, key: str, library: str, numbers: Sequence[int], way: str = "threads", die: str | None = None
+) -> None:
+    """A client that makes the clips of these numbers, and ends by itself when it has them all.
+
+    `way`: `threads` are several that run one after another each; `loop` begins all at once; `naive` has no ledger.
+    `die` names the moment of its death; see `Trap`.
+    """
+    if die is not None:
+        Trap(die).set()
+    {"threads": _in_threads, "loop": _on_the_loop, "naive": _naively}[way](address, key, Path(library), numbers)
+
+
+def clip(number: int) -> dict[str, Any]:
+    """An input for each number: the quickest job there is, and one that tells its number."""
+    return {"images": [{"url": DOT, "frames": 1 + number // 119}], "fps": 1 + number % 119}
+
+
+def number_of(clip: Mapping[str, Any]) -> int:
+    """The number of an input, as a service or a ledger has kept it."""
+    return int(clip["images"][0]["frames"] - 1) * 119 + int(clip["fps"]) - 1
+
+
+def say(*words: object) -> None:
+    # In one call, so that the lines of two threads never mix.
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def _in_threads(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+    import reelbook as rb
+
+    client = rb.connect(address, api_key=key, library=library)
+
+    def one(number: int) -> None:
+        try:
+            run = client.start(rb.ImagesToVideo(**clip(number)))
+            say("accepted", number)
+            run.wait(PATIENCE)
+            say("done", number)
+        except rb.UncertainRun:
+            say("uncertain", number)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(one, numbers))
+
+
+def _on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+    import reelbook as rb
+    from reelbook.loop import background
+    from reelbook.submission import Submission
+
+    client = rb.connect(address, api_key=key, library=library)
+
+    async def one(number: int) -> None:
+        try:
+            run = await client.submitted(Submission(client._open_desk(), rb.ImagesToVideo(**clip(number))))
+            say("accepted", number)
+            await run.finished()
+            say("done", number)
+        except rb.UncertainRun:
+            say("uncertain", number)
+
+    for future in [background.submit(one(number)) for number in numbers]:
+        future.result(PATIENCE)
+
+
+def _naively(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
+    """What one writes without a ledger: post what has no result yet, then fetch the results."""
+    import httpx
+
+    library.mkdir(exist_ok=True)
+    results = library / "results"
+    have = results.read_text().split() if results.exists() else []
+    endpoint = "svc/frames-api/images-to-video"
+    with httpx.Client(base_url=address, headers={"x-api-key": key}, timeout=PATIENCE, trust_env=False) as http:
+        sent = {}
+        for number in numbers:
+            if str(number) not in have:
+                answer = http.post("/models/run", json={"endpointId": endpoint, "input": clip(number)})
+                sent[number] = answer.raise_for_status().json()["requestId"]
+                say("accepted", number)
+        for number, request_id in sent.items():
+            while http.get(f"/{endpoint}/requests/{request_id}").status_code != 200:
+                pass
+            with results.open("a") as file:
+                file.write(f"{number}\n")
+            say("done", number)
+
+
+class Trap:
+    """Kills its own process at a moment that lasts too short to be hit from outside.
+
+    `<state>: not safe` is inside the commit of this state, `<state>: safe` just after it. The others are named in
+    `POSTS` and `FILES`.
+    """
+
+    POSTS = {
+        "POST sent": "http11.send_request_body.complete",
+        "answer begins": "http11.receive_response_headers.complete",
+        "answer read": "http11.receive_response_body.complete",
+    }
+    FILES = ("file is here", "file has its name")
+
+    def __init__(self, moment: str) -> None:
+        self._moment = moment
+        self._guard = threading.Lock()
+
+    def set(self) -> None:
+        """From now on it waits."""
+        if self._moment in self.POSTS:
+            self._watch_posts(self.POSTS[self._moment])
+        elif self._moment in self.FILES:
+            self._watch_files()
+        else:
+            self._watch_commits()
+
+    def _spring(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _watch_posts(self, wanted: str) -> None:
+        import httpx
+
+        plain = httpx.AsyncHTTPTransport.handle_async_request
+
+        async def handle(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+            if request.method == "POST" and request.url.path == "/models/run":
+                before = request.extensions.get("trace")
+
+                async def trace(event: str, info: Mapping[str, Any]) -> None:
+                    if event == wanted:
+                        self._spring()
+                    if before is not None:
+                        await before(event, info)
+
+                request.extensions["trace"] = trace
+            return await plain(transport, request)
+
+        httpx.AsyncHTTPTransport.handle_async_request = handle  # type: ignore[assignment, method-assign]
+
+    def _watch_files(self) -> None:
+        from reelbook.libraries.shelf import Shelf
+
+        plain = Shelf.place
+
+        def place(shelf: Shelf, *args: Any, **options: Any) -> Path:
+            if self._moment == "file is here":
+                self._spring()
+            path = plain(shelf, *args, **options)
+            self._spring()
+            return path
+
+        Shelf.place = place  # type: ignore[assignment, method-assign]
+
+    def _watch_commits(self) -> None:
+        state, _, when = self._moment.partition(": ")
+        spring, written = self._spring, threading.local()
+
+        class Watched(sqlite3.Connection):
+            def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+                done = super().execute(statement, *values)
+                if statement.startswith("INSERT INTO events") and values[0][2] == state:
+                    written.now = True
+                    if when == "not safe":
+                        spring()
+                if statement == "COMMIT" and getattr(written, "now", False):
+                    spring()
+                return done
+
+        sqlite3.connect = functools.partial(sqlite3.connect, factory=Watched)  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    _nursery()

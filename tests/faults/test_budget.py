@@ -1,0 +1,181 @@
+"""Figure 4: a budget is a ceiling, with two notebooks at once, lost answers, failures, and an account that runs dry.
+
+The oracle is the service's own charge log, or what arrives at a service that loses answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.clients import Client
+from reelbook.libraries.asking import Budget
+from reelbook.loop import background
+from reelbook.service.accounts import NewAccount
+from reelbook.submission import Submission
+from tests.client.variants import Hosted, Received, Reply
+from tests.faults.nursery import clip, number_of
+from tests.faults.pairs import Notebooks, Order, Outcome, paid
+from tests.support import KEY, Serve, Served, png
+
+PRICE = 53
+RUN = "/models/run"
+STITCH = rb.ImagesToVideo.endpoint_id
+SIZES = [pytest.param(200, 50, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
+SPARE = PRICE - 1
+"""Left over in each budget: not enough for one more."""
+
+
+def spent_by_two(
+    address: str, library: Path, runs: int, *, limit: int | None = None, way: str = "library"
+) -> list[list[Outcome]]:
+    """What became of so many runs, half of them in each of two notebooks that share a library."""
+    halves = [range(runs)[half::2] for half in range(2)]
+    with Notebooks() as notebooks:
+        both = [notebooks.opened(Order(address, KEY, library, half, way, limit)) for half in halves]
+        notebooks.begin()
+        return [notebook.outcomes() for notebook in both]
+
+
+def kinds(outcomes: Sequence[Sequence[Outcome]]) -> Counter[str]:
+    """How often each error came; the empty one stands for a result."""
+    return Counter(outcome.kind for half in outcomes for outcome in half)
+
+
+def good(outcomes: Sequence[Sequence[Outcome]]) -> set[int]:
+    return {outcome.number for half in outcomes for outcome in half if not outcome.error}
+
+
+@pytest.mark.parametrize(("runs", "money"), SIZES)
+def test_two_notebooks_together_never_spend_more_than_their_budget(
+    serve: Serve, tmp_path: Path, runs: int, money: int
+) -> None:
+    """Exactly as many are paid for as there is money; of the others nothing reaches the service."""
+    served = serve()
+
+    outcomes = spent_by_two(served.base_url, tmp_path / "library", runs, limit=money * PRICE + SPARE)
+
+    charged = paid(served)
+    assert kinds(outcomes) == {"": money, "OverBudget": runs - money}
+    assert charged == Counter(good(outcomes))
+    assert len(charged) == money
+    assert credits_held(served) == money * PRICE
+    assert all(good([half]) for half in outcomes), "both notebooks took part"
+
+
+def credits_held(served: Served) -> int:
+    """What the service has taken in all, and not given back."""
+    signs = {"reserve": 1, "refund": -1, "settle": 0}
+    return sum(signs[line["kind"]] * line["credits"] for line in served.charges())
+
+
+def test_a_check_outside_the_transaction_spends_too_much(serve: Serve, tmp_path: Path) -> None:
+    """The control: first looking and then acting, as one writes it without a ledger, overshoots the same budget."""
+    served = serve()
+
+    spent_by_two(served.base_url, tmp_path / "library", 32, limit=8 * PRICE, way="naive")
+
+    assert sum(paid(served).values()) > 8
+
+
+@pytest.mark.parametrize(("runs", "money"), SIZES)
+def test_a_run_whose_answer_is_lost_counts_against_the_budget(tmp_path: Path, runs: int, money: int) -> None:
+    """It may have been paid for: with every third answer lost, no more are sent than there is money for."""
+    with Hosted() as hosted:
+        hosted.on("POST", RUN, lambda received: _lost_or_accepted(hosted, received))
+        hosted.on("GET", "/file", Reply(200, png(16, 16)))
+
+        outcomes = spent_by_two(hosted.base_url, tmp_path / "library", runs, limit=money * PRICE + SPARE)
+
+        sent = [number_of(received.json["input"]) for received in hosted.seen("POST", RUN)]
+    lost = [number for number in sent if number % 3 == 0]
+    assert len(sent) == len(set(sent)) == money
+    assert lost
+    assert kinds(outcomes) == {"": money - len(lost), "UncertainRun": len(lost), "OverBudget": runs - money}
+
+
+def _lost_or_accepted(hosted: Hosted, received: Received) -> Reply:
+    number = number_of(received.json["input"])
+    if number % 3 == 0:
+        return Reply(fault="close")
+    one = f"/{STITCH}/requests/r{number}"
+    hosted.on("GET", f"{one}/status", {"status": "COMPLETED", "request_id": f"r{number}"})
+    hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}})
+    return Reply(200, {"requestId": f"r{number}"})
+
+
+def test_an_account_that_runs_dry_refuses_the_rest(serve: Serve, tmp_path: Path) -> None:
+    """The service's own ceiling: as many as it can pay for are made, the rest gets a 402, and its balance stays above 0."""
+    money, runs = 12, 48
+    served = serve(accounts=[NewAccount("default", KEY, money * PRICE + SPARE)])
+
+    outcomes = spent_by_two(served.base_url, tmp_path / "library", runs)
+
+    signs = {"reserve": -1, "refund": 1, "settle": 0}
+    moves = [signs[line["kind"]] * line["credits"] for line in served.charges()]
+    assert kinds(outcomes) == {"": money, "InsufficientCredits": runs - money}
+    assert paid(served) == Counter(good(outcomes))
+    assert min(accumulate(moves, initial=money * PRICE + SPARE)) == SPARE
+    assert served.get("/account").json()["credits_available"] == SPARE
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve()
+
+
+@pytest.fixture
+def client(served: Served, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        yield client
+
+
+def tried(client: Client, requests: Sequence[rb.ImagesToVideo], limit: int) -> list[str]:
+    """The name of the error of each of these runs, made all at once under a budget; empty for a result."""
+
+    async def one(request: rb.ImagesToVideo) -> str:
+        try:
+            run = await client.submitted(Submission(client._open_desk(), request, budget=Budget("all", limit)))
+        except rb.OverBudget:
+            return "OverBudget"
+        await run.finished()
+        return "" if run.failure is None else type(run.failure).__name__
+
+    return [future.result(60) for future in [background.submit(one(request)) for request in requests]]
+
+
+def broken(number: int) -> rb.ImagesToVideo:
+    """A clip that the service accepts, fails to make, and gives the money back for."""
+    return rb.ImagesToVideo(images=[rb.Frame(url=f"http://10.0.0.1/{number}.png", frames=1)])
+
+
+def clips(*numbers: int) -> list[rb.ImagesToVideo]:
+    return [rb.ImagesToVideo(**clip(number)) for number in numbers]
+
+
+def test_what_failed_and_was_given_back_is_free_for_others(served: Served, client: Client) -> None:
+    """Money for five: five that fail use it up while they run, and leave it all to the five after them."""
+    limit = 5 * PRICE + SPARE
+
+    at_first = tried(client, [broken(number) for number in range(10)], limit)
+    then = tried(client, clips(*range(10)), limit)
+
+    assert Counter(at_first) == {"RunFailed": 5, "OverBudget": 5}
+    assert Counter(then) == {"": 5, "OverBudget": 5}
+    assert credits_held(served) == 5 * PRICE
+
+
+def test_what_is_paid_for_is_free_under_a_budget_of_nothing(served: Served, client: Client) -> None:
+    """A finished plan is run again at no cost; only what is new in it is refused."""
+    tried(client, clips(*range(5)), 5 * PRICE)
+    before = served.charges()
+
+    again = tried(client, clips(*range(6)), 0)
+
+    assert again == ["", "", "", "", "", "OverBudget"]
+    assert served.charges() == before

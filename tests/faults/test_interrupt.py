@@ -1,0 +1,381 @@
+"""Figure 2: the stop button of a notebook loses nothing, and nothing is sent after it.
+
+The kernels are real ones. What they call is a real service whose answers can be held back, so that each interrupt comes
+at the moment that is meant. The oracles are the order of the ledger's own events and the service's charge log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.errors import ReelbookError
+from reelbook.libraries import ledger
+from reelbook.loop import background
+from reelbook.submission import Submission
+from tests.faults.kernels import PATIENCE, Ended, Kernel
+from tests.faults.nursery import clip
+from tests.support import KEY, Serve, Served
+
+PROMPT_SECONDS = 2.0
+SERVICES = [
+    pytest.param(True, id="spec only"),
+    pytest.param(False, id="idempotent", marks=pytest.mark.deep),
+]
+HOW_TO_GO_ON = "Run the same again"
+SLOW_SECONDS = 3.5
+"""Jupyter terminates a kernel after 2.5 s, and kills it after 5."""
+SEED = 2
+
+
+class Held:
+    """Answers that are held back."""
+
+    def __init__(self, calls: str, skip: int, after: bool) -> None:
+        self._calls, self._skip, self.after = re.compile(calls), skip, after
+        self._came = threading.Event()
+        self._open: Future[None] = Future()
+
+    def holds(self, call: str) -> bool:
+        """Whether this call is one of them; the first few may be let through."""
+        if self._calls.search(call) is None:
+            return False
+        self._skip -= 1
+        return self._skip < 0
+
+    async def let_through(self) -> None:
+        """Wait until they are let go."""
+        self._came.set()
+        await asyncio.shield(asyncio.wrap_future(self._open))
+
+    def arrived(self) -> None:
+        """Wait for the first of them."""
+        assert self._came.wait(PATIENCE), f"no {self._calls.pattern} came"
+
+    def let_go(self) -> None:
+        """Answer, these and all that come later."""
+        if not self._open.done():
+            self._open.set_result(None)
+
+
+class Gate:
+    """Stands in front of a running service and holds answers back."""
+
+    def __init__(self, served: Served) -> None:
+        served.http.get("/")  # Once it answers, its application is in place.
+        config = served.server._server.config
+        self._app, config.loaded_app = config.loaded_app, self
+        self.held: list[Held] = []
+
+    def hold(self, calls: str, *, skip: int = 0, after: bool = False) -> Held:
+        """Hold calls such as `POST /models/run`; `after`: they take their effect, and only the answer is held."""
+        self.held.append(Held(calls, skip, after))
+        return self.held[-1]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        call = f"{scope.get('method')} {scope.get('path')}"
+        held = next((one for one in self.held if one.holds(call)), None)
+        if held is None:
+            await self._app(scope, receive, send)
+            return
+        if not held.after:
+            await held.let_through()
+            await self._app(scope, receive, send)
+            return
+        answer: list[Any] = []
+
+        async def keep(message: Any) -> None:
+            answer.append(message)
+
+        await self._app(scope, receive, keep)
+        await held.let_through()
+        for message in answer:
+            await send(message)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A kernel with a client of a service, and what both have written down."""
+
+    kernel: Kernel
+    served: Served
+    gate: Gate
+    library: Path
+
+    def interrupted(self, code: str, held: Held, *, answered: bool = True) -> Ended:
+        """Stop a cell as soon as a held call has come; the call is answered after the prompt is back."""
+        cell = self.kernel.begin(code)
+        held.arrived()
+        self.kernel.interrupt()
+        ended = cell.ended()
+        if answered:
+            held.let_go()
+            self.drained()
+        return ended
+
+    def drained(self) -> None:
+        """Wait until nothing is under way to the service any more."""
+        self.kernel.run(f"background.wait(client._desk().drained({PATIENCE}))\nclient._books.now(lambda db: None)")
+
+    def paid(self) -> list[str]:
+        return [line["request_id"] for line in self.served.charges() if line["kind"] == "reserve"]
+
+    def states(self) -> list[str]:
+        return [state for (state,) in self._query("SELECT state FROM runs ORDER BY id")]
+
+    def paid_after_the_stop(self) -> list[str]:
+        """Requests that were paid for and whose sending is not written down, or only after a stop mark."""
+        stops = [seq for (seq,) in self._query("SELECT seq FROM events WHERE state = 'stop'")]
+        before = self._query(
+            "SELECT request_id FROM runs WHERE id IN (SELECT run FROM events WHERE state = 'sending' AND seq < ?)",
+            min(stops),
+        )
+        return [name for name in self.paid() if (name,) not in before]
+
+    def sent_after_the_stop(self) -> list[int]:
+        return [
+            run
+            for (run,) in self._query(
+                "SELECT run FROM events WHERE state = 'sending' AND seq > (SELECT min(seq) FROM events WHERE state = 'stop')"
+            )
+        ]
+
+    def _query(self, sql: str, *values: Any) -> list[Any]:
+        with closing(sqlite3.connect(self.library / "ledger.sqlite", timeout=30)) as db:
+            return db.execute(sql, values).fetchall()
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """One for all: whatever an interrupt has left in it must not disturb the next one."""
+    with Kernel(tmp_path_factory.mktemp("kernel")) as kernel:
+        kernel.run(
+            "import reelbook as rb\nfrom reelbook.loop import background\nfrom reelbook.submission import Submission\n"
+            f"def clip(number):\n    return rb.ImagesToVideo(**{{**{clip(0)!r}, 'fps': 1 + number / 2}})"
+        )
+        yield kernel
+
+
+def opened(kernel: Kernel, served: Served, library: Path) -> Bench:
+    gate = Gate(served)
+    kernel.run(f"client = rb.connect({served.base_url!r}, api_key={KEY!r}, library={str(library)!r})")
+    return Bench(kernel, served, gate, library)
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, kernel: Kernel, serve: Serve, tmp_path: Path) -> Iterator[Bench]:
+    bench = opened(kernel, serve(spec_only=request.param), tmp_path / "library")
+    yield bench
+    for held in bench.gate.held:
+        held.let_go()
+    kernel.run("client.close()")
+
+
+@pytest.mark.parametrize("bench", SERVICES, indirect=True)
+def test_an_interrupt_while_rb_run_waits(bench: Bench) -> None:
+    """The prompt is back, the run goes on, and the same cell waits for it again at no cost."""
+    code = "run = rb.run(clip(1))\nprint(run.video.path.exists(), run.request_id)"
+
+    ended = bench.interrupted(code, bench.gate.hold("/status"))
+    (paid,) = bench.paid()
+    again = bench.kernel.run(code)
+
+    assert_back_at_the_prompt(ended, "KeyboardInterrupt", names=paid)
+    assert_nothing_sent_after_the_stop(bench)
+    assert again.out == f"True {paid}\n"
+    assert bench.paid() == [paid]
+    assert bench.states() == ["stored"]
+
+
+@pytest.mark.parametrize("bench", SERVICES, indirect=True)
+def test_an_interrupt_of_a_cell_that_awaits_a_run(bench: Bench) -> None:
+    """IPython cancels such a cell instead of interrupting it; the words are the same, and nothing else is cancelled."""
+    code = "run = await rb.start(clip(1))\nprint(run.video.path.exists(), run.request_id)"
+
+    ended = bench.interrupted(code, bench.gate.hold("/status"))
+    (paid,) = bench.paid()
+    again = bench.kernel.run(code)
+
+    assert_back_at_the_prompt(ended, "CancelledError", names=paid)
+    assert again.out == f"True {paid}\n"
+    assert bench.paid() == [paid]
+    assert bench.states() == ["stored"]
+
+
+@pytest.mark.parametrize("bench", SERVICES, indirect=True)
+def test_an_interrupt_while_a_run_is_downloaded(bench: Bench) -> None:
+    """The download goes on behind the prompt."""
+    code = "run = rb.run(clip(1))\nprint(run.video.path.exists(), run.request_id)"
+
+    ended = bench.interrupted(code, bench.gate.hold("GET /files/"))
+    (paid,) = bench.paid()
+    again = bench.kernel.run(code)
+
+    assert_back_at_the_prompt(ended, "KeyboardInterrupt", names=paid)
+    assert_nothing_sent_after_the_stop(bench)
+    assert again.out == f"True {paid}\n"
+    assert bench.paid() == [paid]
+    assert bench.states() == ["stored"]
+
+
+@pytest.mark.parametrize("bench", SERVICES, indirect=True)
+def test_an_interrupt_while_many_are_submitted_in_a_loop(bench: Bench) -> None:
+    """The one in flight is written down when its answer comes, the others are not sent; the same cell sends only them."""
+    code = (
+        "runs = [rb.start(clip(number)) for number in range(16)]\nprint(len({run.wait().request_id for run in runs}))"
+    )
+    held = bench.gate.hold("POST /models/run", skip=11, after=True)
+
+    ended = bench.interrupted(code, held)
+    paid = bench.paid()
+    states = bench.states()
+    assert_nothing_sent_after_the_stop(bench)
+    again = bench.kernel.run(code)
+
+    assert_back_at_the_prompt(ended, "KeyboardInterrupt")
+    assert len(paid) == len(states) == 12
+    assert "uncertain" not in states
+    assert "sending" not in states
+    assert again.out == "16\n"
+    assert len(bench.paid()) == 16
+    assert bench.states() == ["stored"] * 16
+
+
+@pytest.mark.parametrize("bench", SERVICES, indirect=True)
+def test_what_has_not_left_when_the_interrupt_comes_does_not_leave(bench: Bench) -> None:
+    """It stops between the price and the sending: nothing is paid, and the same cell starts it afresh."""
+    code = "print(rb.run(clip(1)).video.path.exists())"
+
+    ended = bench.interrupted(code, bench.gate.hold("POST /models/pricing/estimate"))
+    paid = bench.paid()
+    assert_nothing_sent_after_the_stop(bench)
+    again = bench.kernel.run(code)
+
+    assert_back_at_the_prompt(ended, "KeyboardInterrupt")
+    assert paid == []
+    assert again.out == "True\n"
+    assert len(bench.paid()) == 1
+
+
+@pytest.mark.parametrize("bench", [True], ids=["spec only"], indirect=True)
+def test_without_the_look_for_a_stop_a_run_is_sent_after_it(bench: Bench) -> None:
+    """The control: the same interrupt, and a submission that does not look, is a payment after the stop mark."""
+    bench.kernel.run("looks, Submission._check_stopped = Submission._check_stopped, lambda submission: None")
+
+    bench.interrupted("rb.run(clip(1))", bench.gate.hold("POST /models/pricing/estimate"))
+    bench.kernel.run("Submission._check_stopped = looks")
+
+    assert len(bench.paid()) == 1
+    assert bench.paid_after_the_stop() == bench.paid()
+    assert bench.sent_after_the_stop() == [1]
+
+
+@pytest.mark.parametrize(
+    ("bench", "times", "runs"),
+    [
+        pytest.param(True, 3, 24, id="ci"),
+        pytest.param(True, 25, 200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)]),
+    ],
+    indirect=["bench"],
+)
+def test_interrupts_at_any_moment(bench: Bench, times: int, runs: int) -> None:
+    """Wherever they hit, nothing is uncertain, nothing is paid twice, and the prompt is back in time."""
+    chance = random.Random(SEED)
+    started = 0
+
+    for _ in range(times):
+        cell = bench.kernel.begin(
+            f"for number in range({runs}):\n    rb.start(clip(number))\n    print('started', number, '.')"
+        )
+        started += chance.randrange(1, runs // (times + 1))
+        cell.until(f"started {started} .")
+        threading.Event().wait(chance.uniform(0, 0.05))
+        bench.kernel.interrupt()
+        ended = cell.ended()
+        bench.drained()
+        assert ended.error == "KeyboardInterrupt"
+        assert ended.seconds <= PROMPT_SECONDS
+        assert len(bench.paid()) == len(bench.states()) - bench.states().count("planned")
+
+    last = bench.kernel.run(f"print(len({{rb.start(clip(number)).wait().request_id for number in range({runs})}}))")
+    assert last.out == f"{runs}\n"
+    assert len(bench.paid()) == runs
+    assert bench.states() == ["stored"] * runs
+
+
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(SLOW_SECONDS, marks=pytest.mark.deep)])
+def test_a_kernel_that_is_shut_down_writes_the_answer_in_flight_down(
+    serve: Serve, tmp_path: Path, seconds: float
+) -> None:
+    """The notebook is closed while a paid request waits for its answer: the next one finds it accepted.
+
+    Also where the answer is so slow that Jupyter has asked the kernel's process to terminate meanwhile.
+    """
+
+    def answer() -> None:
+        threading.Event().wait(seconds)
+        held.let_go()
+
+    with Kernel(tmp_path / "kernel") as kernel:
+        kernel.run("import reelbook as rb")
+        bench = opened(kernel, serve(spec_only=True), tmp_path / "library")
+        held = bench.gate.hold("POST /models/run", after=True)
+        bench.interrupted(f"rb.start(rb.ImagesToVideo(**{clip(1)!r}))", held, answered=False)
+        before = bench.states()
+
+        status = kernel.shut_down(answer)
+
+        assert (before, status) == (["sending"], 0)
+        assert bench.states() == ["accepted"]
+        assert bench.paid_after_the_stop() == []
+        assert kernel.said == ""
+
+
+def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serve, tmp_path: Path) -> None:
+    """However close: once the stop mark is on its way to the ledger, no sending is written behind it."""
+    served = serve(spec_only=True)
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        books = client._books
+        submission = Submission(client._desk(), rb.ImagesToVideo(**clip(1)))
+        ask = books.ask
+
+        def ask_late(work: Any, **more: Any) -> Any:
+            if submission._claimed is not None and not submission.stopped:
+                submission.stopped = True
+                ask(lambda db: ledger.stop_mark(db, "just now"))
+            return ask(work, **more)
+
+        books.ask = ask_late  # type: ignore[method-assign]
+        with pytest.raises(ReelbookError, match="nothing was paid"):
+            background.wait(client.submitted(submission), PATIENCE)
+        del books.ask
+        story = books.now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+
+    assert story == [("intent",), ("stop",), ("planned",)]
+    assert served.charges() == []
+
+
+def assert_back_at_the_prompt(ended: Ended, error: str, *, names: str = "") -> None:
+    """In time, and with words on how to go on that name the request."""
+    assert ended.error == error
+    assert HOW_TO_GO_ON in ended.message
+    assert names in ended.message
+    assert ended.seconds <= PROMPT_SECONDS
+
+
+def assert_nothing_sent_after_the_stop(bench: Bench) -> None:
+    """Neither by the order of the ledger nor by the service's own log."""
+    assert bench.sent_after_the_stop() == []
+    assert bench.paid_after_the_stop() == []

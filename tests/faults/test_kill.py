@@ -1,0 +1,228 @@
+"""Figure 1: a client that is killed at any moment loses nothing that was paid for, and pays for nothing twice.
+
+The oracles are the service's own charge log and what its database keeps of each request, joined with the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.nursery import Child, Nursery, Trap, number_of
+from tests.support import KEY, Serve, Served
+
+SEED = 1
+SENDING_AT_ONCE = 4
+"""Paid requests in flight at a service that does not recognise repetitions."""
+
+SIZES = [pytest.param(150, 4, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
+
+SENT = ("sending: safe", *Trap.POSTS)
+"""The moments at which a request may have left and its answer is not written down."""
+MOMENTS = (
+    *("intent: not safe", "intent: safe", "sending: not safe", *SENT, "accepted: not safe", "accepted: safe"),
+    *("completed: not safe", "completed: safe", *Trap.FILES, "stored: not safe", "stored: safe"),
+)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as found:
+        yield found
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run as the ledger has it."""
+
+    id: int
+    number: int
+    state: str
+    request_id: str | None
+    media: tuple[str, ...]
+    """The hashes of its files."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the service was paid for, beside what the library has."""
+
+    rows: Sequence[Row]
+    paid: Counter[int]
+    """How often each clip was paid for."""
+    lost: Sequence[str]
+    """Requests that were paid for, and that no row has with its files, nor an uncertain one may be."""
+
+    @property
+    def twice(self) -> list[int]:
+        return [number for number, times in self.paid.items() if times > 1]
+
+    @property
+    def uncertain(self) -> list[Row]:
+        return [row for row in self.rows if row.state == "uncertain"]
+
+
+def audit(served: Served, library: Path) -> Audit:
+    rows = ledger_rows(library)
+    asked = asked_of(served)
+    charges = served.charges()
+    reserved = [line["request_id"] for line in charges if line["kind"] == "reserve"]
+    kept = {row.request_id for row in rows if row.state == "stored" and all(map(_Files(library).sound, row.media))}
+    doubtful = {row.number for row in rows if row.state == "uncertain"}
+    lost = [name for name in reserved if name not in kept and asked[name] not in doubtful]
+    assert not [line for line in charges if line["kind"] == "refund"]
+    return Audit(rows, Counter(asked[name] for name in reserved), lost)
+
+
+def ledger_rows(library: Path) -> list[Row]:
+    found = _query(library / "ledger.sqlite", "SELECT id, input, state, request_id, media FROM runs ORDER BY id")
+    return [
+        Row(run, number_of(json.loads(text)), state, request_id, tuple(file["sha256"] for file in json.loads(media or "[]")))
+        for run, text, state, request_id, media in found
+    ]  # fmt: skip
+
+
+def asked_of(served: Served) -> dict[str, int]:
+    """The number of the clip that each request asked for, as the service has kept it."""
+    requests = _query(served.server.service.settings.data / "service.sqlite3", "SELECT id, input FROM requests")
+    return {name: number_of(json.loads(text)) for name, text in requests}
+
+
+class _Files:
+    """The files of a library by their content, whatever their names say."""
+
+    def __init__(self, library: Path) -> None:
+        self._found = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in (library / "media").rglob("*") if path.is_file()}  # fmt: skip
+
+    def sound(self, sha256: str) -> bool:
+        path = self._found.get(sha256)
+        return path is not None and path.name.startswith(sha256)
+
+
+def _query(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path, timeout=30)) as db:
+        return db.execute(sql).fetchall()
+
+
+def explained(library: Path, kills: Sequence[float]) -> Counter[float]:
+    """How many uncertain runs each kill explains; 0.0 stands for those that none explains.
+
+    One is explained by the kill that came after it was sent and before the next client found it unanswered.
+    """
+    found: Counter[float] = Counter()
+    events = _query(library / "ledger.sqlite", "SELECT run, state, at FROM events WHERE run IS NOT NULL ORDER BY seq")
+    for row in ledger_rows(library):
+        if row.state == "uncertain":
+            story = [(state, at) for run, state, at in events if run == row.id]
+            *_, (before, sent), (last, judged) = story
+            assert (before, last) == ("sending", "uncertain")
+            found[next((kill for kill in kills if sent <= kill <= judged), 0.0)] += 1
+    return found
+
+
+def killed_again_and_again(
+    nursery: Nursery, served: Served, library: Path, runs: int, kills: int, way: str
+) -> list[float]:
+    """One client after another, each killed after some of its news, until the last one finds nothing left to do."""
+    chance = random.Random(SEED)
+    # Each run makes news twice. The deaths lie anywhere between the first and the last of them.
+    deaths = sorted(chance.randrange(2 * runs - 2 * kills * SENDING_AT_ONCE) for _ in range(kills))
+    seen: set[str] = set()
+    moments: list[float] = []
+    for death in deaths:
+        child = born(nursery, served, library, range(runs), way=way)
+        lines = iter(child)
+        while len(seen) < death:
+            seen.add(next(lines))
+        child.kill()
+        assert child.ended() == -signal.SIGKILL
+        assert child.killed is not None
+        moments.append(child.killed)
+        seen.update(child.lines)
+    assert born(nursery, served, library, range(runs), way=way).ended() == 0
+    return moments
+
+
+def born(nursery: Nursery, served: Served, library: Path, numbers: Sequence[int], **more: Any) -> Child:
+    return nursery.born(address=served.base_url, key=KEY, library=str(library), numbers=[*numbers], **more)
+
+
+@pytest.mark.parametrize(("runs", "kills"), SIZES)
+def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
+    nursery: Nursery, serve: Serve, tmp_path: Path, runs: int, kills: int
+) -> None:
+    """Against a service that recognises repetitions nothing is uncertain either: every run is there, and paid once."""
+    served, library = serve(), tmp_path / "library"
+
+    killed_again_and_again(nursery, served, library, runs, kills, "loop")
+
+    found = audit(served, library)
+    assert (found.lost, found.twice, found.uncertain) == ([], [], [])
+    assert [row.state for row in found.rows] == ["stored"] * runs
+    assert found.paid == Counter(range(runs))
+
+
+@pytest.mark.parametrize(("runs", "kills"), SIZES)
+def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_uncertain_at_most(
+    nursery: Nursery, serve: Serve, tmp_path: Path, runs: int, kills: int
+) -> None:
+    """Nothing is paid twice, nothing that was answered is lost, and each uncertain run was in flight when a kill came."""
+    served, library = serve(spec_only=True), tmp_path / "library"
+
+    moments = killed_again_and_again(nursery, served, library, runs, kills, "threads")
+
+    found = audit(served, library)
+    blamed = explained(library, moments)
+    assert (found.lost, found.twice) == ([], [])
+    assert Counter(row.state for row in found.rows) == Counter(
+        stored=runs - len(found.uncertain), uncertain=len(found.uncertain)
+    )
+    assert blamed[0.0] == 0
+    assert all(uncertain <= SENDING_AT_ONCE for uncertain in blamed.values())
+    assert sum(blamed.values()) == len(found.uncertain) <= kills * SENDING_AT_ONCE
+
+
+@pytest.mark.parametrize("spec_only", [False, True], ids=["idempotent", "spec only"])
+def test_a_kill_between_any_two_steps_is_survived(
+    nursery: Nursery, serve: Serve, tmp_path: Path, spec_only: bool
+) -> None:
+    """One client for each moment in the life of a run; only one that died with a request in flight leaves it uncertain."""
+    served, library = serve(spec_only=spec_only), tmp_path / "library"
+
+    deaths = [born(nursery, served, library, [n], die=moment).ended() for n, moment in enumerate(MOMENTS)]
+    last = born(nursery, served, library, range(len(MOMENTS)))
+
+    assert last.ended() == 0
+    assert deaths == [-signal.SIGKILL] * len(MOMENTS)
+    found = audit(served, library)
+    assert (found.lost, found.twice) == ([], [])
+    assert {MOMENTS[row.number] for row in found.uncertain} == (set(SENT) if spec_only else set())
+    assert {row.state for row in found.rows if row not in found.uncertain} == {"stored"}
+    assert len(found.rows) == len(MOMENTS)
+
+
+def test_a_client_without_a_ledger_pays_twice(nursery: Nursery, serve: Serve, tmp_path: Path) -> None:
+    """The control: one that repeats what it has no result of is killed in the same way, and the same audit sees it."""
+    served, results = serve(), tmp_path / "results"
+    child = born(nursery, served, results, range(12), way="naive")
+    for _ in zip(range(5), child, strict=False):
+        pass
+    child.kill()
+    child.ended()
+
+    again = born(nursery, served, results, range(12), way="naive").ended()
+
+    paid = Counter(asked_of(served)[line["request_id"]] for line in served.charges() if line["kind"] == "reserve")
+    assert again == 0
+    assert [number for number, times in paid.items() if times > 1][:5] == [0, 1, 2, 3, 4]

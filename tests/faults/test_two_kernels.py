@@ -1,0 +1,130 @@
+"""Figure 5: two notebooks that share a library make each run once, both have its files, and neither sees a locked database.
+
+The oracle is the service's own charge log.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from tests.client.variants import Hosted, Received, Reply
+from tests.faults.nursery import PATIENCE
+from tests.faults.pairs import Notebooks, Order, Outcome, paid
+from tests.support import KEY, Serve, Served, png
+
+RUN = "/models/run"
+MODEL = rb.TextToVideo.endpoint_id
+SIZES = [pytest.param(150, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+
+
+def shuffled(runs: int, seed: int) -> list[int]:
+    return random.Random(seed).sample(range(runs), runs)
+
+
+def order(served: Served, library: Path, runs: int, seed: int) -> Order:
+    """All runs, in an order of its own."""
+    return Order(served.base_url, KEY, library, shuffled(runs, seed))
+
+
+def errors(outcomes: Sequence[Outcome]) -> list[str]:
+    return [outcome.error for outcome in outcomes if outcome.error]
+
+
+def sound(library: Path, outcomes: Sequence[Outcome]) -> bool:
+    """Whether each of them has a file, and it is there."""
+    return all(outcome.files and all((library / "media" / name).exists() for name in outcome.files) for outcome in outcomes)  # fmt: skip
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_two_notebooks_that_want_the_same_pay_for_each_run_once(serve: Serve, tmp_path: Path, runs: int) -> None:
+    """Both have the same requests, files and prices, and no error, while a third looks at the table all the time."""
+    served, library = serve(), tmp_path / "library"
+    with Notebooks() as notebooks:
+        both = [notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2)]
+        reader = notebooks.opened(Order(served.base_url, KEY, library, way="reader"))
+        notebooks.begin()
+        one, two = (notebook.outcomes() for notebook in both)
+        reader.say("enough")
+        seen = reader.outcomes()
+
+    assert paid(served) == Counter(range(runs))
+    assert (errors(one), errors(two), errors(seen)) == ([], [], [])
+    assert one == two
+    assert [outcome.number for outcome in one] == [*range(runs)]
+    assert {outcome.credits for outcome in one} == {53}
+    assert sound(library, one)
+    assert set(seen[-1].files) == {outcome.request_id for outcome in one}, "the last look saw everything"
+
+
+def test_with_a_library_each_both_pay(serve: Serve, tmp_path: Path) -> None:
+    """The control: without a ledger in common every run is paid for twice."""
+    served, runs = serve(), 20
+    with Notebooks() as notebooks:
+        both = [notebooks.opened(order(served, tmp_path / f"library-{seed}", runs, seed)) for seed in (1, 2)]
+        notebooks.begin()
+        one, two = (notebook.outcomes() for notebook in both)
+
+    assert errors(one) == errors(two) == []
+    assert paid(served) == Counter(dict.fromkeys(range(runs), 2))
+
+
+@pytest.mark.parametrize("runs", [pytest.param(80, id="ci"), SIZES[1]])
+def test_when_one_is_killed_the_other_finishes_everything(serve: Serve, tmp_path: Path, runs: int) -> None:
+    """What the dead one had under way is taken up by the one that waits for it, and is not paid for again."""
+    served, library = serve(), tmp_path / "library"
+    with Notebooks() as notebooks:
+        dying, living = (notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2))
+        notebooks.begin()
+        told = [outcome for outcome, _ in zip(dying.told(), range(runs // 4), strict=False)]
+        dying.kill()
+        survived = living.outcomes()
+
+    assert len(told) == runs // 4
+    assert errors(told) == errors(survived) == []
+    assert [outcome.number for outcome in survived] == [*range(runs)]
+    assert sound(library, survived)
+    assert paid(served) == Counter(range(runs))
+
+
+def test_runs_without_a_seed_are_never_shared_between_notebooks(tmp_path: Path) -> None:
+    """Both want any boat while the other's is under way: two are made and paid for. The seeded one they share."""
+    both_sent, at_once, count = threading.Event(), threading.Event(), iter(range(100))
+    at_once.set()
+    asked: list[dict[str, Any]] = [{"prompt": "a boat", "seed": 1}, {"prompt": "a boat"}]
+    with Hosted() as hosted:
+
+        def accepted(received: Received) -> Reply:
+            name = f"r{next(count)}"
+            one = f"/{MODEL}/requests/{name}"
+            gate = both_sent if received.json["input"].get("seed") is None else at_once
+            hosted.on("GET", f"{one}/status", Reply(200, {"status": "COMPLETED", "request_id": name}, gate=gate))
+            hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
+            return Reply(200, {"requestId": name})
+
+        hosted.on("POST", RUN, accepted)
+        hosted.on("GET", "/file", Reply(200, png()))
+        with Notebooks() as notebooks:
+            note = Order(hosted.base_url, KEY, tmp_path / "library", range(2), asked=asked)
+            both = [notebooks.opened(note) for _ in range(2)]
+            notebooks.begin()
+            hosted.wait_until(lambda hosted: len(unseeded(hosted)) == 2, PATIENCE)
+            both_sent.set()
+            one, two = (notebook.outcomes() for notebook in both)
+        sent = [received.json["input"].get("seed") for received in hosted.seen("POST", RUN)]
+
+    assert errors(one) == errors(two) == []
+    assert Counter(sent) == {1: 1, None: 2}
+    assert one[0].request_id == two[0].request_id
+    assert one[1].request_id != two[1].request_id
+
+
+def unseeded(hosted: Hosted) -> list[Received]:
+    return [received for received in hosted.seen("POST", RUN) if received.json["input"].get("seed") is None]

@@ -1,0 +1,192 @@
+"""Everywhere that Python runs: each place makes a clip, says nothing on stderr, and leaves no process behind.
+
+A plain script, several threads, a bare fork and a call inside a running loop are in `test_clients.py` and
+`test_submission.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faults.kernels import Kernel
+from tests.faults.nursery import DOT
+from tests.support import KEY, Served
+
+BEGIN = f"""
+import asyncio, os, sys, threading
+import reelbook as rb
+
+def clip(number):
+    return rb.ImagesToVideo(images=[rb.Frame(url={DOT!r}, frames=1)], fps=1 + number)
+
+def there(run):
+    return run.status == "completed" and run.video.path.exists()
+"""
+
+AWAITED = """
+async def made(number):
+    return there(await rb.start(clip(number)))
+
+async def several():
+    return await asyncio.gather(*map(made, range(3)))
+"""
+
+
+@pytest.fixture
+def environment(shared: Served, tmp_path: Path) -> dict[str, str]:
+    """A person's own, with a service of theirs."""
+    return {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path), "REELBOOK_LIBRARY": str(tmp_path / "library"),
+        "REELBOOK_URL": shared.base_url, "REELBOOK_API_KEY": KEY,
+    }  # fmt: skip
+
+
+def ended(script: str | Path, environment: dict[str, str], *, status: int = 0, errors: str = "") -> str:
+    """What a script printed; it has to end by itself, with this status and this on stderr, and nobody of it may stay."""
+    command = [sys.executable, str(script) if isinstance(script, Path) else "-"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, err = process.communicate("" if isinstance(script, Path) else script, timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert (process.returncode, err) == (status, errors)
+    assert left_of(process.pid) == []
+    return out
+
+
+def left_of(session: int, within: float = 5.0) -> list[str]:
+    """Who of a session is still there after a while; a worker may need a moment to see that its pipe is closed."""
+    deadline = time.monotonic() + within
+    while (left := _of_session(session)) and time.monotonic() < deadline:
+        threading.Event().wait(0.01)
+    return left
+
+
+def _of_session(session: int) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # It ends while we look.
+            state, _, _, its_session, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(its_session) == session and state != "Z":
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def test_under_asyncio_run_and_in_threads_with_loops_of_their_own(environment: dict[str, str]) -> None:
+    """Runs are awaited from any loop, one after another and several at once: ours is none of them."""
+    script = (
+        BEGIN + AWAITED + "print(asyncio.run(several()), asyncio.run(made(3)))\n"
+        "def own():\n"
+        "    loop = asyncio.new_event_loop()\n"
+        "    print(loop.run_until_complete(made(4)))\n"
+        "    loop.close()\n"
+        "threads = [threading.Thread(target=own) for _ in range(3)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+    )
+
+    out = ended(script, environment)
+
+    assert out == "[True, True, True] True\nTrue\nTrue\nTrue\n"
+
+
+def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(environment: dict[str, str]) -> None:
+    """A timeout of asyncio ends the waiting only, in words that say so."""
+    script = (
+        BEGIN + "async def main():\n"
+        "    run = rb.start(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', seed=1))\n"
+        "    try:\n"
+        "        async with asyncio.timeout(0.01): await run\n"
+        "    except TimeoutError as error: print('goes on at the service' in str(error.__cause__))\n"
+        "    print(there(await run))\n"
+        "asyncio.run(main())\n"
+    )
+
+    out = ended(script, environment)
+
+    assert out == "True\nTrue\n"
+
+
+def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], tmp_path: Path) -> None:
+    """Each process has a client of its own in the one library; a forked one, the client that its parent had opened."""
+    script = tmp_path / "pools.py"
+    script.write_text(
+        BEGIN + "import multiprocessing\n"
+        "def made(number):\n"
+        "    return os.getpid(), there(rb.run(clip(number)))\n"
+        "if __name__ == '__main__':\n"
+        "    first = made(0)\n"
+        "    for kind in ('spawn', 'fork'):\n"
+        "        with multiprocessing.get_context(kind).Pool(2) as pool:\n"
+        "            found = [*pool.map(made, [1, 2, 3, 4], chunksize=1), first]\n"
+        "            pool.close()\n"
+        "            pool.join()\n"
+        "        print(kind, all(good for _, good in found), len({pid for pid, _ in found}) > 1)\n",
+        encoding="utf-8",
+    )
+
+    out = ended(script, environment)
+
+    assert out == "spawn True True\nfork True True\n"
+
+
+def test_a_script_that_ends_in_a_hurry_is_not_held_up(environment: dict[str, str], shared: Served) -> None:
+    """With a run under way and an error of its own, only the error is told, and the run is left to the service."""
+    script = (
+        BEGIN + "print(rb.start(rb.TextToVideo(prompt='a long one', num_frames=1441)).request_id)\nsys.exit('enough')\n"
+    )
+
+    began = time.monotonic()
+    out = ended(script, environment, status=1, errors="enough\n")
+    took = time.monotonic() - began
+    path = f"/svc/text-to-video-13b-distilled/requests/{out.strip()}/cancel"
+    cancelled = shared.http.put(path, headers={"x-api-key": KEY})
+
+    assert cancelled.json()["success"]
+    assert took < 15
+
+
+def test_on_the_embedded_service_a_script_may_use_asyncio_and_end_with_a_run_under_way(
+    environment: dict[str, str],
+) -> None:
+    """The service ends with the script, its workers too."""
+    alone = {name: value for name, value in environment.items() if name not in ("REELBOOK_URL", "REELBOOK_API_KEY")}
+    script = BEGIN + AWAITED + "print(asyncio.run(several()))\nrb.start(rb.TextToVideo(prompt='x', num_frames=1441))\n"
+
+    out = ended(script, alone)
+
+    assert out == "[True, True, True]\n"
+
+
+def test_in_a_notebook(environment: dict[str, str], tmp_path: Path) -> None:
+    """In a cell, whose loop runs; with await at its top; in threads of a cell; and the kernel ends as it is told."""
+    with Kernel(tmp_path / "kernel", **environment) as kernel:
+        cells = [
+            kernel.run(BEGIN + AWAITED + "print(asyncio.get_event_loop().is_running(), there(rb.run(clip(0))))"),
+            kernel.run("print(there(await rb.start(clip(1))), await several())"),
+            kernel.run(
+                "from concurrent.futures import ThreadPoolExecutor\n"
+                "with ThreadPoolExecutor(4) as pool: print([*pool.map(lambda number: there(rb.run(clip(number))), range(4))])"
+            ),
+            kernel.run("task = asyncio.create_task(made(5))"),
+            kernel.run("print(await task, await asyncio.to_thread(lambda: there(rb.run(clip(6)))))"),
+        ]
+        status = kernel.shut_down()
+
+        assert [cell.out for cell in cells] == [
+            "True True\n", "True [True, True, True]\n", "[True, True, True, True]\n", "", "True True\n",
+        ]  # fmt: skip
+        assert [cell.err for cell in cells] == [""] * len(cells)
+        assert (status, kernel.said) == (0, "")
