@@ -1,0 +1,1 @@
+"""Sweeps: many runs planned from one input, priced before anything is sent."""

@@ -1,0 +1,74 @@
+"""Advice on a plan: what is allowed and probably not meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..models.base import Input
+from ..models.problems import shown
+from ..models.smart_resize import SmartResize
+from ..models.text_to_video import TextToVideo
+from .axes import Axis, SweepPart
+from .places import fields_of
+from .rows import Row
+
+WITHOUT_EFFECT: Mapping[tuple[str, str], str] = {
+    (TextToVideo.endpoint_id, "negative_prompt"): "a distilled model has no guidance to weigh it with",
+    (SmartResize.endpoint_id, "sync_mode"): "it only says how the pictures travel",
+}
+"""Fields that change nothing, or hardly anything, in what is made, and why."""
+
+
+def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
+    """What is odd about the axes themselves.
+
+    >>> notes_on([Axis("seed", (7,)), Axis("num_frames", (9, 49, 9))])
+    ('`seed` has one value, 7; it may as well stand in the base.', '`num_frames` has 9 twice.')
+    """
+    return tuple(note for part in parts for note in _notes_on(part))
+
+
+def warnings_of(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
+    """What is odd about the runs."""
+    for name in columns:
+        reason = WITHOUT_EFFECT.get((base.endpoint_id, name))
+        if reason is not None:
+            yield f"`{name}` has hardly any effect on {base.endpoint_id}: {reason}."
+    possible = [row for row in rows if row.input is not None]
+    if len(possible) > distinct:
+        again = len(possible) - distinct
+        yield (
+            f"{again:,} of {len(possible):,} runs {'asks' if again == 1 else 'ask'} for the same as another one; "
+            "what is the same is run and paid once. For several clips of one input, use repeated(n)."
+        )
+    if rows and not possible:
+        yield "No run of this plan is possible."
+    yield from _on_seeds(base, possible)
+
+
+def _notes_on(part: SweepPart) -> Iterator[str]:
+    if not isinstance(part, Axis):
+        return
+    if len(part.values) == 1:
+        yield f"`{part.name}` has one value, {shown(part.values[0], 30)}; it may as well stand in the base."
+    for text, count in Counter(shown(value, 200) for value in part.values).items():
+        if count > 1:
+            yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."
+
+
+def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:
+    """Repeats are for runs that draw their own seed: with one, they would all be the same clip."""
+    if "seed" not in fields_of(type(base)) or not any(row.take for row in possible):
+        return
+    seeded = sum(1 for row in possible if row.take and row["seed"] is not None)
+    if seeded:
+        yield (
+            f"{seeded:,} repeats have the seed of the run they repeat, so they give the same again and are paid again; "
+            "leave the repeats out, or sweep the seed: seed=range(3)."
+        )
+    if any(row.take and row["seed"] is None for row in possible):
+        yield (
+            "Repeats without a seed differ by chance and cannot be made again elsewhere; "
+            "to compare like with like, sweep the seed instead: seed=range(3)."
+        )

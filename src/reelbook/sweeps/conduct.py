@@ -1,0 +1,322 @@
+"""Running a plan: bounded, under its budget, each run by itself, and nothing sent twice. All of it on the background loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from ..errors import (
+    InsufficientCredits,
+    InvalidInput,
+    LibraryError,
+    NotFound,
+    OverBudget,
+    ReelbookError,
+    TooManyRequests,
+    Unauthorized,
+    UncertainRun,
+    Unreachable,
+)
+from ..libraries import asking, ledger
+from ..libraries.asking import Budget
+from ..libraries.keeping import paths_of
+from ..models.base import Input
+from ..models.pricing import Estimate
+from ..submission import Desk, Submission
+from .knowing import Name, names_of, scope_of, seen_by
+from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
+from .order import ordered
+from .pace import Pace, Patience
+from .rows import Row
+from .tally import (
+    COMPLETED,
+    FAILED,
+    IMPOSSIBLE,
+    NOT_STARTED,
+    RUNNING,
+    UNCERTAIN,
+    WAITING,
+    Standing,
+    Tally,
+    ending,
+    kind,
+    told,
+)
+
+if TYPE_CHECKING:
+    from ..runs import Run
+    from .plan import Plan
+
+SAME_FOR_ALL = (Unauthorized, InsufficientCredits, NotFound, LibraryError)
+"""What goes wrong with one run goes wrong with every other one: the key, the money, the model, the disk."""
+MOST_LOST = 8
+"""So many lost answers in a row, and nothing more is paid for: each may have cost its price."""
+
+log = logging.getLogger("reelbook")
+
+
+class Client(Protocol):
+    """Whoever talks to the service."""
+
+    @property
+    def is_embedded(self) -> bool: ...
+
+    @property
+    def desk(self) -> Desk: ...
+
+    async def submitted(self, submission: Submission) -> Run: ...
+
+
+class Stopped(ReelbookError):
+    """A person has stopped the sweep."""
+
+
+class Conduct:
+    """One plan while it is run."""
+
+    def __init__(self, plan: Plan, client: Client, options: Options, changed: Callable[[], None]) -> None:
+        self.plan, self.options, self.tally = plan, options, Tally()
+        self.stopped_by: BaseException | None = None
+        """Why nothing more is sent."""
+        self.is_prepared, self.is_paused = False, False
+        self.service = ""
+        self.desk = client.desk
+        self._client, self._changed = client, changed
+        self._at_once = options.concurrency or (EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE)
+        self._budget: Budget | None = None
+        self._queue: deque[Standing] = deque()
+        self._flying: dict[asyncio.Task[None], Standing] = {}
+        self._on_the_way: dict[Standing, Submission] = {}
+        self._news = asyncio.Event()
+        self._pace, self._patience = Pace(options.rate), Patience()
+        self._is_proven = self._is_full = self._cancels = False
+        self._lost = 0
+
+    async def done(self) -> None:
+        """Run the plan until nothing more can be sent, and what was sent has ended."""
+        await self._prepare()
+        self.is_prepared = True
+        self.news()
+        clock = asyncio.get_running_loop().time
+        while self._flying or (self._queue and self.stopped_by is None):
+            self._news.clear()
+            pause = self._pause(clock())
+            if pause == 0.0:
+                self._pace.sent(clock())
+                self._begin(self._queue.popleft())
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._news.wait()
+        self._leave()
+
+    def stop(self, reason: BaseException) -> None:
+        """Send nothing more. On the loop, where no step of a submission can come between."""
+        if self.stopped_by is None:
+            self.stopped_by = reason
+            for submission in self._on_the_way.values():
+                submission.stopped = True
+            # Written in the same breath, so that no `sending` can stand behind it.
+            self.desk.books.ask(lambda db: ledger.stop_mark(db, f"sweep: {kind(reason)}"))
+        self.news()
+
+    async def cancel_running(self) -> None:
+        """Ask the service to stop what it has of this sweep."""
+        self._cancels = True
+        await asyncio.gather(*(self._cancel(one.run) for one in [*self._flying.values()] if one.run is not None))
+
+    def news(self) -> None:
+        """Something has changed: there may be room, and there is something to show."""
+        self._news.set()
+        self._changed()
+
+    # What there is to do.
+
+    async def _prepare(self) -> None:
+        desk, take = self.desk, self.options.take
+        self.service = await desk.name()
+        possible = [(row, row.input) for row in self.plan if row.input is not None]
+        names = await names_of([(request, row.take + take) for row, request in possible], desk.shelf.find)
+        keys = [name.key for name in names if isinstance(name, Name)]
+        if self.options.budget is not None:
+            scope = scope_of(self.service, keys)
+            self._budget = Budget(scope, self.options.budget)
+            await desk.books.do(lambda db: asking.join_scope(db, scope, self.service, keys))
+        await asyncio.to_thread(self._take_stock, dict(zip((row.number for row, _ in possible), names, strict=True)))
+
+    def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
+        """Every run as the library has it; what it lacks is queued, paid ones first."""
+        desk = self.desk
+        keys = [name.key for name in names.values() if isinstance(name, Name)]
+        seen = seen_by(desk.books, self.service, keys, unknown=self.options.price or 0)
+        here = paths_of(desk.shelf)
+        runs: dict[object, tuple[Standing, list[int]]] = {}
+        for row in ordered(self.plan, self.options.order):
+            name = names.get(row.number)
+            key = name.key if isinstance(name, Name) else row.number
+            if key not in runs:
+                runs[key] = self._standing(row, name), []
+                if isinstance(name, Name):
+                    runs[key][0].as_seen(seen.get(name.key), here)
+            runs[key][1].append(row.number)
+        for one, numbers in runs.values():
+            self.tally.add(one, numbers)
+        self.tally.served()
+        # What is paid for comes first: it costs nothing more, whatever the budget.
+        self._queue.extend(sorted(filter(_is_due, self.tally), key=lambda one: not one.paid))
+
+    def _standing(self, row: Row, name: Name | InvalidInput | None) -> Standing:
+        if name is None:
+            return Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
+        if isinstance(name, InvalidInput):
+            return Standing(row, None, status=FAILED, error_type=kind(name), error=told(name))
+        return Standing(row, name)
+
+    # Sending.
+
+    def _pause(self, now: float) -> float | None:
+        """How long to wait before the next one is sent; None for until something changes."""
+        # The first one goes alone: if the key or the account is no good, one refusal tells.
+        room = self._at_once if self._is_proven else 1
+        if not self._queue or self.stopped_by is not None or self.is_paused or len(self._flying) >= room:
+            return None
+        if self._is_full and self._flying:
+            return None
+        return max(self._patience.delay(now), self._pace.delay(now))
+
+    def _begin(self, one: Standing) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(one))
+        self._flying[task] = one
+        task.add_done_callback(self._landed)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        one = self._flying.pop(task)
+        one.run = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.tally.change(one, FAILED, error)
+        self.news()
+
+    async def _run(self, one: Standing) -> None:
+        before = (one.status, one.error_type, one.error), one.reserved
+        request = one.row.input
+        assert request is not None
+        assert one.name is not None
+        try:
+            self.tally.change(one, WAITING, reserved=one.reserved)
+            price = await self._price(request)
+            self.tally.change(one, WAITING, reserved=one.reserved if one.paid else price or 0)
+            run = await self._submitted(
+                one, Submission(self.desk, request, take=one.name.take, budget=self._budget, price=price)
+            )
+        except Exception as error:
+            self._not_submitted(one, before, error)
+            return
+        await self._follow(one, run)
+
+    async def _price(self, request: Input) -> int | None:
+        """What the service says; only where nobody says anything, what the person has named."""
+        if self.options.price is None:
+            return None
+        estimate: Estimate = await self.desk.estimate(request)
+        return self.options.price if estimate.credits is None else estimate.credits
+
+    async def _submitted(self, one: Standing, submission: Submission) -> Run:
+        submission.stopped = self.stopped_by is not None
+        self._on_the_way[one] = submission
+        try:
+            # Known to the desk, so that a client which closes lets it arrive.
+            return await self.desk.begin(self._client.submitted(submission))
+        finally:
+            del self._on_the_way[one]
+
+    async def _follow(self, one: Standing, run: Run) -> None:
+        self._is_proven, self._lost = True, 0
+        self._patience.worked()
+        one.run, one.id = run, run.id
+        price = run.credits or 0
+        if not run.from_library:
+            self.tally.change(one, WAITING, spent=0, reserved=price)
+        run.on_change(lambda _: self._progressed(one, run))
+        self.news()
+        if self._cancels:
+            await self._cancel(run)
+        await run.finished()
+        if self.desk.closed and run.failure is not None:
+            return  # Let go of: the service goes on with it.
+        is_open = run.failure is not None and run.credits_source != "charged"
+        self.tally.change(
+            one, ending(run.failure), run.failure, spent=run.credits or 0, reserved=price if is_open else 0
+        )  # fmt: skip
+        # It may have cost less than was set aside for it, so that the next one fits after all.
+        self._is_full = False
+        self.tally.ended(one, run.media if run.failure is None else (), from_library=run.from_library)
+        if run.failure is not None and self.options.on_error == "stop":
+            self.stop(run.failure)
+
+    def _progressed(self, one: Standing, run: Run) -> None:
+        if one.status == WAITING and run.status == "IN_PROGRESS":
+            self.tally.change(one, RUNNING, reserved=one.reserved)
+        self._changed()
+
+    def _not_submitted(
+        self, one: Standing, before: tuple[tuple[str, str | None, str | None], int], error: Exception
+    ) -> None:
+        again = isinstance(error, Unreachable | TooManyRequests) or (
+            isinstance(error, UncertainRun) and error.repeatable
+        )
+        if type(error) is ReelbookError and (self.stopped_by is not None or self.desk.stopping):
+            self.tally.put(one, *before)
+            self.stop(
+                Stopped("The client was closed. Run the plan again to go on: what is paid for is not paid again.")
+            )
+        elif isinstance(error, OverBudget):
+            self._put_back(one, before)
+            self._is_full = True
+            if len(self._flying) <= 1:
+                self.stop(error)
+        elif isinstance(error, SAME_FOR_ALL):
+            self.tally.put(one, *before)
+            self.stop(error)
+        elif again:
+            self._put_back(one, before)
+            worth = self._patience.failed(asyncio.get_running_loop().time())
+            if not (worth and self._is_proven):
+                self.stop(error)
+        elif isinstance(error, UncertainRun):
+            self.tally.change(one, UNCERTAIN, error, reserved=one.reserved)
+            self._lost += 1
+            if self._lost >= MOST_LOST:
+                self.stop(error)
+        else:
+            self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
+            self._is_full = False
+            self.tally.change(one, FAILED, error)
+            if self.options.on_error == "stop":
+                self.stop(error)
+
+    def _put_back(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
+        self.tally.put(one, *before)
+        self._queue.appendleft(one)
+
+    async def _cancel(self, run: Run) -> None:
+        with contextlib.suppress(ReelbookError):
+            await self.desk.calls.cancel(run.endpoint_id, run.request_id)
+
+    def _leave(self) -> None:
+        """Say of the rest why it was not started."""
+        if self.stopped_by is not None:
+            for one in self.tally:
+                if one.status == NOT_STARTED:
+                    self.tally.change(one, NOT_STARTED, self.stopped_by)
+            if not isinstance(self.stopped_by, Stopped):
+                log.warning("The sweep has stopped. %s", told(self.stopped_by))
+        self.tally.over()
+
+
+def _is_due(one: Standing) -> bool:
+    """Whether there is something to do about a run: an uncertain one is a person's to settle."""
+    return one.name is not None and one.status not in (UNCERTAIN, COMPLETED)

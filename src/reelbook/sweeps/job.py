@@ -1,0 +1,263 @@
+"""A sweep that is under way: how it stands, its table so far, and the ways to pause, stop and await it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ReelbookError
+from ..loop import TICK_SECONDS, background
+from .conduct import Client, Conduct, Stopped
+from .knowing import known
+from .mistakes import mistake
+from .options import Options
+from .tally import COMPLETED, NOT_STARTED, Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .plan import Plan
+    from .rows import Row
+
+NEWS_SECONDS = 0.25
+"""Listeners are called at least this far apart, however many runs there are."""
+CALL_SECONDS = 120.0
+
+log = logging.getLogger("reelbook")
+
+
+class StillRunning(ReelbookError, TimeoutError):
+    """Waiting ended before the sweep did. The sweep goes on."""
+
+    def __init__(self, finished: int, total: int, waited: float) -> None:
+        super().__init__(finished, total, waited)
+        self.finished, self.total, self.waited = finished, total, waited
+
+    def __str__(self) -> str:
+        return (
+            f"After {self.waited:g} s, {self.finished:,} of {self.total:,} runs have ended. The sweep goes on: wait() again, "
+            "look at job.frame, or cancel() it."
+        )
+
+
+class SweepJob:
+    """A plan that is being run, in the background. Made by `plan.start`; its methods may be called from any thread."""
+
+    def __init__(self, plan: Plan, client: Client, options: Options) -> None:
+        self.plan = plan
+        self._options = options
+        self._conduct = Conduct(plan, client, options, self._tell)
+        self._failure: BaseException | None = None
+        self._settled, self._over = threading.Event(), threading.Event()
+        self._listeners: list[Callable[[SweepJob], Any]] = []
+        self._fresh = threading.Event()
+        self._guard = threading.Lock()
+        self._ticker: threading.Thread | None = None
+        self._notifying: int | None = None
+        self._table: pd.DataFrame | None = None
+        background.submit(self._done())
+
+    @property
+    def progress(self) -> Progress:
+        """How it stands at this moment."""
+        conduct = self._conduct
+        stopped = conduct.stopped_by
+        if self._settled.is_set():
+            state = "done"
+        elif stopped is not None:
+            state = "stopping"
+        elif not conduct.is_prepared:
+            state = "preparing"
+        else:
+            state = "paused" if conduct.is_paused else "running"
+        reason = self._failure or stopped
+        return conduct.tally.progress(state, None if reason is None else str(reason), self._options.budget)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will happen."""
+        return self._settled.is_set()
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The table so far: a row for each run of the plan, with the results that are there."""
+        if self._table is not None:
+            return self._table.copy()
+        from .outcome import table_of
+
+        final = self._settled.is_set()
+        conduct = self._conduct
+        table = table_of(self.plan, conduct.tally, conduct.desk, conduct.service, take=self._options.take)
+        if not final:
+            return table
+        self._table = table
+        return table.copy()
+
+    def pause(self) -> None:
+        """Send nothing more until `resume()`; what was sent goes on."""
+        background.wait(self._pause(True), CALL_SECONDS)
+
+    def resume(self) -> None:
+        """Go on after a `pause()`."""
+        background.wait(self._pause(False), CALL_SECONDS)
+
+    def cancel(self, *, running: bool = False) -> None:
+        """Send nothing more. What is paid for runs to its end; `running=True` asks the service to stop that, too."""
+        background.wait(self._cancel(running), CALL_SECONDS)
+
+    def wait(self, timeout: float | None = None) -> pd.DataFrame:
+        """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        over = self._settled if self._notifying == threading.get_ident() else self._over
+        # Not the future: after an interrupt its wait may return though nothing has ended.
+        while not over.wait(
+            TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
+        ):
+            if deadline is not None and time.monotonic() >= deadline:
+                progress = self.progress
+                raise StillRunning(progress.finished, progress.total, timeout or 0.0)
+        return self._outcome()
+
+    def __await__(self) -> Generator[Any, None, pd.DataFrame]:
+        return self._awaited().__await__()
+
+    def on_change(self, listener: Callable[[SweepJob], Any]) -> None:
+        """Call this with the job when something is new, at most four times a second, and once more at the end.
+
+        From a thread of its own, so that a slow listener holds up nothing but itself.
+        """
+        with self._guard:
+            self._listeners.append(listener)
+            self._fresh.set()
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="reelbook-sweep-news", daemon=True)
+                self._ticker.start()
+
+    def interrupted(self) -> str:
+        """Stop sending after an interrupt; says what is under way and how to go on."""
+        # At once and without waiting: the prompt has to be back.
+        background.submit(
+            self._stop("The sweep was interrupted before this run was sent. Run the plan again to go on.")
+        )
+        progress = self.progress
+        left = progress.counts[NOT_STARTED]
+        under_way = f"{_runs(progress.under_way)} paid for and under way; they end in the background" if progress.under_way else "nothing is under way"  # fmt: skip
+        return (
+            f"You interrupted a sweep: {progress.counts[COMPLETED]:,} of {_runs(progress.total)} are completed, {under_way}, and "
+            f"{_runs(left)} will not be sent. Run the same plan again to go on: nothing is paid for twice."
+        )
+
+    def __repr__(self) -> str:
+        progress = self.progress
+        counts = ", ".join(f"{count:,} {status}" for status, count in progress.counts.items() if count)
+        budget = "" if progress.budget is None else f" of {progress.budget:,}"
+        money = f"{progress.spent:,}{budget} credits"
+        reserved = f", {progress.reserved:,} reserved" if progress.reserved else ""
+        reason = f". {progress.reason}" if progress.reason else ""
+        return f"<Sweep of {_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reserved}{reason}>"
+
+    # On the background loop.
+
+    async def _done(self) -> None:
+        try:
+            await self._conduct.done()
+        except BaseException as error:
+            self._failure = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._settled.set()
+            self._tell()
+            threading.Thread(target=self._notify, name="reelbook-sweep-end", daemon=True).start()
+
+    async def _pause(self, pause: bool) -> None:
+        self._conduct.is_paused = pause
+        self._conduct.news()
+
+    async def _cancel(self, running: bool) -> None:
+        await self._stop("The sweep was cancelled before this run was sent. Run the plan again to go on.")
+        if running:
+            await self._conduct.cancel_running()
+
+    async def _stop(self, why: str) -> None:
+        if not self._settled.is_set():
+            self._conduct.stop(Stopped(why))
+
+    def _tell(self) -> None:
+        self._fresh.set()
+
+    # In threads of their own.
+
+    def _tick(self) -> None:
+        while True:
+            self._fresh.wait()
+            self._fresh.clear()
+            last = self._settled.is_set()
+            with self._guard:
+                listeners = list(self._listeners)
+                if last:
+                    self._ticker = None
+            for listener in listeners:
+                _call(listener, self)
+            if last:
+                return
+            # Not after the end: the last news come at once.
+            self._settled.wait(NEWS_SECONDS)
+
+    def _notify(self) -> None:
+        self._notifying = threading.get_ident()
+        if self._options.notify is not None:
+            _call(self._options.notify, self)
+        self._over.set()
+
+    def _outcome(self) -> pd.DataFrame:
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+        return self.frame
+
+    async def _awaited(self) -> pd.DataFrame:
+        # A tick: an interrupt of a notebook's cell only arrives when its loop wakes.
+        began = time.monotonic()
+        while not self._over.is_set():
+            await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
+        return await asyncio.to_thread(self._outcome)
+
+
+def start(plan: Plan, client: Client, options: Options) -> SweepJob:
+    """Begin to run a plan. Refuses one without a budget where credits are real."""
+    if options.budget is None and not client.is_embedded:
+        have = known(plan, client.desk, take=options.take)
+        due = [row for row in plan.distinct if not have(row)]
+        if due:
+            raise mistake(_without_budget(plan, due), "budget")
+        # Nothing is due now, and nothing may become so meanwhile.
+        options = replace(options, budget=0)
+    return SweepJob(plan, client, options)
+
+
+def _without_budget(plan: Plan, due: Sequence[Row]) -> str:
+    prices = [row.credits for row in due if row.credits is not None]
+    if plan.credits is None or len(prices) < len(due):
+        price = "Nobody knows what all of its runs cost, so say the most that one run may cost, too: price=…"
+        return f"This service charges real credits, and a sweep on it needs a budget. {price}"
+    paid = "" if sum(prices) == plan.credits else f" {sum(prices):,} of them are due, the rest is paid."
+    return (
+        f"This service charges real credits, and a sweep on it needs a budget. The plan costs {plan.credits:,} credits.{paid} "
+        f"To run all of it: budget={plan.credits}. What is paid for already counts towards the budget, and is not paid again."
+    )
+
+
+def _call(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
+    try:
+        function(job)
+    except Exception:
+        log.warning("A function that a sweep was to call has failed.", exc_info=True)
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"

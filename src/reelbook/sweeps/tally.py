@@ -1,0 +1,244 @@
+"""How a sweep stands: every run with its status, and the sums that a panel shows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..errors import ReelbookError, RunCancelled, ServiceError
+from ..following import kind_of
+from ..libraries import ledger
+from ..media.local import LocalFile
+from .knowing import Name, Seen, is_served
+from .rows import Row
+
+if TYPE_CHECKING:
+    from ..runs import Run
+
+COMPLETED, FAILED, CANCELLED, UNCERTAIN, IMPOSSIBLE, NOT_STARTED, WAITING, RUNNING = STATUSES = (
+    "completed", "failed", "cancelled", "uncertain", "impossible", "not started", "waiting", "running",
+)  # fmt: skip
+"""The words for how a run of a sweep stands; the last two only while it is under way."""
+
+UNDER_WAY = frozenset({WAITING, RUNNING})
+OVER = frozenset({COMPLETED, FAILED, CANCELLED})
+LATEST, RECENT = 8, 40
+
+_WORDS: Mapping[str, str] = {
+    ledger.PLANNED: NOT_STARTED, ledger.INTENT: WAITING, ledger.SENDING: WAITING, ledger.ACCEPTED: WAITING,
+    ledger.RUNNING: RUNNING, ledger.COMPLETED: RUNNING, ledger.STORED: COMPLETED, ledger.REJECTED: FAILED,
+    ledger.EXPIRED: FAILED, ledger.FAILED: FAILED, ledger.CANCELLED: CANCELLED, ledger.UNCERTAIN: UNCERTAIN,
+}  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class Standing:
+    """One run of a sweep: what it is, and how it stands. Several rows that ask for the same share it."""
+
+    row: Row
+    name: Name | None
+    """What the ledger calls it; None where it is impossible or its pictures cannot be read."""
+    rows: int = 1
+    """How many rows of the plan ask for it."""
+    status: str = NOT_STARTED
+    error_type: str | None = None
+    error: str | None = None
+    paid: bool = False
+    """Whether it was paid for already and is still to be followed to its end."""
+    from_library: bool = False
+    spent: int = 0
+    reserved: int = 0
+    """What it may cost yet, or may have cost."""
+    id: int | None = None
+    """Its number in the library."""
+    run: Run | None = field(default=None, repr=False)
+
+    def as_seen(self, seen: Seen | None, here: Mapping[str, str]) -> None:
+        """As the ledger has it; `here` has the files of the shelf."""
+        if seen is None:
+            return
+        self.id, self.status = seen.id, _WORDS.get(seen.state, UNCERTAIN)
+        if self.status == COMPLETED and not is_served(seen, here):
+            self.status = WAITING  # For its files, which are fetched again at no cost.
+        self.error_type, self.error = (seen.error_type or seen.state, seen.error) if seen.error else (None, None)
+        self.paid = self.status in UNDER_WAY
+        open_yet = self.status in UNDER_WAY or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
+        self.spent, self.reserved = (seen.spent, seen.cost - seen.spent) if open_yet else (seen.cost, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that failed for the same reason."""
+
+    error_type: str
+    count: int
+    first: int
+    """The number of the first of them in the plan."""
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a sweep stands at one moment."""
+
+    state: str
+    """`preparing`, `running`, `paused`, `stopping` while the last runs end, then `done`."""
+    reason: str | None
+    """Why it sends nothing more; None where it goes on, or has reached its end."""
+    counts: Mapping[str, int]
+    """How many rows of the plan have each status; all statuses are there."""
+    from_library: int
+    """How many of the completed rows cost nothing now."""
+    spent: int
+    """Credits that the runs of this plan have cost."""
+    reserved: int
+    """Credits that they may cost yet, or may have cost."""
+    budget: int | None
+    per_minute: float | None
+    """How many runs have ended in a minute lately."""
+    seconds_left: float | None
+    elapsed: float
+    """Seconds since the start."""
+    failures: tuple[Group, ...]
+    """What went wrong, the most frequent reason first."""
+    latest: tuple[tuple[int, LocalFile], ...]
+    """The last results, the newest first: the number of the row, and its first file."""
+
+    @property
+    def total(self) -> int:
+        """How many rows the plan has."""
+        return sum(self.counts.values())
+
+    @property
+    def finished(self) -> int:
+        """How many rows nothing more happens to."""
+        return sum(self.counts[status] for status in (COMPLETED, FAILED, CANCELLED, UNCERTAIN, IMPOSSIBLE))
+
+    @property
+    def under_way(self) -> int:
+        """How many runs the service has."""
+        return self.counts[WAITING] + self.counts[RUNNING]
+
+
+class Tally:
+    """The runs of a sweep, counted as they change. Changed on the background loop, read from anywhere."""
+
+    def __init__(self) -> None:
+        self.by_row: dict[int, Standing] = {}
+        self._runs: list[Standing] = []
+        self._guard = threading.Lock()
+        self._counts = Counter(dict.fromkeys(STATUSES, 0))
+        self._spent = self._reserved = self._from_library = 0
+        self._failed: dict[str, dict[Standing, None]] = {}
+        self._latest: deque[tuple[int, LocalFile]] = deque(maxlen=LATEST)
+        self._ends: deque[float] = deque(maxlen=RECENT)
+        self._began = time.monotonic()
+        self._ended: float | None = None
+
+    def __iter__(self) -> Iterator[Standing]:
+        return iter(self._runs)
+
+    def add(self, one: Standing, numbers: list[int]) -> None:
+        """One more run, and the rows that ask for it."""
+        one.rows = len(numbers)
+        with self._guard:
+            self._runs.append(one)
+            self.by_row |= dict.fromkeys(numbers, one)
+            self._count(one, 1)
+
+    def change(
+        self, one: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0
+    ) -> None:  # fmt: skip
+        """What has become of a run."""
+        with self._guard:
+            self._count(one, -1)
+            one.status = status
+            one.error_type, one.error = (None, None) if error is None else (kind(error), told(error))
+            one.spent, one.reserved = one.spent if spent is None else spent, reserved
+            self._count(one, 1)
+
+    def put(self, one: Standing, before: tuple[str, str | None, str | None], reserved: int) -> None:
+        """A run as it was before it was tried."""
+        with self._guard:
+            self._count(one, -1)
+            (one.status, one.error_type, one.error), one.reserved = before, reserved
+            self._count(one, 1)
+
+    def ended(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
+        """A run has come to its end here: it counts for the pace, and its first file is shown."""
+        with self._guard:
+            one.from_library = from_library
+            self._from_library += one.rows * from_library
+            if not from_library:
+                self._ends.append(time.monotonic())
+            if media:
+                self._latest.appendleft((one.row.number, media[0]))
+
+    def served(self) -> None:
+        """Count those that are completed at the beginning as from the library."""
+        with self._guard:
+            for one in self._runs:
+                one.from_library = one.status == COMPLETED
+                self._from_library += one.rows * one.from_library
+
+    def over(self) -> None:
+        """Stop the clock."""
+        self._ended = time.monotonic()
+
+    def progress(self, state: str, reason: str | None, budget: int | None) -> Progress:
+        """How it stands now."""
+        with self._guard:
+            counts = dict(self._counts)
+            pace = self._pace()
+            left = counts[NOT_STARTED] + counts[WAITING] + counts[RUNNING]
+            groups = [
+                Group(name, sum(one.rows for one in runs), min(one.row.number for one in runs), next(iter(runs)).error or "")
+                for name, runs in self._failed.items() if runs
+            ]  # fmt: skip
+            return Progress(
+                state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
+                reserved=self._reserved, budget=budget, per_minute=None if pace is None else pace * 60,
+                seconds_left=left / pace if pace and state == "running" else None,
+                elapsed=(self._ended or time.monotonic()) - self._began,
+                failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
+                latest=tuple(self._latest),
+            )  # fmt: skip
+
+    def _pace(self) -> float | None:
+        """Ends in a second, from the first of the last ones until now; a single end tells nothing."""
+        if len(self._ends) < 2:
+            return None
+        since = (self._ended or time.monotonic()) - self._ends[0]
+        return (len(self._ends) - 1) / since if since > 0 else None
+
+    def _count(self, one: Standing, sign: int) -> None:
+        self._counts[one.status] += sign * one.rows
+        self._spent += sign * one.spent
+        self._reserved += sign * one.reserved
+        if one.status in (FAILED, CANCELLED, UNCERTAIN) and one.error_type is not None:
+            group = self._failed.setdefault(one.error_type, {})
+            if sign > 0:
+                group[one] = None
+            else:
+                group.pop(one, None)
+
+
+def kind(error: BaseException) -> str:
+    """A short name for what went wrong, for the column of a table."""
+    if isinstance(error, ServiceError) and error.error_type:
+        return error.error_type
+    return kind_of(error) if isinstance(error, ReelbookError) else type(error).__name__
+
+
+def told(error: BaseException) -> str:
+    """What went wrong as one text."""
+    return str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}"
+
+
+def ending(failure: ReelbookError | None) -> str:
+    """The status of a run that has ended."""
+    return COMPLETED if failure is None else CANCELLED if isinstance(failure, RunCancelled) else FAILED

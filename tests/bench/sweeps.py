@@ -1,0 +1,185 @@
+"""Sweeps of instant runs: what everything of ours costs a run, and how quickly the table of ten thousand is there.
+
+    .venv/bin/python tests/bench/sweeps.py [--runs 500] [--rounds 3]
+
+Instant runs are clips of one frame, 16 × 16, on the embedded service, which runs in a process of its own here, so that its
+time is not counted as ours; over real HTTP, every step durable. The peer is what one would write without Reelbook: a pool
+of threads around a plain client, which keeps nothing but the answers. The rounds alternate; medians are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import reelbook as rb
+from reelbook.sweeping import sweep
+from reelbook.sweeps.knowing import Name, Seen
+from reelbook.sweeps.order import spread
+from reelbook.sweeps.outcome import framed
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.tally import Standing
+from tests.bench.plans import AXES
+from tests.support import as_data_uri, png
+
+KEY = "bench-key"
+LIMIT_MS, AGAIN_MS, TABLE_SECONDS = 15.0, 3.0, 1.0
+RATIO = 1.2
+"""Beside the peer, which writes nothing down; the rest is what two measurements on a busy machine differ by."""
+AT_ONCE = 64
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run costs, in milliseconds."""
+
+    wall: float
+    cpu: float
+    """Of this process alone."""
+    again: float = 0.0
+    calls: float = 0.0
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="Measure sweeps.")
+    options.add_argument("--runs", type=int, default=500)
+    options.add_argument("--rounds", type=int, default=ROUNDS)
+    given = options.parse_args()
+    mine, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder, _service(Path(folder) / "service") as address:
+        _ours(address, Path(folder) / "warm", 8, 1000)
+        for number in range(given.rounds):
+            mine.append(_ours(address, Path(folder) / f"library-{number}", given.runs, number))
+            theirs.append(_threads(address, given.runs, number))
+    ours, peer = _median(mine), _median(theirs)
+    print(
+        f"{given.runs} instant runs, {AT_ONCE} at once, load {os.getloadavg()[0]:.2f}, medians of {given.rounds}, ms per run:"
+    )
+    print(
+        f"  ours, durable:       {ours.wall:5.1f} wall, {ours.cpu:5.1f} CPU, {ours.calls:.1f} calls (limit {LIMIT_MS:g} CPU)"
+    )
+    print(
+        f"  threads and httpx:   {peer.wall:5.1f} wall, {peer.cpu:5.1f} CPU; ours takes {ours.wall / peer.wall:.2f} × the wall time"
+    )
+    print(f"  from the library:    {ours.again:5.2f} wall (limit {AGAIN_MS:g})")
+    table, order = _table()
+    print(f"10,000 runs: table {table:.3f} s (limit {TABLE_SECONDS:g}), order {order:.3f} s")
+    late = [what for what, is_late in {
+        "a run": ours.cpu > LIMIT_MS, "a run from the library": ours.again > AGAIN_MS, "the table": table > TABLE_SECONDS,
+    }.items() if is_late]  # fmt: skip
+    if late:
+        raise SystemExit(f"Over the limit: {', '.join(late)}.")
+
+
+def _plan(runs: int, round_number: int) -> Plan:
+    # A picture of another colour for each round; the runs of a round differ in their speed.
+    dot = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16, f"#{round_number + 1:06x}"), frames=1)])
+    return sweep(dot, fps=[round(1 + number * 0.1, 1) for number in range(runs)])
+
+
+def _ours(address: str, library: Path, runs: int, round_number: int) -> Cost:
+    with rb.connect(address, api_key=KEY, library=library) as client:
+        client.features()
+        plan, before = _plan(runs, round_number), client.desk.calls.calls_made
+        wall, cpu = time.perf_counter(), time.process_time()
+        table = plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        calls = client.desk.calls.calls_made - before
+        again = time.perf_counter()
+        same = plan.run(budget=0, progress=False)
+        again = time.perf_counter() - again
+    for found in (table, same):
+        if (found["status"] != "completed").any():
+            raise SystemExit(f"Not all were completed: {found['status'].value_counts().to_dict()}")
+    return Cost(1000 * wall / runs, 1000 * cpu / runs, 1000 * again / runs, calls / runs)
+
+
+def _threads(address: str, runs: int, round_number: int) -> Cost:
+    """The peer: submit, ask until it is over, fetch the answer and the file."""
+    picture = as_data_uri(png(16, 16, f"#{round_number + 1:06x}"))
+    # Other speeds than ours, so that the service makes each clip anew for both.
+    inputs = [
+        {"images": [{"url": picture, "frames": 1}], "fps": round(51.5 + number * 0.1, 1)} for number in range(runs)
+    ]
+    wall, cpu = time.perf_counter(), time.process_time()
+    headers = {"x-api-key": KEY}
+    with (
+        httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as http,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
+        sizes = list(pool.map(lambda one: _one(http, one), inputs))
+    assert all(sizes)
+    return Cost(1000 * (time.perf_counter() - wall) / runs, 1000 * (time.process_time() - cpu) / runs)
+
+
+def _one(http: httpx.Client, input: dict[str, Any]) -> int:
+    model = rb.ImagesToVideo.endpoint_id
+    told = http.post("/models/run", json={"endpointId": model, "input": input}).raise_for_status().json()
+    one = f"/{model}/requests/{told['requestId']}"
+    while http.get(f"{one}/status").json()["status"] != "COMPLETED":
+        time.sleep(0.1)
+    url = http.get(one).raise_for_status().json()["video"]["url"]
+    return len(http.get(url).raise_for_status().content)
+
+
+def _table() -> tuple[float, float]:
+    plan = sweep(rb.TextToVideo(prompt="a paper boat"), **AXES)
+    began = time.perf_counter()
+    spread(plan)
+    order = time.perf_counter() - began
+    standings = [Standing(row, Name(f"{row.number:064x}", 0, "{}"), status="completed") for row in plan]
+    seen: list[Seen | None] = [_seen(row.number) for row in plan]
+    paths = {f"{row.number:064x}": f"/shelf/{row.number:064x}.mp4" for row in plan}
+    best = min(_timed(plan, standings, seen, paths) for _ in range(ROUNDS))
+    return best, order
+
+
+def _timed(plan: Plan, standings: list[Standing], seen: list[Seen | None], paths: dict[str, str]) -> float:
+    began = time.perf_counter()
+    frame = framed(plan, standings, seen, paths)
+    took = time.perf_counter() - began
+    assert frame["output_video"].notna().all()
+    assert frame["output_seed"].nunique() == len(plan)
+    return took
+
+
+def _seen(number: int) -> Seen:
+    sha256 = f"{number:064x}"
+    output = f'{{"prompt":"a paper boat","seed":{number},"video":{{"content_type":"video/mp4","url":"https://example.org/{number}.mp4"}}}}'
+    media = f'[{{"sha256":"{sha256}","suffix":".mp4"}}]'
+    return Seen(number, sha256, 0, "stored", 53, 53, 53, 0, 0, f"r{number}", output, media, None, None, 0.5, 8.25)
+
+
+@contextmanager
+def _service(data: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", str(data), "--key", KEY]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = next(word for line in process.stdout for word in line.split() if word.startswith("http://"))
+            yield address.rstrip(".,")
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _median(rounds: list[Cost]) -> Cost:
+    return Cost(*(statistics.median(getattr(one, name) for one in rounds) for name in Cost.__dataclass_fields__))
+
+
+if __name__ == "__main__":
+    main()

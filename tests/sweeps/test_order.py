@@ -1,0 +1,148 @@
+"""The order in which runs are sent: stopped anywhere, a sweep has tried all values about equally often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import InvalidInput
+from reelbook.sweeps.axes import zipped
+from reelbook.sweeps.options import options, per_second
+from reelbook.sweeps.order import leaps, ordered, spread
+from reelbook.sweeps.pace import PATIENCE_SECONDS, Pace, Patience
+from reelbook.sweeps.sweep import sweep
+from tests.sweeps.axes import AXES, BOAT
+
+FRAMES, SEEDS = [49, 97, 121, 145, 169, 193], list(range(6))
+SIZES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 2))
+
+
+@settings(max_examples=60)
+@given(sizes=SIZES, cut=st.floats(0, 1))
+def test_a_grid_stopped_anywhere_is_balanced(sizes: tuple[int, int, int], cut: float) -> None:
+    """No value of an axis was tried much more often than another one of the same axis."""
+    frames, seeds, switches = sizes
+    plan = sweep(BOAT, num_frames=FRAMES[:frames], seed=SEEDS[:seeds], enable_detail_pass=[False, True][:switches])
+
+    order = spread(plan)
+    done = order[: round(cut * len(order))]
+
+    for name, values in plan.axes.items():
+        tried = Counter(row[name] for row in done)
+        times = [tried[value] for value in values]
+        assert max(times) - min(times) <= 3, (name, times)
+
+
+def test_as_given_the_same_stop_leaves_half_the_values_out() -> None:
+    """The control: in plan order, a quarter of the grid has one value of the first axis only."""
+    plan = sweep(BOAT, num_frames=FRAMES[:4], seed=SEEDS[:4])
+
+    given_first, spread_first = ordered(plan, "as given")[:4], ordered(plan, "coverage")[:4]
+
+    assert len({row.num_frames for row in given_first}) == 1
+    assert len({row.num_frames for row in spread_first}) == len({row.seed for row in spread_first}) == 4
+
+
+def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
+    """Four of the eight runs of three switches are the classical half fraction."""
+    plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True])
+
+    half = spread(plan)[:4]
+
+    for one, other in [("num_frames", "seed"), ("num_frames", "enable_detail_pass"), ("seed", "enable_detail_pass")]:
+        assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
+
+
+@settings(max_examples=40)
+@given(axes=AXES, takes=st.integers(1, 3))
+def test_every_order_has_every_row_once_and_stays_the_same(axes: dict[str, list[Any]], takes: int) -> None:
+    """Also with impossible rows, and with takes."""
+    plan = sweep(BOAT, **axes).repeated(takes)
+
+    for name in ("coverage", "as given", "cheapest"):
+        order = ordered(plan, name)
+        assert sorted(row.number for row in order) == list(range(len(plan)))
+        assert order == ordered(plan, name)
+
+
+def test_axes_that_move_together_count_once() -> None:
+    """Prompts and seeds in pairs are one axis of four, so the third of the runs has each pair once."""
+    together = zipped(prompt=["a", "b", "c", "d"], seed=[1, 2, 3, 4])
+    plan = sweep(BOAT, together, num_frames=FRAMES[:3])
+
+    first = spread(plan)[:4]
+
+    assert sorted(row.seed for row in first) == [1, 2, 3, 4]
+    assert len({row.num_frames for row in first}) == 3
+
+
+def test_few_of_many_values_reach_from_end_to_end() -> None:
+    """Of a hundred seeds the first four lie in different quarters."""
+    assert sorted(step // 25 for step in leaps(100)[:4]) == [0, 1, 2, 3]
+    assert all(sorted(leaps(count)) == list(range(count)) for count in range(40))
+
+
+def test_a_large_plan_is_ordered_quickly_enough_to_do_it_every_time() -> None:
+    """What is cheapest comes first, and what has no price last; the others keep their order."""
+    plan = sweep(BOAT, enable_detail_pass=[True, False], seed=range(3))
+
+    cheapest = [row.number for row in ordered(plan, "cheapest")]
+    unknown = [
+        row.number for row in ordered(plan.priced(lambda request: 5 if request["seed"] == 1 else None), "cheapest")
+    ]
+
+    assert cheapest == [3, 4, 5, 0, 1, 2]
+    assert unknown[:2] == [1, 4]
+
+
+def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind() -> None:
+    """With a moved clock: ten a second for two seconds after a long rest are twenty, evenly."""
+    pace, now, sent = Pace(10.0), 1000.0, []
+    while now < 1002.0:
+        if (wait := pace.delay(now)) == 0.0:
+            pace.sent(now)
+            sent.append(now)
+        else:
+            now += wait
+
+    gaps = [after - before for before, after in pairwise(sent)]
+
+    assert len(sent) in (20, 21)
+    assert min(gaps) >= 0.0999
+
+
+def test_patience_grows_and_ends() -> None:
+    """Failures that come together count once; after a quarter of an hour without an answer it is given up."""
+    patience, now = Patience(), 0.0
+    pauses = []
+    while patience.failed(now):
+        assert patience.failed(now)
+        pauses.append(patience.delay(now))
+        now += pauses[-1]
+
+    assert 0.5 <= pauses[0] <= 1.0
+    assert max(pauses) <= 30.0
+    assert PATIENCE_SECONDS <= now <= PATIENCE_SECONDS + 60
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"concurrency": 0}, {"concurrency": 1000},
+     {"rate": "fast"}, {"rate": 0}, {"rate": "0/s"}, {"take": -1}, {"on_error": "panic"}, {"order": "random"},
+     {"notify": "me"}, {"price": -3}, {"budget": float("inf")}],
+    ids=repr,
+)  # fmt: skip
+def test_a_wrong_option_is_told_before_anything_is_sent(said: dict[str, Any]) -> None:
+    """The sentence names the option."""
+    with pytest.raises(InvalidInput, match=next(iter(said))):
+        options(**said)
+
+
+def test_rates_are_read_as_people_write_them() -> None:
+    """In a second, a minute, or an hour."""
+    assert [per_second(rate) for rate in ("10/s", "30 / min", "90/hour", 0.5)] == [10.0, 0.5, 0.025, 0.5]

@@ -1,0 +1,264 @@
+"""A plan is a value: what changes one gives another, and nothing gets lost on the way."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import InvalidInput
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.pricing import Estimate
+from reelbook.sweeps.facts import facts_of, told
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.prompts import template
+from reelbook.sweeps.rows import Row
+from reelbook.sweeps.sweep import sweep
+from tests.sweeps.axes import AXES, BOAT
+
+
+@settings(max_examples=40)
+@given(axes=AXES, cut=st.integers(-5, 70), step=st.integers(1, 3))
+def test_slices_together_are_the_whole(axes: dict[str, list[Any]], cut: int, step: int) -> None:
+    """Whatever is cut off and added again, in two parts or as every n-th run."""
+    plan = sweep(BOAT, **axes)
+    assume(len({row.key for row in plan}) == len(plan))
+
+    woven = plan[::step]
+    for start in range(1, step):
+        woven = woven + plan[start::step]
+
+    assert plan[:cut] + plan[cut:] == plan
+    assert {row.key for row in woven} == {row.key for row in plan}
+    assert len(woven) == len(plan)
+    assert [row.number for row in plan[cut:]] == list(range(len(plan[cut:])))
+
+
+@settings(max_examples=40)
+@given(axes=AXES, seed=st.integers())
+def test_a_shuffled_plan_has_the_same_runs(axes: dict[str, list[Any]], seed: int) -> None:
+    """In the same new order for the same seed; the price stays."""
+    plan = sweep(BOAT, **axes)
+
+    shuffled = plan.shuffled(seed)
+
+    assert sorted(map(hash, (row.key for row in shuffled))) == sorted(map(hash, (row.key for row in plan)))
+    assert shuffled == plan.shuffled(seed)
+    assert shuffled.credits == plan.credits
+
+
+def test_a_shuffled_order_never_changes() -> None:
+    """A plan that was stopped goes on in the order in which it began, also years later."""
+    plan = sweep(BOAT, seed=range(8))
+
+    assert [run.seed for run in plan.shuffled(0)] == [3, 7, 5, 2, 4, 1, 6, 0]
+    assert [run.seed for run in plan.shuffled(1)] != [run.seed for run in plan.shuffled(0)]
+
+
+def test_what_both_plans_ask_for_counts_once() -> None:
+    """The same input and take is one run, paid once, whatever the names of the axes."""
+    first = sweep(BOAT, seed=[1, 2])
+    second = sweep(BOAT.revised(seed=2), num_frames=[121, 49])
+
+    both = first + second
+
+    assert [(run.seed, run.num_frames) for run in both] == [(1, 121), (2, 121), (2, 49)]
+    assert (both.credits, both.columns) == (3 * 53, ("seed", "num_frames"))
+    assert both[0].values == {"seed": 1, "num_frames": 121}
+    assert len(first + first.repeated(2)) == 4
+
+
+def test_impossible_runs_stay_and_are_told() -> None:
+    """They are counted, priced at nothing, and kept by sums, slices and shuffles."""
+    plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
+
+    changed = (plan[:3] + plan[2:]).shuffled(3).repeated(2)
+
+    assert [run.problem is None for run in plan] == [False, False, True, True]
+    assert sum(run.problem is not None for run in changed) == 4
+    assert plan.credits == 106
+    assert plan[0].num_frames == 5
+    assert plan[0].prompt == "a paper boat"
+
+
+def test_where_keeps_what_is_asked_for() -> None:
+    """By fields, whether they vary or not, by labels, and by what the input computes."""
+    plan = sweep(BOAT, template("a {colour} boat", colour=["red", "blue"]), resolution=["480p", "720p"])
+
+    assert len(plan.where(lambda run: run.colour == "red" or run.resolution == "480p")) == 3
+    assert len(plan.where(lambda run: run.num_frames == 121)) == 4
+    assert len(plan.where(lambda run: run.frame_size == (854, 480))) == 2
+    assert len(plan.where(lambda run: False)) == 0
+
+
+def test_an_impossible_run_that_cannot_be_judged_stays() -> None:
+    """`"many" < 100` has no answer; the run is kept with its reason. A typo in the question is no such thing."""
+    plan = sweep(BOAT, num_frames=["many", 49, 97])
+
+    kept = plan.where(lambda run: run.num_frames < 60)
+
+    assert [run.num_frames for run in kept] == ["many", 49]
+    with pytest.raises(AttributeError, match="Did you mean `num_frames`"):
+        plan.where(lambda run: run.num_frame < 60)
+    with pytest.raises(InvalidInput, match=r"`where` failed at run 1 \(num_frames=49\): ZeroDivisionError"):
+        plan.where(lambda run: run.num_frames / 0)
+    with pytest.raises(InvalidInput, match="give a function"):
+        plan.where([True])  # type: ignore[arg-type]
+
+
+def test_brackets_take_what_pandas_takes() -> None:
+    """A number, also from the end or from numpy; a slice, numbers, a mask."""
+    plan = sweep(BOAT, seed=range(5))
+    frame = plan.frame
+
+    assert plan[-1].seed == plan[np.int64(4)].seed == 4
+    assert [run.seed for run in plan[1:3]] == [1, 2]
+    assert [run.seed for run in plan[[4, 0]]] == [run.seed for run in plan[np.array([4, 0])]] == [4, 0]
+    assert [run.seed for run in plan[frame["seed"] > 2]] == [3, 4]
+    with pytest.raises(IndexError):
+        plan[5]
+    with pytest.raises(InvalidInput, match="mask has 2 values and the plan 5 runs"):
+        plan[[True, False]]
+    with pytest.raises(InvalidInput, match="a slice"):
+        plan["seed"]
+
+
+def test_repeats_are_takes() -> None:
+    """Takes 0, 1, 2 … of each run, and repeats of repeats are as many more."""
+    plan = sweep(BOAT, num_frames=[49, 97]).repeated(2).repeated(2)
+
+    assert [(run.num_frames, run.take) for run in plan] == [(frames, take) for frames in (49, 97) for take in range(4)]
+    assert plan.credits == 8 * 53
+    for wrong in (0, 1.5, True):
+        with pytest.raises(InvalidInput, match="at least 1"):
+            plan.repeated(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="8,000,000 runs"):
+        plan.repeated(1_000_000)
+
+
+def test_runs_can_be_sorted() -> None:
+    """By several names, from either end; those without a value come last."""
+    plan = sweep(BOAT, seed=[2, None, 1], num_frames=[97, 49])
+
+    assert [(run.seed, run.num_frames) for run in plan.sorted_by("seed", "num_frames")] == [
+        (1, 49), (1, 97), (2, 49), (2, 97), (None, 49), (None, 97),
+    ]  # fmt: skip
+    assert [run.seed for run in plan.sorted_by("seed", descending=True)] == [2, 2, 1, 1, None, None]
+    assert [run.take for run in plan.repeated(2).sorted_by("take")] == [0] * 6 + [1] * 6
+    with pytest.raises(InvalidInput, match="Did you mean `seed`"):
+        plan.sorted_by("sed")
+    with pytest.raises(InvalidInput, match="There is no field `3`"):
+        plan.sorted_by(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="no order"):
+        sweep(BOAT, num_frames=["many", 49]).sorted_by("num_frames")
+
+
+def test_a_plan_never_changes() -> None:
+    """Its fields cannot be set, and what is made from it leaves it as it was."""
+    plan = sweep(BOAT, seed=[1, 2])
+    before = repr(plan), hash(plan)
+
+    (
+        plan.repeated(2),
+        plan.shuffled(),
+        plan[:1],
+        plan + plan,
+        plan.priced(lambda request: 1),
+        plan.derived(a=lambda run: 1),
+    )
+
+    assert (repr(plan), hash(plan)) == before
+    with pytest.raises(AttributeError):
+        plan.rows = ()  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        plan[0].take = 3  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(plan)) == plan
+
+
+def test_two_models_make_no_sum() -> None:
+    """The sentence says how to get one table of both."""
+    other = sweep(ImagesToVideo(images=["a.png"]), fps=[12])
+
+    with pytest.raises(InvalidInput, match=r"pandas\.concat"):
+        sweep(BOAT, seed=[1]) + other
+
+
+def test_prices_can_come_from_elsewhere() -> None:
+    """From the service, exactly; each different input is asked for once. One unknown price leaves the sum unknown."""
+    plan = sweep(BOAT, seed=[1, 2]).repeated(2)
+    asked = []
+
+    def price(request: Any) -> Estimate:
+        asked.append(request.seed)
+        return Estimate(40, source="exact")
+
+    priced = plan.priced(price)
+
+    assert (priced.credits, priced.facts.is_exact, asked) == (160, True, [1, 2])
+    unknown = plan.priced(lambda request: 7 if request == BOAT.revised(seed=1) else None)
+    assert (unknown.credits, unknown.facts.unpriced) == (None, 2)
+    assert "2 without a price" in repr(unknown)
+
+
+def test_what_the_library_has_is_not_due() -> None:
+    """Nor is what an earlier row asks for, too."""
+    plan = sweep(BOAT, seed=[1, 2, 2, 3]).knowing(lambda row: row.seed == 1)
+
+    assert (plan.credits, plan.credits_due) == (159, 106)
+    assert plan.frame["credits_due"].tolist() == [0, 53, 0, 53]
+    assert (plan.facts.in_library, plan.facts.credits_due) == (1, 106)
+    assert "1 in the library, 106 credits due" in repr(plan)
+    assert plan[:2].credits_due == 53
+
+
+WARNINGS: list[tuple[str, Plan, str]] = [
+    ("one value", sweep(BOAT, seed=[7]), "`seed` has one value, 7"),
+    ("a value twice", sweep(BOAT, seed=[7, 8, 7]), "`seed` has 7 twice"),
+    ("the same run twice", sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another one"),
+    ("no effect", sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
+    ("repeats without a seed", sweep(BOAT).repeated(2), "Repeats without a seed differ by chance"),
+    ("repeats with a seed", sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),
+    ("nothing possible", sweep(BOAT, num_frames=[1, 2]), "No run of this plan is possible"),
+]
+
+
+@pytest.mark.parametrize(("what", "plan", "sentence"), WARNINGS, ids=[what for what, _, _ in WARNINGS])
+def test_what_is_probably_not_meant_is_told(what: str, plan: Plan, sentence: str) -> None:
+    """As a note in the plan's own text, and only there."""
+    assert any(sentence in warning for warning in plan.warnings), what
+    assert f"Note: {next(warning for warning in plan.warnings if sentence in warning)}" in repr(plan)
+
+
+def test_a_sound_plan_has_no_warnings() -> None:
+    """The grid of the documentation is one."""
+    assert sweep(BOAT, seed=range(4), num_frames=[49, 97, 121], aspect_ratio=["16:9", "1:1"]).warnings == ()
+
+
+def test_a_plan_tells_itself_in_a_few_lines() -> None:
+    """Runs, price, axes, what is held, what is impossible and why, how long it may take."""
+    plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
+
+    text = told(facts_of(plan, lambda row: True, seconds=7200))
+
+    assert text.splitlines() == [
+        "4 runs of svc/text-to-video-13b-distilled, 106 credits (assumed); 2 in the library, 0 credits due; about 2.0 h",
+        "  num_frames  2  5, 49",
+        "  seed        2  1, 2",
+        "  prompt         'a paper boat'",
+        "2 runs are impossible (the first is run 0): `num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9.",
+    ]
+
+
+def test_a_row_answers_by_name_also_where_names_collide() -> None:
+    """Attributes of the row itself win; brackets give fields and labels."""
+    plan = sweep(BOAT, template("take {take}", take=["one"]))
+    row: Row = plan[0]
+
+    assert (row.take, row["take"], row["prompt"]) == (0, "one", "take one")
+    with pytest.raises(KeyError):
+        row["nothing"]
+    assert plan.sorted_by("take")[0]["take"] == "one"

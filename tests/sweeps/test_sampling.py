@@ -1,0 +1,121 @@
+"""Samples are even, repeatable, and only of values that the model takes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import InvalidInput, ReelbookError
+from reelbook.models.described import describe
+from reelbook.sweeps.sampling import Method, sampled
+from reelbook.sweeps.sweep import sweep
+from tests.models.described_inputs import with_fields
+from tests.sweeps.axes import BOAT
+
+METHODS: st.SearchStrategy[Method] = st.sampled_from(["latin", "sobol"])
+
+
+@settings(max_examples=40)
+@given(
+    n=st.integers(1, 40),
+    frames=st.tuples(st.integers(9, 1441), st.integers(9, 1441)).map(sorted).map(tuple),
+    factor=st.tuples(st.floats(0, 0.45), st.floats(0.5, 1)),
+    seed=st.integers(0, 2**40),
+    method=METHODS,
+)
+def test_sampled_values_are_always_valid(n: int, frames: Any, factor: Any, seed: int, method: Method) -> None:
+    """Whole numbers, bounds, multiples and choices are kept to, whatever the ends of the range."""
+    fields = {"num_frames": frames, "temporal_adain_factor": factor, "resolution": ["480p", "720p"], "seed": (0, 2**80)}
+
+    plan = sweep(BOAT, sampled(n, fields, seed=seed, method=method))
+
+    assert len(plan) == n
+    assert [row.problem for row in plan] == [None] * n
+    for run in plan:
+        assert frames[0] <= run.num_frames <= frames[1]
+        assert factor[0] <= run.temporal_adain_factor <= factor[1]
+        assert 0 <= run["seed"] <= 2**80
+    assert plan == sweep(BOAT, sampled(n, fields, seed=seed, method=method))
+
+
+@pytest.mark.parametrize("method", ["latin", "sobol"])
+def test_a_sample_covers_each_range_evenly(method: Method) -> None:
+    """Of 32 draws, every tenth of the range and every choice has its share; another seed gives another sample."""
+    fields = {"num_frames": (9, 1441), "aspect_ratio": ["16:9", "9:16", "1:1"]}
+
+    plan = sweep(BOAT, sampled(32, fields, method=method))
+
+    tenths = [sum(9 + 143.2 * tenth <= run.num_frames < 9 + 143.2 * (tenth + 1) for run in plan) for tenth in range(10)]
+    assert min(tenths) >= 2
+    assert max(tenths) <= 5
+    shares = [sum(run.aspect_ratio == shape for run in plan) for shape in ("16:9", "9:16", "1:1")]
+    assert min(shares) >= 9
+    assert plan != sweep(BOAT, sampled(32, fields, method=method, seed=1))
+
+
+def test_both_ends_of_a_range_can_be_drawn() -> None:
+    """A range of three whole numbers gives all three; one of a single number gives that."""
+    plan = sweep(BOAT, sampled(60, num_frames=(9, 11), frame_rate=(24, 24)))
+
+    assert set(plan.axes["num_frames"]) == {9, 10, 11}
+    assert plan.axes["frame_rate"] == (24,)
+
+
+def test_the_seed_of_the_runs_is_only_drawn_when_asked_for() -> None:
+    """The keyword is the sampler's; in the dict it is the field."""
+    assert sweep(BOAT, sampled(3, num_frames=(9, 257), seed=5)).columns == ("num_frames",)
+    assert len(set(sweep(BOAT, sampled(3, {"seed": (0, 10**9)})).axes["seed"])) == 3
+
+
+def test_described_bounds_and_multiples_are_kept_to() -> None:
+    """Steps of eight pixels, and of a tenth, which no float is; open ends are not drawn."""
+    fields = {
+        "width": {"type": "integer", "minimum": 64, "maximum": 512, "multipleOf": 8},
+        "odd": {"type": "integer", "multipleOf": 2.5, "minimum": 0},
+        "speed": {"type": "number", "minimum": 0, "maximum": 2, "multipleOf": 0.1},
+    }
+    base = describe(with_fields(fields))(width=64)
+
+    plan = sweep(base, sampled(50, width=(70, 130), odd=(1, 20), speed=(0, 1)))
+
+    assert {row.problem for row in plan} == {None}
+    assert set(plan.axes["width"]) <= set(range(72, 131, 8))
+    assert set(plan.axes["odd"]) <= {5, 10, 15, 20}
+    assert set(plan.axes["speed"]) <= {round(tenth / 10, 1) for tenth in range(11)}
+
+
+MISTAKES: list[tuple[Any, str]] = [
+    (lambda: sampled(5, num_frames=(0, 300)), "from 0 to 300, which leaves 9 to 1441"),
+    (lambda: sampled(5, num_frames=(300, 9)), "the smaller end comes first"),
+    (lambda: sampled(5, temporal_adain_factor=(0.51, 0.54)), "multiples of 0.05"),
+    (lambda: sampled(5, resolution=(480, 720)), "give a list of values to choose from"),
+    (lambda: sampled(5, num_frame=(9, 257)), "Did you mean `num_frames`?"),
+    (lambda: sampled(5, num_frames=[]), "`num_frames` has no values"),
+    (lambda: sampled(5), "sampled() has no fields"),
+    (lambda: sampled(0, num_frames=(9, 257)), "at least 1"),
+    (lambda: sampled(5, num_frames=(9, 257), method="halton"), "'latin' or 'sobol'"),  # type: ignore[arg-type]
+    (lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)), '{"seed": (0, 99)}'),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), MISTAKES, ids=[sentence for _, sentence in MISTAKES])
+def test_a_sample_that_cannot_be_drawn_says_why(make: Any, sentence: str) -> None:
+    """One sentence, and the way out."""
+    with pytest.raises(InvalidInput) as caught:
+        sweep(BOAT, make())
+
+    assert sentence in str(caught.value)
+
+
+def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to install stands in the sentence; everything else works without it."""
+    monkeypatch.setitem(sys.modules, "scipy.stats.qmc", None)
+    monkeypatch.setitem(sys.modules, "scipy.stats", None)
+
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[sampling\]'"):
+        sweep(BOAT, sampled(5, num_frames=(9, 257)))
+    assert len(sweep(BOAT, seed=range(3))) == 3
