@@ -209,3 +209,37 @@ def test_doctor_tells_each_part_and_fails_with_any(
 
     assert cli.main(["doctor"]) == status
     assert capsys.readouterr().out.splitlines() == ["ok   one part", f"{mark}  another part"]
+
+
+class TestSweepAndLibrary:
+    """A plan in a file, run from a terminal, and what is left of it."""
+
+    def test_a_plan_is_priced_then_run_then_looked_up(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without a budget nothing is sent; with one, a table is written; the library lists, checks and copies the runs."""
+        monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
+        monkeypatch.delenv("REELBOOK_URL", raising=False)
+        boat = reelbook.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+        reelbook.sweep(boat, seed=[1, 2]).to_toml(tmp_path / "plan.toml")
+
+        priced, told = cli.main(["sweep", str(tmp_path / "plan.toml")]), capsys.readouterr().out
+        wrong = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "106", "--out", str(tmp_path / "t.xlsx")])
+        nothing = not (tmp_path / "library").exists()
+        with reelbook.connect(library=tmp_path / "library"):
+            ran = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "106", "--out", str(tmp_path / "t.csv")])
+        said = capsys.readouterr().out
+        listed = cli.main(["library", "--find", "boat"]), capsys.readouterr().out
+        checked = cli.main(["library", "--verify"]), capsys.readouterr().out
+        copied = cli.main(["library", "--export", str(tmp_path / "out")])
+
+        assert (priced, wrong, ran, copied) == (0, 1, 0, 0)
+        assert nothing
+        assert "2 runs of" in told
+        assert "106" in told
+        assert "2 completed" in said
+        assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
+        assert listed[0] == 0
+        assert listed[1].count("completed") == 2
+        assert checked[0] == 0
+        assert len(list((tmp_path / "out").glob("*.mp4"))) == 2

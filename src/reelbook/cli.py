@@ -79,6 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("input", help="the input as JSON, or - to read it from standard input")
     run.set_defaults(command=_run)
 
+    sweep = commands.add_parser("sweep", help="run a plan that plan.to_toml(file) wrote, under a budget")
+    sweep.add_argument("file", type=Path, help="the plan")
+    sweep.add_argument(
+        "--budget", type=int, help="the most credits that it may cost; without it only the price is told"
+    )
+    sweep.add_argument("--out", type=Path, help="write the table there: .csv or .parquet")
+    sweep.set_defaults(command=_sweep)
+
     library = commands.add_parser("library", help="what was ever run here: list it, check its files, copy them out")
     library.add_argument("folder", nargs="?", type=Path, help="the library's folder (default: the nearest .reelbook)")
     library.add_argument("--find", metavar="TEXT", help="only runs whose prompt has this text in it")
@@ -177,6 +185,27 @@ def _run(options: argparse.Namespace) -> int:
         print(file.path)
     print(f"{done.credits} credits ({done.credits_source}), request {done.request_id}", file=sys.stderr)
     return 0
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from .sweeping import sweep
+
+    plan = sweep.read(options.file)
+    print(plan)
+    if options.budget is None:
+        print("Nothing was sent. To run it, say the most that it may cost, such as --budget " + str(plan.credits or 0))
+        return 0
+    if options.out and options.out.suffix not in (".csv", ".parquet"):
+        raise ReelbookError(
+            f"The table can be written as .csv or .parquet, not as {options.out.name}. Nothing was sent."
+        )
+    table = plan.run(budget=options.budget)
+    if options.out:
+        table.to_csv(options.out) if options.out.suffix == ".csv" else table.to_parquet(options.out)
+        print(options.out)
+    counts = table["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
+    return 0 if counts.get("completed", 0) == len(table) else 1
 
 
 def _library(options: argparse.Namespace) -> int:

@@ -206,7 +206,7 @@ class Client:
             self._mark_stop("while submitting")
             raise KeyboardInterrupt(
                 "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any "
-                "more; if it had, its answer is written down in the background, and rb.run of the same picks it up while it is under way."
+                "more; if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
             ) from None
 
     def _mark_stop(self, note: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,10 @@ class _House:
         return None if client is None else known(plan, client.desk)
 
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
-        """Nobody looks on: the job tells those who ask it."""
-        return nullcontext(job)
+        """A panel in a notebook, a line in a terminal."""
+        from .display.sweeps import watch_job
+
+        return watch_job(job)
 
 
 class _Sweep(Sweep):

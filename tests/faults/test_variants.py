@@ -359,7 +359,7 @@ def told(
     found = {
         item.callspec.params["name"]
         for item in request.session.items
-        if isinstance(item, pytest.Function) and "told" in item.fixturenames
+        if isinstance(item, pytest.Function) and item.path == request.path and "told" in item.fixturenames
     }
     folder = tmp_path_factory.mktemp("variants")
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -18,6 +18,8 @@ def register(shell: Any) -> None:
     html.for_type_by_name("reelbook.clients", "Client", _client_html)
     html.for_type_by_name("reelbook.libraries.library", "Library", _library_html)
     html.for_type_by_name("reelbook.libraries.uncertain", "Uncertainties", _uncertain_html)
+    html.for_type_by_name("reelbook.sweeps.plan", "Plan", _plan_html)
+    html.for_type_by_name("reelbook.sweeps.job", "SweepJob", _job_html)
     html.for_type_by_name("reelbook.media.provenance", "Provenance", _provenance_html)
 
 
@@ -55,6 +57,18 @@ def _uncertain_html(uncertain: Any) -> str:
     from .libraries import uncertain_table
 
     return uncertain_table(uncertain)
+
+
+def _plan_html(plan: Any) -> str:
+    from .sweeps import plan_card
+
+    return plan_card(plan)
+
+
+def _job_html(job: Any) -> str:
+    from .sweeps import panel_html
+
+    return panel_html(job.progress)
 
 
 def _provenance_html(provenance: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ from .figure import CAPTION, run_figure, run_strip, status_line
 
 if TYPE_CHECKING:
     from ..runs import Run
+
+Bundle = dict[str, Any]
+"""One output, by MIME type."""
 
 UPDATE_SECONDS = 0.25
 # What the service says goes on one line, however long it is, so that the cell keeps its height.
@@ -27,34 +30,41 @@ def watch(run: Run) -> Iterator[None]:
     if shell is None:
         yield
         return
+    with updated(lambda: progress_bundle(run), lambda stopped: (interrupted_bundle if stopped else final_bundle)(run)):
+        yield
+    if run.status == "completed":
+        run.shown_in = shell.execution_count
+
+
+@contextmanager
+def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterator[None]:
+    """An output of the cell that keeps up with `now` while the block lasts; `left` is what stays, told whether it was interrupted."""
     from IPython.display import display
 
-    first = progress_bundle(run)
+    first = now()
     handle: Any = display(first, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     over = threading.Event()
 
     def keep_up() -> None:
         shown = first
         while not over.wait(UPDATE_SECONDS):
-            if (bundle := progress_bundle(run)) != shown:
+            if (bundle := now()) != shown:
                 shown = bundle
                 handle.update(bundle, raw=True)
 
-    # A thread of its own, not the run's: a slow page must not hold up the conversation with the service.
+    # A thread of its own, not the runs': a slow page must not hold up the conversation with the service.
     ticker = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
     ticker.start()
-    left = final_bundle
+    stopped = False
     try:
         yield
     except KeyboardInterrupt:
-        left = interrupted_bundle
+        stopped = True
         raise
     finally:
         over.set()
         ticker.join()
-        handle.update(left(run), raw=True)
-        if run.status == "completed":
-            run.shown_in = shell.execution_count
+        handle.update(left(stopped), raw=True)
 
 
 def show(run: Run) -> None:

@@ -6,6 +6,7 @@ import io
 import math
 import sys
 from collections.abc import Mapping
+from inspect import getattr_static
 from pathlib import PurePath
 from typing import Any
 
@@ -115,9 +116,9 @@ def _is_figure(value: Any) -> bool:
 
 
 def _is_file(value: Any) -> bool:
-    # `close` too, because a class of values, such as a size, may have a `read` of its own.
-    kind = type(value)
-    return (callable(getattr(kind, "read", None)) and callable(getattr(kind, "close", None))) or (
+    # Not a class's own `read`, which makes a value such as a size from its text.
+    reads = getattr_static(type(value), "read", None)
+    return (callable(reads) and not isinstance(reads, (classmethod, staticmethod))) or (
         # The files of `tempfile` pass everything on to another object.
         hasattr(value, "file") and callable(getattr(value, "read", None))
     )

@@ -1,0 +1,98 @@
+"""A plan and a running sweep as pictures: pure functions of what is known."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import reelbook as rb
+from reelbook.display.sweeps import panel_bundle, panel_html, panel_line, plan_card, watch_job
+from reelbook.media.local import LocalFile
+from reelbook.models.files import File
+from reelbook.sweeps.job import SweepJob
+from reelbook.sweeps.tally import STATUSES, Group, Progress
+from tests.support import png
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+BOAT = rb.TextToVideo(prompt=HOSTILE, seed=7)
+
+
+def progress(**changes: Any) -> Progress:
+    """A sweep of ten, half-way."""
+    known: dict[str, Any] = {
+        "state": "running", "reason": None, "from_library": 1, "spent": 159, "reserved": 106, "budget": 530, "per_minute": 12.0,
+        "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "latest": (),
+    }  # fmt: skip
+    counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
+    return Progress(counts={**dict.fromkeys(STATUSES, 0), **counts}, **{**known, **changes})
+
+
+def test_a_plan_shows_axes_price_and_what_cannot_run() -> None:
+    """Each with its number, in words that are words."""
+    card = plan_card(rb.sweep(BOAT, num_frames=[49, 97, 5000], aspect_ratio=["16:9", "1:1"]))
+
+    assert all(
+        told in card for told in ("6 runs of", "212 credits (assumed)", "num_frames", "49, 97, 5000", "2 impossible")
+    )
+    assert HOSTILE not in card
+    assert "&lt;img src=x" in card
+
+
+def test_a_panel_tells_counts_money_time_and_failures() -> None:
+    """Everything at one glance, and the same on one line."""
+    group = Group("image_load_error", 1, 3, HOSTILE)
+
+    html, line = panel_html(progress(failures=(group,))), panel_line(progress())
+
+    assert line == (
+        "5 of 10 · 4 done · 1 of them from the library · 2 running · 1 failed · 3 not started · "
+        "159 of 530 credits spent · 106 more set aside · 15 s · 12 a minute · about 25 s left"
+    )
+    assert all(told in html for told in ("<b>5 of 10</b>", 'value="0.5000"', "159 of 530", "1 × image_load_error"))
+    assert HOSTILE not in html
+
+
+def test_a_sweep_that_stopped_says_why() -> None:
+    """While the last runs end, and afterwards."""
+    assert "Stopping: the budget is used up" in panel_html(progress(state="stopping", reason="the budget is used up"))
+    assert "Stopped: the budget is used up" in panel_html(progress(state="done", reason="the budget is used up"))
+
+
+def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
+    """Inside the panel itself, so that a saved notebook has them."""
+    good, bad = tmp_path / "a.png", tmp_path / "b.png"
+    good.write_bytes(png(640, 320))
+    bad.write_bytes(b"no picture")
+    files = tuple((number, LocalFile(path, File(url="u"))) for number, path in ((7, good), (8, bad)))
+
+    html = panel_html(progress(latest=files))
+
+    assert html.count("<img ") == 1
+    assert 'alt="run 7"' in html
+    assert len(html) < 20_000
+
+
+def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written over and over, and left standing at the end; where nobody looks, nothing is written."""
+    job = cast(SweepJob, SimpleNamespace(progress=progress()))
+    terminal, file = io.StringIO(), io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+
+    for stream in (terminal, file):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with watch_job(job):
+            pass
+
+    assert terminal.getvalue().endswith("\n")
+    assert "5 of 10" in terminal.getvalue()
+    assert file.getvalue() == ""
+
+
+def test_a_panel_is_text_too() -> None:
+    """For frontends that show no HTML."""
+    assert set(panel_bundle(progress())) == {"text/plain", "text/html"}
