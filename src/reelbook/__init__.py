@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .runs import Run
     from .sweeping import derived, rows, sampled, sweep, template, zipped
     from .sweeps.plan import Plan
+    from .sweeps.reel import read
 
 _HOME = {
     "clients": ("Client", "attach", "connect", "estimate", "model", "run", "start"),
@@ -73,6 +74,7 @@ _HOME = {
     "runs": ("Run",),
     "sweeping": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
     "sweeps.plan": ("Plan",),
+    "sweeps.reel": ("read",),
 }  # fmt: skip
 """Which module each public name lives in."""
 
@@ -121,6 +123,7 @@ __all__ = [
     "library",
     "model",
     "provenance",
+    "read",
     "rows",
     "run",
     "sampled",

@@ -14,6 +14,8 @@ from .media.provenance import Provenance, read, write
 
 def library(folder: str | Path | None = None) -> Library:
     """Everything that was ever run here: the library of the default client, or the one in this folder."""
+    from .sweeps import reel  # noqa: F401  # Hangs `table.reel` into pandas, for the tables that come from here.
+
     client = latest_client()
     place = Path(folder).expanduser().absolute() if folder else client.library if client else library_folder()
     if client is None or client.library != place:

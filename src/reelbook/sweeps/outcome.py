@@ -49,6 +49,8 @@ def framed(
     """The table from what is known of each row: how it stands, and its row in the ledger. `paths` says where files are."""
     import pandas as pd
 
+    from . import reel  # noqa: F401  # Hangs `table.reel` into pandas, now that there is a table.
+
     outputs = _outputs(plan.base.endpoint_id, seen, paths)
     asked = {f"input_{name}" if name in outputs else name: _kept(values) for name, values in asked_by(plan).items()}
     costs = list(map(_credits, standings, seen))

@@ -1,0 +1,123 @@
+"""What happens between frames: how much changes, how far things move, how smooth and how steady it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .flow import flow, halved, mean_length
+from .frames import Film, Frame, Pixels, Plane
+from .gauge import Mean, Value
+
+LEVELS = 255.0
+FLOWS_PER_SECOND = 8
+"""How often the flow is measured; between frames so far apart, slow motion is more than noise."""
+
+
+class Motion:
+    """How much changes: the mean absolute difference of consecutive frames in luma, times the frames per second.
+
+    So the same scene has the same figure at 12 and at 24 frames per second, as long as it moves steadily.
+    """
+
+    def __init__(self) -> None:
+        self._last: Plane | None = None
+        self._mean = Mean()
+
+    def see(self, frame: Frame, beside: Frame | None) -> None:
+        if self._last is not None:
+            self._mean.add(float(np.abs(frame.luma - self._last).mean()))
+        self._last = frame.luma
+
+    def value(self, film: Film) -> Value:
+        change = self._mean.value
+        return None if change is None or film.rate is None else change * film.rate
+
+
+class TemporalFlickering:
+    """How steady the film is: (255 − MAE) / 255, where 1 is a still.
+
+    MAE is the mean absolute difference of consecutive frames over all pixels and colours at full size, averaged over
+    the film. The formula is VBench's temporal flickering (Huang et al., "VBench: Comprehensive benchmark suite for
+    video generative models", CVPR 2024). VBench first leaves out the films that are not static, by their optical
+    flow; nothing is left out here, so that in a film with motion the motion counts as flicker. Compare films of
+    like motion, or of still scenes.
+    """
+
+    def __init__(self) -> None:
+        self._last: Pixels | None = None
+        self._mean = Mean()
+        self._more: Pixels | None = None
+        self._less: Pixels | None = None
+
+    def see(self, frame: Frame, beside: Frame | None) -> None:
+        if self._last is not None:
+            self._mean.add(self._difference(frame.whole, self._last))
+        self._last = frame.whole
+
+    def value(self, film: Film) -> Value:
+        error = self._mean.value
+        return None if error is None else (LEVELS - error) / LEVELS
+
+    def _difference(self, one: Pixels, other: Pixels) -> float:
+        # In bytes, and in the same room each time: these are the largest arrays of all.
+        self._more, self._less = np.maximum(one, other, out=self._more), np.minimum(one, other, out=self._less)
+        self._more -= self._less
+        rows = self._more.reshape(len(self._more), -1).sum(axis=1, dtype=np.uint32)
+        return int(rows.sum(dtype=np.int64)) / one.size
+
+
+class MotionSmoothness:
+    """How well each frame is foretold by its neighbours: (255 − MAE) / 255, where 1 is perfectly.
+
+    MAE is the mean absolute difference between a frame and the mean of the one before and the one after, in luma,
+    averaged over the film. VBench's motion smoothness has the same form, with frames that a network for
+    interpolation (AMT) draws in place of the mean. The mean cannot move things, so fast motion scores lower here
+    than there however even it is: the same direction among films of like speed, not the same scale.
+    """
+
+    def __init__(self) -> None:
+        self._before: Plane | None = None
+        self._last: Plane | None = None
+        self._mean = Mean()
+
+    def see(self, frame: Frame, beside: Frame | None) -> None:
+        if self._before is not None and self._last is not None:
+            foretold = self._before + frame.luma
+            foretold *= 0.5
+            foretold -= self._last
+            self._mean.add(float(np.abs(foretold).mean()))
+        self._before, self._last = self._last, frame.luma
+
+    def value(self, film: Film) -> Value:
+        error = self._mean.value
+        return None if error is None else (LEVELS - error) / LEVELS
+
+
+class DynamicDegree:
+    """How fast things move: the mean length of the optical flow, in percent of the longer side per second.
+
+    The flow is pyramidal Lucas–Kanade (see `flow`) on the luma at 128 pixels, between frames an eighth of a second
+    apart. VBench's dynamic degree looks at the longest flow vectors of a network (RAFT) at the same distance, and
+    says of each film yes or no by a threshold. This is an approximation that goes the same way and is not on the
+    same scale: places without texture count as still, the rim of what moves counts as moving
+    (so that small things weigh up to twice or three times their area), and motion beyond some 60% per second is
+    underrated.
+    """
+
+    def __init__(self, film: Film) -> None:
+        self._apart = max(1, round((film.rate or 0) / FLOWS_PER_SECOND))
+        self._number = 0
+        self._last: Plane | None = None
+        self._mean = Mean()
+
+    def see(self, frame: Frame, beside: Frame | None) -> None:
+        if self._number % self._apart == 0:
+            picture = halved(halved(frame.luma))
+            if self._last is not None:
+                self._mean.add(mean_length(*flow(self._last, picture)) / max(picture.shape))
+            self._last = picture
+        self._number += 1
+
+    def value(self, film: Film) -> Value:
+        step = self._mean.value
+        return None if step is None or film.rate is None else 100 * step * film.rate / self._apart

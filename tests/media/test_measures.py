@@ -1,0 +1,503 @@
+"""What is measured of files: known figures of known films, and what happens to files that cannot be read."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from reelbook.errors import ReelbookError
+from reelbook.media.measures import METRICS, measure_file
+from reelbook.media.measuring.hashing import perceptual_hash
+from reelbook.media.measuring.likeness import similarity
+from tests.clips import film
+from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
+
+OF_PICTURES = {"sharpness", "brightness", "contrast", "colourfulness", "perceptual_hash", "ssim", "psnr"}
+FACTS = {"frame_count", "width", "height", "bytes"}
+
+
+def number(path: Path, metric: str, *, reference: Path | None = None) -> float:
+    """One figure of one file, which must be there."""
+    figures = measure_file(path, [metric], reference=reference)
+    assert figures["error"] is None
+    value = figures[metric]
+    assert isinstance(value, (int, float))
+    return value
+
+
+def luma(pixels: Pixels) -> NDArray[np.float64]:
+    """How light each pixel is, worked out once more."""
+    red, green, blue = np.moveaxis(pixels.astype(np.float64), 2, 0)
+    light: NDArray[np.float64] = 0.299 * red + 0.587 * green + 0.114 * blue
+    return light
+
+
+def waves_of(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cosine transform of every row, by way of the Fourier transform of the row and its mirror image."""
+    there_and_back = np.concatenate([signal, signal[:, ::-1]], axis=1)
+    count = signal.shape[1]
+    turned = np.fft.fft(there_and_back)[:, :count] * np.exp(-1j * np.pi * np.arange(count) / (2 * count))
+    waves: NDArray[np.float64] = turned.real
+    return waves
+
+
+def ssim_by_hand(one: Pixels, other: Pixels) -> float:
+    """SSIM by its definition, one window after another."""
+    a, b = luma(one), luma(other)
+    c1, c2 = 6.5025, 58.5225
+    found = []
+    for top in range(0, a.shape[0] - 7, 4):
+        for left in range(0, a.shape[1] - 7, 4):
+            x, y = (plane[top : top + 8, left : left + 8].ravel() for plane in (a, b))
+            ((xx, xy), (_, yy)) = np.cov(x, y)
+            above = (2 * x.mean() * y.mean() + c1) * (2 * xy + c2)
+            found.append(above / ((x.mean() ** 2 + y.mean() ** 2 + c1) * (xx + yy + c2)))
+    return float(np.mean(found))
+
+
+def apart(one: object, other: object) -> int:
+    """In how many bits two hashes differ."""
+    return (int(str(one), 16) ^ int(str(other), 16)).bit_count()
+
+
+def test_every_metric_says_what_it_means_and_in_which_unit() -> None:
+    """The table of metrics can be shown as it stands."""
+    assert all(metric.meaning and metric.unit for metric in METRICS.values())
+    assert {"sharpness", "motion", "dynamic_degree", "motion_smoothness", "temporal_flickering"} < set(METRICS)
+    assert {name for name, metric in METRICS.items() if metric.compares} == {"ssim", "psnr"}
+
+
+def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:
+    """Nothing named means everything, and a film has it all."""
+    clip = written(tmp_path / "clip.mp4", panned(1, (2, 0), frames=9, size=(64, 48)), crf=20)
+
+    figures = measure_file(clip, reference=clip)
+
+    assert list(figures) == [*METRICS, "error"]
+    assert figures["error"] is None
+    assert all(value is not None for name, value in figures.items() if name != "error")
+
+
+def test_a_picture_has_what_makes_sense_for_it(tmp_path: Path) -> None:
+    """Light, colour, likeness and size; nothing about motion or time."""
+    still = picture(tmp_path / "still.png", noise(1))
+
+    figures = measure_file(still, reference=still)
+
+    assert figures["error"] is None
+    assert {name for name, value in figures.items() if value is not None} == OF_PICTURES | FACTS
+
+
+def test_a_film_of_one_frame_has_no_motion(tmp_path: Path) -> None:
+    """Where there is no second frame, there is nothing between frames, and no error either."""
+    figures = measure_file(written(tmp_path / "one.mkv", [flat(90)]))
+
+    between = ("motion", "dynamic_degree", "motion_smoothness", "temporal_flickering", "loop_closure")
+    assert [figures[name] for name in (*between, "error")] == [None] * 6
+    assert figures["frame_count"] == 1
+    assert figures["brightness"] == pytest.approx(90)
+
+
+class TestLight:
+    """What one frame shows by itself."""
+
+    def test_blur_lowers_sharpness_step_by_step(self, tmp_path: Path) -> None:
+        """The more a picture is blurred, the less sharp it is."""
+        sharp = Image.fromarray(noise(3, (512, 288)))
+        figures = []
+        for radius in (0, 0.5, 1, 2, 4, 8):
+            sharp.filter(ImageFilter.GaussianBlur(radius)).save(tmp_path / "blurred.png")
+            figures.append(number(tmp_path / "blurred.png", "sharpness"))
+
+        assert figures == sorted(figures, reverse=True)
+        assert figures[-1] < figures[0] / 1000
+
+    def test_sharpness_does_not_grow_with_the_file(self, tmp_path: Path) -> None:
+        """The same picture enlarged is as sharp as before, because all are measured at one size."""
+        small = Image.fromarray(texture(4, (512, 288), cells=64))
+        small.save(tmp_path / "small.png")
+        small.resize((1024, 576), Image.Resampling.BICUBIC).save(tmp_path / "large.png")
+
+        small_figure, large_figure = (number(tmp_path / f"{name}.png", "sharpness") for name in ("small", "large"))
+
+        assert large_figure == pytest.approx(small_figure, rel=0.1)
+
+    def test_black_and_white_halves_have_the_contrast_of_their_distance(self, tmp_path: Path) -> None:
+        """Half at 0 and half at 255: the mean is 127.5, and so is the standard deviation."""
+        halves = np.zeros((32, 512, 3), np.uint8)
+        halves[:, 256:] = 255
+
+        figures = measure_file(picture(tmp_path / "halves.png", halves), ["brightness", "contrast", "colourfulness"])
+
+        assert figures == {
+            "brightness": pytest.approx(127.5, abs=0.01),
+            "contrast": pytest.approx(127.5, abs=0.01),
+            "colourfulness": 0.0,
+            "error": None,
+        }
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
+    def test_light_and_colour_are_what_their_formulas_say(
+        self, seed: int, colour: tuple[int, int, int], spread: int
+    ) -> None:
+        """Four figures of any picture, worked out once more from its pixels in twice the precision."""
+        random = np.random.default_rng(seed)
+        pixels = (np.array(colour) + random.integers(-spread, spread + 1, (16, 512, 3))).clip(0, 255).astype(np.uint8)
+        light, (red, green, blue) = luma(pixels), np.moveaxis(pixels.astype(np.float64), 2, 0)
+        rg, yb = red - green, (red + green) / 2 - blue
+        inner = light[1:-1, 1:-1]
+        laplacian = light[:-2, 1:-1] + light[2:, 1:-1] + light[1:-1, :-2] + light[1:-1, 2:] - 4 * inner
+
+        with TemporaryDirectory() as folder:
+            path = picture(Path(folder) / "any.png", pixels)
+            figures = measure_file(path, ["sharpness", "brightness", "contrast", "colourfulness"])
+
+        assert figures == {
+            "sharpness": pytest.approx(laplacian.var(), rel=1e-4, abs=1e-4),
+            "brightness": pytest.approx(light.mean(), rel=1e-5, abs=1e-4),
+            "contrast": pytest.approx(light.std(), rel=1e-4, abs=1e-3),
+            "colourfulness": pytest.approx(
+                math.hypot(rg.std(), yb.std()) + 0.3 * math.hypot(rg.mean(), yb.mean()), rel=1e-4, abs=1e-3
+            ),
+            "error": None,
+        }
+
+
+class TestMotion:
+    """What happens between frames."""
+
+    def test_a_still_film_does_not_move(self, tmp_path: Path) -> None:
+        """The same picture over and over: no motion, no flicker, perfectly smooth, and a closed loop."""
+        figures = measure_file(written(tmp_path / "still.mkv", [texture(1, (128, 72))] * 8))
+
+        assert (figures["motion"], figures["dynamic_degree"]) == (0.0, 0.0)
+        assert (figures["temporal_flickering"], figures["motion_smoothness"]) == (1.0, 1.0)
+        assert figures["loop_closure"] == pytest.approx(1.0)
+
+    @pytest.mark.parametrize("step", [(1, 0), (3, 0), (0, 2), (4, 3)])
+    def test_the_flow_of_a_pan_is_its_speed(self, tmp_path: Path, step: tuple[int, int]) -> None:
+        """A texture that moves by so many pixels a frame, in percent of the width per second, within 15%."""
+        clip = written(tmp_path / "pan.mp4", panned(5, step, frames=16), crf=18)
+
+        assert number(clip, "dynamic_degree") == pytest.approx(100 * math.hypot(*step) * 24 / 320, rel=0.15)
+
+    def test_the_flow_of_a_tall_film_is_in_parts_of_its_height(self, tmp_path: Path) -> None:
+        """The longer side counts, whichever it is."""
+        clip = written(tmp_path / "tall.mp4", panned(5, (2, 0), frames=16, size=(180, 320)), crf=18)
+
+        assert number(clip, "dynamic_degree") == pytest.approx(100 * 2 * 24 / 320, rel=0.15)
+
+    def test_a_part_that_moves_counts_for_its_share(self, tmp_path: Path) -> None:
+        """Where only the lower half moves, the degree lies near one half of that of the whole."""
+        whole = panned(5, (3, 0), frames=16)
+        half = [np.vstack([whole[0][:90], frame[90:]]) for frame in whole]
+
+        share = number(written(tmp_path / "half.mkv", half), "dynamic_degree") / number(
+            written(tmp_path / "whole.mkv", whole), "dynamic_degree"
+        )
+
+        assert share == pytest.approx(0.5, abs=0.12)
+
+    def test_a_small_thing_does_not_drag_its_flat_surroundings_along(self, tmp_path: Path) -> None:
+        """A square that crosses a grey picture counts for little more than its own area and rim."""
+        frames = [np.full((180, 320, 3), 30, np.uint8) for _ in range(13)]
+        for place, frame in enumerate(frames):
+            frame[60:120, 20 + 4 * place : 80 + 4 * place] = texture(3, (60, 60), cells=8)
+        own_share = 100 * 4 * 24 / 320 * (60 * 60) / (320 * 180)
+
+        degree = number(written(tmp_path / "square.mkv", frames), "dynamic_degree")
+
+        assert own_share < degree < 3 * own_share
+
+    @pytest.mark.parametrize("rate", [12, 24])
+    def test_motion_is_per_second_whatever_the_rate(self, tmp_path: Path, rate: int) -> None:
+        """A fade of 48 levels a second has a motion of 48, at 12 frames a second and at 24."""
+        fade = [flat(20 + 48 // rate * place) for place in range(rate)]
+
+        assert number(written(tmp_path / "fade.mkv", fade, rate=rate), "motion") == pytest.approx(48, abs=0.01)
+
+    def test_flicker_of_ten_levels_costs_ten_of_255(self, tmp_path: Path) -> None:
+        """Frames that alternate by ten levels: the mean difference is ten, and no frame is foretold any better."""
+        clip = written(tmp_path / "flicker.mkv", [flat(100 + 10 * (place % 2)) for place in range(9)])
+
+        assert number(clip, "temporal_flickering") == pytest.approx(245 / 255, abs=1e-9)
+        assert number(clip, "motion_smoothness") == pytest.approx(245 / 255, abs=1e-5)
+
+    def test_what_changes_evenly_is_smooth_and_what_jerks_is_not(self, tmp_path: Path) -> None:
+        """A steady fade is foretold by its neighbours; the same fade with every second frame held is not."""
+        steady = [flat(20 + 8 * place) for place in range(12)]
+        held = [steady[place // 2 * 2] for place in range(12)]
+
+        smooth, jerky = (
+            number(written(tmp_path / f"{name}.mkv", frames), "motion_smoothness")
+            for name, frames in (("steady", steady), ("held", held))
+        )
+
+        assert smooth == pytest.approx(1.0, abs=1e-6)
+        # Every frame is 8 levels from the middle between its neighbours, one of which is equal to it.
+        assert jerky == pytest.approx((255 - 8) / 255, abs=1e-6)
+
+    def test_a_loop_closes_and_a_pan_does_not(self, tmp_path: Path) -> None:
+        """Forward and back again ends where it began."""
+        there = panned(6, (8, 0), frames=12)
+
+        closed = number(written(tmp_path / "loop.mp4", [*there, *there[::-1]], crf=16), "loop_closure")
+        opened = number(written(tmp_path / "pan.mp4", there, crf=16), "loop_closure")
+
+        assert closed > 0.97
+        assert opened < 0.6
+
+
+class TestLikeness:
+    """How alike a file and its reference are."""
+
+    @pytest.mark.parametrize("amount", [0.02, 0.2, 1.0])
+    def test_ssim_and_psnr_are_what_their_definitions_say(self, tmp_path: Path, amount: float) -> None:
+        """Two pictures that are more or less alike, by formulas written once more in this file."""
+        one = noise(1)
+        other = (one * (1 - amount) + noise(2) * amount).astype(np.uint8)
+        squared = (one.astype(np.float64) - other) ** 2
+
+        figures = measure_file(
+            picture(tmp_path / "one.png", one), ["ssim", "psnr"], reference=picture(tmp_path / "other.png", other)
+        )
+
+        assert figures["ssim"] == pytest.approx(ssim_by_hand(one, other), abs=1e-5)
+        assert figures["psnr"] == pytest.approx(10 * math.log10(255**2 / squared.mean()), abs=1e-5)
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.integers(0, 1000), st.integers(0, 1000), st.floats(0, 1))
+    def test_similarity_is_the_same_both_ways_and_never_above_one(self, seed: int, other: int, mix: float) -> None:
+        """Of any two pictures; each is wholly like itself."""
+        a = luma(noise(seed, (32, 16))).astype(np.float32)
+        b = np.float32(mix) * a + np.float32(1 - mix) * luma(noise(other, (32, 16))).astype(np.float32)
+
+        assert similarity(a, b) == pytest.approx(similarity(b, a), abs=1e-6)
+        assert similarity(a, b) <= 1 + 1e-6
+        assert similarity(a, a) == pytest.approx(1, abs=1e-6)
+
+    def test_a_file_is_wholly_like_itself(self, tmp_path: Path) -> None:
+        """Similarity one, and a ratio to no error at all, which is infinite."""
+        clip = written(tmp_path / "clip.mp4", panned(1, (2, 0), frames=5, size=(64, 48)), crf=20)
+
+        figures = measure_file(clip, ["ssim", "psnr"], reference=clip)
+
+        assert figures == {"ssim": pytest.approx(1.0), "psnr": math.inf, "error": None}
+
+    def test_the_error_of_all_frames_is_taken_together(self, tmp_path: Path) -> None:
+        """One frame of two is off by ten levels: the mean squared error is fifty."""
+        reference = written(tmp_path / "reference.mkv", [flat(100), flat(100)])
+        clip = written(tmp_path / "clip.mkv", [flat(100), flat(110)])
+
+        assert number(clip, "psnr", reference=reference) == pytest.approx(10 * math.log10(255**2 / 50))
+
+    @pytest.mark.parametrize(("mine", "theirs"), [(6, 3), (3, 6)])
+    def test_only_the_common_part_is_compared(self, tmp_path: Path, mine: int, theirs: int) -> None:
+        """What one film has more than the other does not count, and is not looked at; its own figures go on."""
+        frames = [flat(40 * place + 20) for place in range(6)]
+        clip, reference = (written(tmp_path / f"{count}.mkv", frames[:count]) for count in (mine, theirs))
+
+        figures = measure_file(clip, ["psnr", "frame_count"], reference=reference)
+
+        assert figures == {"psnr": math.inf, "frame_count": mine, "error": None}
+
+    def test_another_size_is_scaled_to_that_of_the_reference(self, tmp_path: Path) -> None:
+        """A film at half its size is still much like the whole one, and other films are not."""
+        pixels = texture(2, (256, 144), cells=12)
+        half = np.asarray(Image.fromarray(pixels).resize((128, 72), Image.Resampling.BOX))
+        reference = picture(tmp_path / "whole.png", pixels)
+
+        alike = measure_file(picture(tmp_path / "half.png", half), ["ssim", "psnr"], reference=reference)
+        other = measure_file(picture(tmp_path / "o.png", texture(3, (128, 72))), ["ssim", "psnr"], reference=reference)
+
+        assert alike["ssim"] > 0.95 > 0.5 > other["ssim"]  # type: ignore[operator]  # Numbers, or it fails here.
+        assert alike["psnr"] > 28 > 15 > other["psnr"]  # type: ignore[operator]  # The same.
+
+
+class TestHash:
+    """A short name for how a picture looks."""
+
+    def test_it_stays_when_the_size_and_the_quality_change(self, tmp_path: Path) -> None:
+        """Another size, another format and a strong compression change at most a few bits of 64."""
+        original = Image.fromarray(texture(7, (640, 360)))
+        original.save(tmp_path / "a.png")
+        original.resize((320, 180), Image.Resampling.LANCZOS).save(tmp_path / "b.png")
+        original.resize((1000, 562), Image.Resampling.BICUBIC).save(tmp_path / "c.jpg", quality=40)
+
+        first, *others = (measure_file(tmp_path / name)["perceptual_hash"] for name in ("a.png", "b.png", "c.jpg"))
+
+        assert all(apart(first, other) <= 4 for other in others)
+
+    def test_other_pictures_have_others(self, tmp_path: Path) -> None:
+        """Of eight pictures, no two have hashes that are near."""
+        hashes = [
+            measure_file(picture(tmp_path / "p.png", texture(seed, (160, 90))), ["perceptual_hash"])["perceptual_hash"]
+            for seed in range(8)
+        ]
+
+        assert min(apart(one, other) for one in hashes for other in hashes if one is not other) >= 14
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(0, 2**32 - 1))
+    def test_it_is_the_sign_of_the_low_waves(self, seed: int) -> None:
+        """Bit by bit what a cosine transform says that is computed in another way."""
+        pixels = np.random.default_rng(seed).integers(0, 256, (32, 32), np.uint8)
+        waves = waves_of(waves_of(pixels.astype(np.float64)).T).T[:8, :8]
+        bits = "".join("1" if wave > np.median(waves) else "0" for wave in waves.ravel())
+
+        assert perceptual_hash(pixels) == f"{int(bits, 2):016x}"
+
+    def test_a_film_is_known_by_its_middle_frame(self, tmp_path: Path) -> None:
+        """What begins and ends differently and shares its middle has the same hash."""
+        one, two, middle = (texture(seed, (128, 72)) for seed in (1, 2, 3))
+
+        names = [
+            measure_file(written(tmp_path / f"{place}.mkv", [edge, middle, edge]))["perceptual_hash"]
+            for place, edge in enumerate((one, two))
+        ]
+
+        assert names[0] == names[1]
+
+
+class TestFacts:
+    """What a file really holds."""
+
+    def test_a_film_tells_its_size_length_and_frames(self, tmp_path: Path) -> None:
+        """Size, duration and bytes, beside the number of frames that were decoded."""
+        clip = film(tmp_path / "clip.mp4").path
+
+        assert measure_file(clip, ["frame_count", "duration", "width", "height", "bytes"]) == {
+            "frame_count": 25,
+            "duration": pytest.approx(25 / 24, abs=0.002),
+            "width": 64,
+            "height": 48,
+            "bytes": clip.stat().st_size,
+            "error": None,
+        }
+
+    def test_frames_are_counted_and_not_believed(self, tmp_path: Path) -> None:
+        """A film whose end is missing has the frames that are still there, whatever its header says."""
+        whole = film(tmp_path / "whole.mp4", noise=40, options={"movflags": "faststart"}).path
+        (tmp_path / "torn.mp4").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+
+        figures = measure_file(tmp_path / "torn.mp4", ["frame_count"])
+
+        assert figures["error"] is not None or 5 < number(tmp_path / "torn.mp4", "frame_count") < 20
+
+    def test_the_same_bytes_give_the_same_figures(self, tmp_path: Path) -> None:
+        """To the last digit, as often as one asks."""
+        clip = written(tmp_path / "clip.mp4", panned(1, (2, 1), frames=9), crf=23)
+        other = written(tmp_path / "other.mp4", panned(2, (2, 1), frames=9), crf=23)
+
+        assert len({str(measure_file(clip, reference=other)) for _ in range(3)}) == 1
+
+
+class TestTrouble:
+    """Files that cannot be read, and questions that cannot be answered."""
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("text.mp4", b"I am not a film"),
+            ("empty.mp4", b""),
+            ("text.png", b"I am not a picture"),
+            ("torn.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"),
+            ("playlist.mp4", b"#EXTM3U\n#EXTINF:1,\n/etc/passwd\n"),
+            ("nothing.webm", None),
+            ("none.bin", b"\x00" * 100),
+        ],
+    )
+    def test_a_file_that_cannot_be_read_says_why(self, tmp_path: Path, name: str, content: bytes | None) -> None:
+        """No figures, no exception, and a sentence that names the file and what to do."""
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+
+        figures = measure_file(tmp_path / name, reference=tmp_path / name)
+
+        assert list(figures) == [*METRICS, "error"]
+        assert {value for key, value in figures.items() if key != "error"} == {None}
+        assert name in str(figures["error"])
+        assert "rb.attach" in str(figures["error"])
+
+    def test_a_broken_reference_costs_the_comparison_only(self, tmp_path: Path) -> None:
+        """The file's own figures are there; those that compare are not, and the error names the reference."""
+        (tmp_path / "broken.mp4").write_bytes(b"I am not a film")
+        still = picture(tmp_path / "still.png", flat(90))
+
+        figures = measure_file(still, ["brightness", "ssim", "psnr"], reference=tmp_path / "broken.mp4")
+
+        assert figures["brightness"] == pytest.approx(90)
+        assert (figures["ssim"], figures["psnr"]) == (None, None)
+        assert "broken.mp4" in str(figures["error"])
+
+    def test_an_unknown_metric_is_named_with_the_nearest(self) -> None:
+        """A typo is answered with what was probably meant."""
+        with pytest.raises(ReelbookError, match=r"no metric 'sharpnes'\. Did you mean 'sharpness'"):
+            measure_file("any.mp4", ["sharpnes"])
+
+    def test_a_comparison_needs_a_reference(self) -> None:
+        """And says so before any file is opened."""
+        with pytest.raises(ReelbookError, match="psnr compares with a reference"):
+            measure_file("any.mp4", ["psnr"])
+
+    @pytest.mark.parametrize("size", [(1, 1), (3, 2), (2000, 3), (3, 2000), (17, 33)])
+    def test_pictures_of_any_shape_can_be_measured(self, tmp_path: Path, size: tuple[int, int]) -> None:
+        """The smallest and the most slender have all their figures too."""
+        path = picture(tmp_path / "odd.png", noise(1, size))
+
+        figures = measure_file(path, reference=path)
+
+        assert figures["error"] is None
+        assert (figures["width"], figures["height"], figures["psnr"]) == (*size, math.inf)
+
+    @pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "P", "1", "CMYK"])
+    def test_pictures_of_any_kind_can_be_measured(self, tmp_path: Path, mode: str) -> None:
+        """With palettes, in black and white, with transparency or for print."""
+        suffix = ".tif" if mode == "CMYK" else ".png"
+        Image.fromarray(flat(255)).convert(mode).save(tmp_path / f"kind{suffix}")
+
+        assert number(tmp_path / f"kind{suffix}", "brightness") == pytest.approx(255, abs=0.01)
+
+
+PEAK = """
+import sys
+from reelbook.media.measures import measure_file
+from tests.support import peak_mib
+figures = measure_file(sys.argv[1], reference=sys.argv[1])
+assert figures["error"] is None, figures
+print(figures["frame_count"], peak_mib())
+"""
+
+
+def peak(clip: Path) -> int:
+    """The most memory that measuring everything of a film has in use, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", PEAK, str(clip)], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[1])
+
+
+def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
+    """Ten times the frames take no more memory, but for a kilobyte or two of each."""
+    frames = panned(1, (1, 0), frames=20, size=(640, 360))
+    short, long = (written(tmp_path / f"{times}.mp4", frames * times, crf=30) for times in (1, 10))
+
+    assert peak(long) - peak(short) < 12
+
+
+@pytest.mark.deep
+def test_a_minute_at_720p_takes_little_memory(tmp_path: Path) -> None:
+    """1,441 frames of 720p, compared with themselves, in less than 300 MiB."""
+    frames = panned(1, (1, 0), frames=24, size=(1280, 720))
+    clip = written(tmp_path / "long.mp4", (frames[place % 24] for place in range(1441)), crf=30)
+
+    assert peak(clip) < 300
