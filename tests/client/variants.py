@@ -107,6 +107,7 @@ class Hosted:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hosted", daemon=True)
         self._conversations: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     @property
     def base_url(self) -> str:
@@ -184,6 +185,12 @@ class Hosted:
             for task in self._conversations:
                 task.cancel()
             await asyncio.gather(*self._conversations, return_exceptions=True)
+        # One whose answer nobody has read to its end would wait for that when it is closed.
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+        for _ in range(3):
+            await asyncio.sleep(0)  # Each comes to its end in the loop's next round.
 
     def _count(self, *, opened: int = 0, answering: int = 0) -> None:
         with self._changed:
@@ -197,6 +204,7 @@ class Hosted:
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._converse(reader, writer))
         self._conversations.add(task)
+        self._writers.add(writer)
         task.add_done_callback(self._conversations.discard)
         # Also for one that is cancelled before its first step, and so never comes to its own end.
         task.add_done_callback(lambda _: writer.close())
