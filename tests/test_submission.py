@@ -356,3 +356,64 @@ def test_where_a_service_keeps_its_requests_is_remembered_over_a_restart(tmp_pat
 
         assert run.status == "completed"
         assert len(hosted.seen("POST", RUN)) == 1
+
+
+def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_paid_for_again(
+    hosted: Hosted, client: Client
+) -> None:
+    """A gateway said 404 for a while: once it is over, the first result comes, and nothing more is paid."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
+    run = client.start(BOAT)
+    client._books.now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
+    client._books.live.clear()
+    _script(hosted, "r1", _set())
+
+    again = client.run(BOAT)
+
+    assert again.request_id == run.request_id
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+@pytest.mark.parametrize("answer", [{}, {"video": None}, {"detail": "overloaded"}, {"video": {}}])
+def test_a_result_without_a_file_is_not_kept_as_the_result(
+    hosted: Hosted, client: Client, answer: dict[str, object]
+) -> None:
+    """It is asked for again when the run is wanted again, at no cost."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)
+
+    with pytest.raises(rb.ReelbookError, match="run the same again"):
+        client.run(BOAT)
+    _script(hosted, "r1", _set())
+    run = client.run(BOAT)
+
+    assert run.media[0].path.read_bytes() == png()
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+@pytest.mark.parametrize("take", ["abc", -1, 1.5, True, 2**70])
+def test_a_take_is_a_number(hosted: Hosted, client: Client, take: object) -> None:
+    """Anything else is refused before anything is sent; so is one together with `fresh`."""
+    with pytest.raises(rb.ReelbookError, match="number of a repetition"):
+        client.run(BOAT, take=take)  # type: ignore[arg-type]  # That is the point.
+    with pytest.raises(rb.ReelbookError, match="only one of them"):
+        client.run(BOAT, take=1, fresh=True)
+
+    assert hosted.seen("POST", RUN) == []
+
+
+def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Path) -> None:
+    """Capitals, slashes and dots in its address do not make it another one, which would be paid again."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    port = hosted.port
+    found = []
+    for address in (f"http://localhost:{port}", f"HTTP://LocalHost:0{port}/./", f"http://LOCALHOST:{port}//"):
+        with rb.connect(address, api_key="a-key-of-this-test", library=tmp_path) as client:
+            found.append(client.run(BOAT).from_library)
+
+    assert found == [False, True, True]
+    assert len(hosted.seen("POST", RUN)) == 1

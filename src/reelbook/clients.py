@@ -21,8 +21,8 @@ from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .commons import books_of, embedded_in, from_keyring, leave_books, stop_embedded
-from .errors import NotFound, ReelbookError, UnknownModel, Unreachable
-from .libraries import asking, ledger
+from .errors import LibraryError, NotFound, ReelbookError, UnknownModel, Unreachable
+from .libraries import asking, disk, ledger
 from .libraries.books import Books
 from .libraries.descriptions import Descriptions
 from .libraries.folder import library_folder
@@ -63,7 +63,10 @@ class Client:
         name = None
         if address is None:
             self._embedded = embedded_in(library, rates)
-            found = self._embedded.address()
+            try:
+                found = self._embedded.address()
+            except (OSError, ValueError) as error:
+                raise LibraryError(str(library), disk.reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
         self._books = books_of(library)
@@ -130,12 +133,14 @@ class Client:
 
         `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
         """
+        take = _checked_take(take, fresh)
         return self._begun(Submission(self._open_desk(), _checked(request), take=take, fresh=fresh, join=False))
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
         from .display.live import kernel_shell, watch
 
+        take = _checked_take(take, fresh)
         submission = Submission(self._open_desk(), _checked(request), take=take, fresh=fresh)
         run = self._begun(submission, watched=kernel_shell() is not None)
         try:
@@ -310,17 +315,33 @@ def connect(
     that the embedded service charges, and that stand in where a hosted one does not tell its own.
     """
     address = address or os.getenv("REELBOOK_URL") or None
+    for name, given in (("address", address), ("api_key", api_key)):
+        if given is not None and not isinstance(given, str):
+            kind = type(given).__name__
+            api_key = given = None
+            raise ReelbookError(f"`{name}` is a text, not a value of the type {kind}.")
     try:
         key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
     finally:
         api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
-    if address is not None and not address.startswith(("http://", "https://")):
+    if address is not None and not address.lower().startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-    folder = Path(library).expanduser().absolute() if library else library_folder()
+    folder = _folder(library) if library else library_folder()
     client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
     with _guard:
         _open_clients.append(client)
     return client
+
+
+def _folder(library: str | Path) -> Path:
+    if "://" in str(library):
+        raise ReelbookError(
+            f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
+        )
+    try:
+        return Path(library).expanduser().absolute()
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise LibraryError(str(library), str(error)) from None
 
 
 def latest_client() -> Client | None:
@@ -357,6 +378,22 @@ def estimate(request: Input) -> Estimate:
 def model(endpoint_id: str) -> type[Any]:
     """The input class of any model, built from the service's description of it."""
     return default_client().model(endpoint_id)
+
+
+def _checked_take(take: Any, fresh: bool) -> int | None:
+    if take is None:
+        return None
+    if fresh:
+        raise ReelbookError(
+            "`fresh` opens a new take and `take` names one, so only one of them can be given. Nothing was sent."
+        )
+    try:
+        number = take.__index__()
+    except AttributeError:
+        number = -1
+    if isinstance(take, bool) or not 0 <= number < 2**31:
+        raise ReelbookError(f"`take` is the number of a repetition, 0 or more, and not {take!r}. Nothing was sent.")
+    return int(number)
 
 
 def _checked(request: Input) -> Input:

@@ -126,12 +126,22 @@ class Following:
             await desk.record(lambda db: ledger.ended(db, self.entry.id, state, kind, message, charged))
             self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
             raise
+        self._check_whole(output)
         # Files inside the answer go to the shelf first, so that the ledger need not hold them.
         kept = dumps(await self._without_files(dict(output)))
         charged, metrics = self._charged(), self.status.metrics or {}
         queued, running = _seconds(metrics.get("queue_time")), _seconds(metrics.get("inference_time"))
         await desk.record(lambda db: ledger.completed(db, self.entry.id, kept, charged, queued, running))
         self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+
+    def _check_whole(self, output: Any) -> None:
+        """Refuse an answer that cannot be the result: kept as it is, it would be served from the library for ever."""
+        known = any(row.id == self.entry.model for row in CATALOG)
+        if not isinstance(output, Mapping) or (known and not self._typed(output).files):
+            raise ReelbookError(
+                f"Run {self.request_id} is finished, and the service answered a result without any file: {str(output)[:200]}. "
+                "It is paid for: run the same again to ask for the result once more, at no cost."
+            )
 
     async def _finished(self) -> Mapping[str, Any]:
         desk, entry = self._desk, self.entry
@@ -176,6 +186,8 @@ class Following:
             except ServiceError as refusal:
                 if refusal.status == 499:
                     raise RunCancelled(self.request_id) from None
+                if refusal.error_type is None and "without saying why" in refusal.message:
+                    raise  # Of a gateway on the way, perhaps: what is paid for is not given up for that.
                 kind = EXPIRED if isinstance(refusal, errors.NotFound) else refusal.error_type
                 raise RunFailed(self.request_id, refusal.message, kind) from None
 

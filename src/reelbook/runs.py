@@ -183,7 +183,7 @@ class Run:
         An interrupt stops the waiting, never the run.
         """
         self._after_fork()
-        limit = WAIT_SECONDS if timeout is None else timeout
+        limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
         deadline = time.monotonic() + limit
         # Not `Thread.join` or the future: after an interrupt these can return though nothing has ended.
         try:
@@ -288,6 +288,13 @@ class Run:
         for listener in list(self._listeners):
             with contextlib.suppress(Exception):
                 listener(self)
+
+
+def _seconds(timeout: Any) -> float:
+    """A number of seconds to wait; anything else would be a wait without an end."""
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout >= 0:
+        return float(timeout)
+    raise ReelbookError(f"`timeout` is a number of seconds, not {timeout!r}. The run goes on.")
 
 
 def input_of(entry: Entry) -> Input | None:

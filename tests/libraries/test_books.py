@@ -248,16 +248,19 @@ def test_looking_changes_nothing(books: Books, folder: Path) -> None:
     assert not (folder / disk.NAME).exists()
 
 
-def test_a_deleted_library_is_begun_anew(books: Books, folder: Path) -> None:
-    """Somebody threw the folder away while we were at work: what comes now is on disk, and we are alive to others."""
+def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(books: Books, folder: Path) -> None:
+    """An empty ledger in its place would not know what was paid for; whoever opens it again begins a new one."""
     claim(books, "before")
     shutil.rmtree(folder)
 
-    claim(books, "after")
+    with pytest.raises(LibraryError, match="moved or deleted"):
+        claim(books, "after")
+    with pytest.raises(LibraryError, match="moved or deleted"):
+        claim(books, "after")
     other = Books(folder)
+    claim(other, "anew")
 
-    assert runs(folder) == [("after", "intent")]
-    assert other.now(lambda db: asking.choose(db, asked("after"), other, key=None)).do == "await"
+    assert runs(folder) == [("anew", "intent")]
     other.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import re
 from collections.abc import Callable
 from urllib.parse import SplitResult, quote, urlsplit
@@ -110,9 +111,13 @@ def _checked(base_url: str) -> str:
     if not fits or parts.query or parts.fragment:
         raise ReelbookError(
             f"{base_url[:200]!r} is no address of a service. It begins with http:// or https://, then comes a host, "
-            "such as https://host.example/api."
+            "such as https://host.example/api; nothing after a ? or a # belongs to it."
         )
-    return base_url.rstrip("/")
+    # In one spelling, because a service that tells no id goes by its address, and must not be paid twice for another spelling.
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    port = "" if parts.port in (None, PORTS[parts.scheme]) else f":{parts.port}"
+    path = posixpath.normpath("/" + parts.path.strip("/"))
+    return f"{parts.scheme}://{host}{port}{'' if path == '/' else path}"
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:

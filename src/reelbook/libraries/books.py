@@ -261,6 +261,11 @@ class Books:
         return db
 
     def _open(self, *, thorough: bool = False) -> sqlite3.Connection:
+        if self._place is not None and opening.place(self.folder) is None:
+            # An empty one in its place would not know what was paid for.
+            raise LibraryError(
+                str(self.folder), "it was moved or deleted while it was open; connect again to begin a new one"
+            )
         self._db = opening.opened(self.folder, thorough=thorough)
         self._place = opening.place(self.folder)
         return self._db

@@ -208,6 +208,23 @@ def ended(
         )  # fmt: skip
 
 
+def expired(db: sqlite3.Connection, service: str, identity: str, take: int | None) -> Entry | None:
+    """The latest run of this kind that the service did not know any more."""
+    row = db.execute(
+        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND state = ? AND request_id IS NOT NULL"
+        " AND (? IS NULL OR take = ?) ORDER BY take DESC LIMIT 1",
+        (service, identity, EXPIRED, take, take),
+    ).fetchone()
+    return None if row is None else Entry(*row)
+
+
+def revived(db: sqlite3.Connection, run: int) -> None:
+    """The service knows it after all."""
+    entry = read(db, run)
+    if entry.state == EXPIRED:
+        move(db, entry, ACCEPTED, error_type=None, error=None, charged=None, note=entry.request_id)
+
+
 def refetch(db: sqlite3.Connection, run: int, owner: str) -> None:
     """Files of a finished run are gone from the shelf: they are fetched again, at no cost."""
     entry = read(db, run)

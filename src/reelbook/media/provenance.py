@@ -121,7 +121,10 @@ def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]
 
     if isinstance(file, LocalFile):
         return file.path, record_of(file.facts) if file.facts else None
-    return Path(file).expanduser(), None
+    path = Path(file).expanduser()
+    if path.exists() and not path.is_file():
+        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is no file. Name one that is.")
+    return path, None
 
 
 Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
