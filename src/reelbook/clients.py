@@ -315,11 +315,11 @@ def connect(
     that the embedded service charges, and that stand in where a hosted one does not tell its own.
     """
     address = address or os.getenv("REELBOOK_URL") or None
-    for name, given in (("address", address), ("api_key", api_key)):
-        if given is not None and not isinstance(given, str):
-            kind = type(given).__name__
-            api_key = given = None
-            raise ReelbookError(f"`{name}` is a text, not a value of the type {kind}.")
+    if address is not None and not isinstance(address, str):
+        raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
+    if api_key is not None and not isinstance(api_key, str):
+        wrong, api_key = type(api_key).__name__, None
+        raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
     try:
         key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
     finally:
