@@ -13,7 +13,7 @@ import pytest
 
 import reelbook as rb
 from reelbook import errors
-from reelbook.clients import default_client
+from reelbook.connecting import default_client
 from reelbook.service.accounts import NewAccount
 from tests.support import KEY, Serve, as_data_uri, png
 

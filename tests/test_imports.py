@@ -30,7 +30,7 @@ MAY_IMPORT = {
 }
 """Rooms that are not listed are doors: they may know everything."""
 
-DOORS = {"__init__", "__main__", "clients", "commons", "cli", "doctor", "records", "sweeping"}
+DOORS = {"__init__", "__main__", "clients", "commons", "connecting", "cli", "doctor", "records", "sweeping"}
 
 
 @cache

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .clients import Client, attach, connect, estimate, model, run, start
+    from .clients import Client
+    from .connecting import attach, connect, estimate, model, run, start
     from .errors import (
         BadDescription,
         BadRates,
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     from .sweeps.reel import read
 
 _HOME = {
-    "clients": ("Client", "attach", "connect", "estimate", "model", "run", "start"),
+    "clients": ("Client",),
+    "connecting": ("attach", "connect", "estimate", "model", "run", "start"),
     "errors": (
         "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound",
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",

@@ -1,4 +1,4 @@
-"""The door: the default client, the embedded service, and the calls that a notebook types."""
+"""The door: a client joins the house and a service, hosted or embedded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from .client.key import Key
 from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
-from .commons import books_of, embedded_in, from_keyring, leave_books, stop_embedded
+from .commons import books_of, embedded_in, leave_books, stop_embedded
 from .errors import LibraryError, NotFound, ReelbookError, UnknownModel, Unreachable
-from .libraries import asking, disk, ledger
+from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
 from .libraries.descriptions import Descriptions
-from .libraries.folder import library_folder
 from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
 from .loop import TICK_SECONDS, background
@@ -121,7 +120,7 @@ class Client:
 
     def estimate(self, request: Input) -> Estimate:
         """What a run costs; nothing is sent to a model and nothing is charged."""
-        return background.wait(self._desk().calls.estimate(_checked(request)), CALL_SECONDS)
+        return background.wait(self._desk().calls.estimate(checked(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; its description is kept for a day."""
@@ -134,14 +133,14 @@ class Client:
         `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
         """
         take = _checked_take(take, fresh)
-        return self._begun(Submission(self._open_desk(), _checked(request), take=take, fresh=fresh, join=False))
+        return self._begun(Submission(self._open_desk(), checked(request), take=take, fresh=fresh, join=False))
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
         from .display.live import kernel_shell, watch
 
         take = _checked_take(take, fresh)
-        submission = Submission(self._open_desk(), _checked(request), take=take, fresh=fresh)
+        submission = Submission(self._open_desk(), checked(request), take=take, fresh=fresh)
         run = self._begun(submission, watched=kernel_shell() is not None)
         try:
             with watch(run):
@@ -241,12 +240,12 @@ class Client:
     async def _attached(self, request_id: str, model: str | None) -> Run:
         desk, books = self._desk(), self._books
         service = await desk.name()
-        model = model or await books.do(lambda db: ledger.model_of(db, service, request_id))
+        model = model or await books.do(lambda db: services.model_of(db, service, request_id))
         if model is None:
             raise ReelbookError(
                 f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
             )
-        known = await books.do(lambda db: ledger.model_of(db, service, request_id))
+        known = await books.do(lambda db: services.model_of(db, service, request_id))
         if known is None:
             # Asked before it is written down, so that a misspelt id leaves nothing behind.
             try:
@@ -300,84 +299,17 @@ class Client:
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
 
 
-def connect(
-    address: str | None = None,
-    *,
-    api_key: str | None = None,
-    library: str | Path | None = None,
-    shelf: str | None = None,
-    rates: str | Path | None = None,
-) -> Client:
-    """A client of the embedded service, or of the one at this address.
-
-    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
-    elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
-    that the embedded service charges, and that stand in where a hosted one does not tell its own.
-    """
-    address = address or os.getenv("REELBOOK_URL") or None
-    if address is not None and not isinstance(address, str):
-        raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
-    if api_key is not None and not isinstance(api_key, str):
-        wrong, api_key = type(api_key).__name__, None
-        raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
-    try:
-        key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
-    finally:
-        api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
-    if address is not None and not address.lower().startswith(("http://", "https://")):
-        raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-    folder = _folder(library) if library else library_folder()
-    client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
+def opened(client: Client) -> Client:
+    """The client, which is the default one from now on."""
     with _guard:
         _open_clients.append(client)
     return client
-
-
-def _folder(library: str | Path) -> Path:
-    if "://" in str(library):
-        raise ReelbookError(
-            f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
-        )
-    try:
-        return Path(library).expanduser().absolute()
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise LibraryError(str(library), str(error)) from None
 
 
 def latest_client() -> Client | None:
     """The client that was opened last, if one is open."""
     with _guard:
         return _open_clients[-1] if _open_clients else None
-
-
-def default_client() -> Client:
-    """The client that was opened last, else a new one."""
-    return latest_client() or connect()
-
-
-def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Run a model and wait for its media; what the library has already costs nothing."""
-    return default_client().run(_checked(request), fresh=fresh, take=take)
-
-
-def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Start a run and return as soon as the service has it."""
-    return default_client().start(_checked(request), fresh=fresh, take=take)
-
-
-def attach(request_id: str, *, model: str | None = None) -> Run:
-    """Pick up a run that was started elsewhere."""
-    return default_client().attach(request_id, model=model)
-
-
-def estimate(request: Input) -> Estimate:
-    """What a run costs."""
-    return default_client().estimate(_checked(request))
-
-
-def model(endpoint_id: str) -> type[Any]:
-    """The input class of any model, built from the service's description of it."""
-    return default_client().model(endpoint_id)
 
 
 def _checked_take(take: Any, fresh: bool) -> int | None:
@@ -396,7 +328,8 @@ def _checked_take(take: Any, fresh: bool) -> int | None:
     return int(number)
 
 
-def _checked(request: Input) -> Input:
+def checked(request: Input) -> Input:
+    """The request, if it is one."""
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
         raise ReelbookError(f"A run needs a typed input ({names}), not {type(request).__name__}.")
@@ -415,7 +348,7 @@ async def _desk(
     # Made on the loop, because that is where all its calls are.
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
-    past = await books.do(ledger.past_seconds)
+    past = await books.do(services.past_seconds)
     watcher = Watcher(calls, past=lambda endpoint_id: past.get(endpoint_id, ()))
     return Desk(http, calls, books, shelf, watcher, Downloads(shelf), name)
 

@@ -18,7 +18,7 @@ from .client.retries import SETTLED
 from .client.service import Accepted, NotReady
 from .client.transfer import Brought
 from .errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed, ServiceError
-from .libraries import ledger, recovery
+from .libraries import ledger, recovery, services
 from .libraries.identity import dumps
 from .libraries.ledger import CANCELLED, COMPLETED, EXPIRED, FAILED, STORED, Entry
 from .loop import TICK_SECONDS
@@ -146,7 +146,7 @@ class Following:
     async def _finished(self) -> Mapping[str, Any]:
         desk, entry = self._desk, self.entry
         if not self._is_new:
-            kept = await desk.books.do(partial(ledger.addresses_of, request_id=self.request_id))
+            kept = await desk.books.do(partial(services.addresses_of, request_id=self.request_id))
             desk.calls.restore(self.request_id, json.loads(kept) if kept else {})
         try:
             final = await desk.watcher.follow(

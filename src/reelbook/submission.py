@@ -27,7 +27,7 @@ from .errors import (
     TooManyRequests,
     UncertainRun,
 )
-from .libraries import asking, ledger, recovery
+from .libraries import asking, ledger, recovery, services
 from .libraries.asking import Asked, Budget, Verdict
 from .libraries.books import Books
 from .libraries.identity import canonical, dumps, identity
@@ -72,7 +72,7 @@ class Desk:
         if self.service is None:
             nature, address = await self.calls.nature(), self.calls.base_url
             # Remembered, because on a bad day a service does not tell its id, and must not become another one.
-            self.service = await self.books.do(partial(ledger.name_of, address=address, id=nature.id))
+            self.service = await self.books.do(partial(services.name_of, address=address, id=nature.id))
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
@@ -278,7 +278,7 @@ class Submission:
         def accept(db: sqlite3.Connection) -> None:
             ledger.accepted(db, entry.id, request_id, accepted.credits)
             if named:
-                ledger.keep_addresses(db, request_id, dumps(named))
+                services.keep_addresses(db, request_id, dumps(named))
 
         await desk.record(accept, line=recovery.acceptance(entry, request_id))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.told)

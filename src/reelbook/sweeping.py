@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .clients import Client, default_client, latest_client
+from .clients import Client, latest_client
+from .connecting import default_client
 from .models.base import Input
 from .models.catalog import CATALOG
 from .sweeps.axes import rows, zipped

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import OverBudget
-from reelbook.libraries import asking, ledger, recovery
+from reelbook.libraries import asking, ledger, recovery, services
 from reelbook.libraries.asking import Asked, Budget, Verdict
 from reelbook.libraries.ledger import Entry, Moved
 from reelbook.libraries.schema import SCHEMA
@@ -662,9 +662,9 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
 
 def test_a_service_keeps_its_name(db: Ledger) -> None:
     """What it said once counts on a day when it does not say it."""
-    before = ledger.name_of(db, "http://a", None)
-    said = ledger.name_of(db, "http://a", "svc-1")
-    after = ledger.name_of(db, "http://a", None)
+    before = services.name_of(db, "http://a", None)
+    said = services.name_of(db, "http://a", "svc-1")
+    after = services.name_of(db, "http://a", None)
 
     assert (before, said, after) == ("http://a", "svc-1", "svc-1")
 
@@ -675,8 +675,8 @@ def test_times_and_models_of_past_runs_are_known(db: Ledger) -> None:
         run = stored(db, replace(PLAIN, identity=f"run {number}", model="m"), request=f"r{number}")
         db.execute("UPDATE runs SET sent = 1000, finished = 1000 + ? WHERE id = ?", (seconds, run))
 
-    assert ledger.past_seconds(db, most=5) == {"m": [3.0, 2.0]}
-    assert (ledger.model_of(db, "svc", "r1"), ledger.model_of(db, "svc", "r9")) == ("m", None)
+    assert services.past_seconds(db, most=5) == {"m": [3.0, 2.0]}
+    assert (services.model_of(db, "svc", "r1"), services.model_of(db, "svc", "r9")) == ("m", None)
 
 
 def test_every_move_is_written_down_in_order(db: Ledger) -> None:

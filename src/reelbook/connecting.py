@@ -1,0 +1,87 @@
+"""The door that a notebook uses: `connect`, and the calls that go to the client which was opened last."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .client.http import Key
+from .clients import Client, checked, latest_client, opened
+from .commons import from_keyring
+from .errors import LibraryError, ReelbookError
+from .libraries.folder import library_folder
+from .models.base import Input
+from .models.pricing import Estimate, Rates
+from .runs import Run
+
+
+def connect(
+    address: str | None = None,
+    *,
+    api_key: str | None = None,
+    library: str | Path | None = None,
+    shelf: str | None = None,
+    rates: str | Path | None = None,
+) -> Client:
+    """A client of the embedded service, or of the one at this address.
+
+    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
+    elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
+    that the embedded service charges, and that stand in where a hosted one does not tell its own.
+    """
+    address = address or os.getenv("REELBOOK_URL") or None
+    if address is not None and not isinstance(address, str):
+        raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
+    if api_key is not None and not isinstance(api_key, str):
+        wrong, api_key = type(api_key).__name__, None
+        raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
+    try:
+        key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
+    finally:
+        api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
+    if address is not None and not address.lower().startswith(("http://", "https://")):
+        raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
+    folder = _folder(library) if library else library_folder()
+    return opened(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
+
+
+def _folder(library: str | Path) -> Path:
+    if "://" in str(library):
+        raise ReelbookError(
+            f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
+        )
+    try:
+        return Path(library).expanduser().absolute()
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise LibraryError(str(library), str(error)) from None
+
+
+def default_client() -> Client:
+    """The client that was opened last, else a new one."""
+    return latest_client() or connect()
+
+
+def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+    """Run a model and wait for its media; what the library has already costs nothing."""
+    return default_client().run(checked(request), fresh=fresh, take=take)
+
+
+def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+    """Start a run and return as soon as the service has it."""
+    return default_client().start(checked(request), fresh=fresh, take=take)
+
+
+def attach(request_id: str, *, model: str | None = None) -> Run:
+    """Pick up a run that was started elsewhere."""
+    return default_client().attach(request_id, model=model)
+
+
+def estimate(request: Input) -> Estimate:
+    """What a run costs."""
+    return default_client().estimate(checked(request))
+
+
+def model(endpoint_id: str) -> type[Any]:
+    """The input class of any model, built from the service's description of it."""
+    return default_client().model(endpoint_id)
