@@ -77,6 +77,12 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
     assert len(html) < 20_000
 
 
+def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
+    """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
+    assert "min-height" not in panel_html(progress(state="done"))
+    assert "min-height" in panel_html(progress())
+
+
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written over and over, and left standing at the end; where nobody looks, nothing is written."""
     job = cast(SweepJob, SimpleNamespace(progress=progress()))

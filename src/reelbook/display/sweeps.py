@@ -113,11 +113,10 @@ def panel_html(progress: Progress) -> str:
     elif progress.reason:
         parts.append(Markup("<div>{}</div>").format(f"Stopped: {progress.reason}"))
     pictures = [_poster(number, file) for number, file in progress.latest[:POSTERS]]
-    parts.append(
-        Markup('<div style="display:flex;gap:6px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>').format(
-            POSTER_HEIGHT, Markup("").join(pictures)
-        )
-    )
+    if pictures or progress.state != "done":
+        # The place is kept while results may still come, so that the cell keeps its height.
+        row = Markup('<div style="display:flex;gap:6px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>')
+        parts.append(row.format(POSTER_HEIGHT, Markup("").join(pictures)))
     parts += [
         Markup('<div style="{}">✕ {} × {}: {}</div>').format(SOFT, f"{group.count:,}", group.error_type, group.example)
         for group in progress.failures[:MOST_REASONS]
