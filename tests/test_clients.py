@@ -6,8 +6,9 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,6 +172,61 @@ def test_something_that_is_no_input_is_refused(client: rb.Client) -> None:
     """The sentence names the inputs there are."""
     with pytest.raises(errors.ReelbookError, match="TextToVideo, ImageToVideo, SmartResize, ImagesToVideo"):
         rb.run({"prompt": "a boat"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", [rb.run, rb.start, rb.estimate])
+@pytest.mark.parametrize("odd", [None, "x", 5, rb.TextToVideo])
+def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], odd: Any
+) -> None:
+    """The sentence says what was given, that nothing was sent, and what to give."""
+    monkeypatch.setattr("reelbook.connecting.default_client", lambda: pytest.fail("a service was started"))
+
+    with pytest.raises(
+        errors.ReelbookError, match=r"not (a value of the|the class).*Nothing was sent: give one, such as"
+    ):
+        call(odd)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (5, "a text, and not a value of the type int"), (None, "not a value of the type NoneType"),
+        (rb.TextToVideo, "not the class TextToVideo"), ("", "is missing: the text is empty"), (" \n", "is empty"),
+        ("\ud800", "cannot be printed or sent"), ("a\0b", "cannot be printed or sent"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("what", ["request", "model", "model of a request"])
+def test_what_can_be_no_id_is_refused_before_anything_is_asked(
+    client: rb.Client, what: str, odd: Any, said: str
+) -> None:
+    """The sentence says what is wrong with it, and where a good one is found."""
+    calls: dict[str, Callable[[], Any]] = {
+        "request": lambda: rb.attach(odd, model=rb.TextToVideo.endpoint_id),
+        "model": lambda: rb.model(odd),
+        "model of a request": lambda: rb.attach("r-1", model=odd),
+    }
+    said = "does not know the request 'r-1'" if (what, odd) == ("model of a request", None) else said
+    before = client.desk.calls.calls_made
+
+    with pytest.raises(errors.ReelbookError, match=said) as caught:
+        calls[what]()
+
+    assert "rb." in str(caught.value) or "run.request_id" in str(caught.value)
+    assert client.desk.calls.calls_made == before
+
+
+def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) -> None:
+    """Spaces around it belong to nobody's id."""
+    assert rb.model(f" {rb.SmartResize.endpoint_id}\n") is rb.SmartResize
+
+
+@pytest.mark.parametrize("odd", [5, b"x", "x\0", "\ud800", "~nobody-of-that-name/x"])
+def test_what_names_no_folder_is_no_library(odd: Any) -> None:
+    """A path is asked for, and no service is started."""
+    for call in (lambda: rb.connect(library=odd), lambda: rb.library(odd)):
+        with pytest.raises(errors.ReelbookError, match=r"is no folder of a library \(.*give its path"):
+            call()
 
 
 def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ EXAMPLES: dict[type[ReelbookError], tuple[ReelbookError, tuple[str, ...], str]] 
     errors.InsufficientCredits: (errors.InsufficientCredits("Not enough", **REFUSAL), ("Not enough.", "r-1"), "Add credits"),
     errors.Forbidden: (errors.Forbidden("Not yours", **REFUSAL), ("Not yours.", "r-1"), "Ask whoever keeps the account"),
     errors.NotFound: (errors.NotFound("No such run", **REFUSAL), ("No such run.", "r-1"), "Check the spelling"),
+    errors.NotReady: (errors.NotReady("Not yet", **REFUSAL), ("Not yet.", "r-1"), "wait a little"),
     errors.Refused: (errors.Refused("Too large", **REFUSAL), ("Too large.", "r-1"), "Change the request"),
     errors.TooManyRequests: (errors.TooManyRequests("Later", **REFUSAL), ("Later.", "r-1"), "Wait a little"),
     errors.ServiceBroken: (errors.ServiceBroken("Broken!", **REFUSAL), ("Broken!", "r-1"), "try again later"),

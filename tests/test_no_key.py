@@ -132,6 +132,7 @@ def good_runs(tour: Tour, hosted: Hosted, client: Client) -> None:
     tour.fails(started.wait)
     library = rb.library()
     folder = library.export(Path("export"))
+    Path("copy").mkdir()
     copy = rb.library(Path("copy"))
     tour.keep(library, library.frame, library.frame.to_csv(), library.frame.to_html(), library.summary(), library.verify(),
               library.find(prompt="boat"), library.size, copy.adopt(library), copy)  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
+from reelbook.libraries.recovery import acceptance
 from tests.client.variants import Hosted, Reply
+from tests.libraries.made import Made
 from tests.support import KEY, Serve, png
 
 DOT = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)])
@@ -25,6 +29,51 @@ def test_the_library_of_the_open_client_is_the_library(serve: Serve, tmp_path: P
     assert list(frame["request_id"]) == list(later["request_id"]) == [run.request_id]
     assert frame["status"].item() == "completed"
     assert frame["output_video"].item() == str(run.video.path)
+
+
+@pytest.mark.parametrize("place", ["mistyped/path/that/does/not/exist", "full", "full/file"])
+def test_a_folder_without_a_library_is_told(tmp_path: Path, place: str) -> None:
+    """A slip of the pen is not an empty library; the sentence says how a new one begins, and nothing is made."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+
+    with pytest.raises(rb.ReelbookError, match=r"There is no library in .*Check the path; rb.connect\(library="):
+        rb.library(tmp_path / place)
+
+    assert [path.name for path in tmp_path.rglob("*")] == ["full", "file"]
+
+
+def test_a_library_is_found_by_its_folder_or_its_project(tmp_path: Path) -> None:
+    """Also one that nothing is in yet, and one whose ledger is gone for now and will be put back from its second copy."""
+    own = tmp_path / "project" / ".reelbook"
+    made = Made(own)
+    run = made.accepted(BOAT, "r-7")
+    made.books.ask(lambda db: None, line=acceptance(made.entry(run), "r-7")).result(10)
+    made.close()
+    (tmp_path / "new").mkdir()
+
+    by_project, by_folder = rb.library(tmp_path / "project"), rb.library(str(own))
+    new = rb.library(tmp_path / "new")
+    taken = new.adopt(own)
+
+    assert by_project.folder == by_folder.folder == own
+    assert (len(by_project), taken.runs, len(new)) == (1, 1, 1)
+    (own / "ledger.sqlite").unlink()
+    assert rb.library(own).folder == own
+
+
+def test_the_table_of_a_library_has_its_files_in_a_fresh_interpreter(tmp_path: Path) -> None:
+    """`.reel` comes with the library: nothing else of Reelbook need be named before."""
+    made = Made(tmp_path)
+    made.stored(BOAT)
+    made.close()
+    code = "import reelbook as rb, sys; print(*rb.library(sys.argv[1]).frame.reel.outputs()['path'])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.stdout.strip(), done.stderr) == (str(made.path_of(1)), "")
 
 
 def test_a_saved_file_tells_its_input_and_what_it_cost(serve: Serve, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar, cast
 
 from .client.http import Http
 from .client.key import Key
+from .client.names import checked_id, kind_of
 from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
@@ -124,6 +125,7 @@ class Client:
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; its description is kept for a day."""
+        endpoint_id = checked_id(endpoint_id, "model")
         known = next((row for row in CATALOG if row.id == endpoint_id), None)
         return known.input if known else background.wait(self._described(endpoint_id), CALL_SECONDS)
 
@@ -153,7 +155,8 @@ class Client:
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
         self._open_desk()
-        return background.wait(self._attached(request_id, model), CALL_SECONDS)
+        named = None if model is None else checked_id(model, "model")
+        return background.wait(self._attached(checked_id(request_id, "request"), named), CALL_SECONDS)
 
     def settle(self, entry: Entry, request_id: str) -> Run:
         """An uncertain run of the library that turned out to be this request."""
@@ -332,7 +335,9 @@ def checked(request: Input) -> Input:
     """The request, if it is one."""
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
-        raise ReelbookError(f"A run needs a typed input ({names}), not {type(request).__name__}.")
+        raise ReelbookError(
+            f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
+        )
     return request
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from .client.http import Key
 from .clients import Client, checked, latest_client, opened
 from .commons import from_keyring
-from .errors import LibraryError, ReelbookError
+from .errors import ReelbookError
 from .libraries.folder import library_folder
 from .models.base import Input
 from .models.pricing import Estimate, Rates
@@ -42,19 +42,26 @@ def connect(
         api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
     if address is not None and not address.lower().startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-    folder = _folder(library) if library else library_folder()
+    folder = folder_named(library) if library else library_folder()
     return opened(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
 
 
-def _folder(library: str | Path) -> Path:
+def folder_named(library: str | Path) -> Path:
+    """The folder of a library that a person has named, in full; it need not be there."""
     if "://" in str(library):
         raise ReelbookError(
             f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
         )
     try:
-        return Path(library).expanduser().absolute()
+        folder = Path(library).expanduser().absolute()
+        if b"\0" not in os.fsencode(folder):
+            return folder
+        reason = "it has a zero byte in it"
     except (RuntimeError, ValueError, TypeError) as error:
-        raise LibraryError(str(library), str(error)) from None
+        reason = str(error)
+    raise ReelbookError(
+        f"{library!r:.200} is no folder of a library ({reason}). Nothing was made or sent: give its path as a text or a Path."
+    )
 
 
 def default_client() -> Client:
@@ -64,12 +71,14 @@ def default_client() -> Client:
 
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Run a model and wait for its media; what the library has already costs nothing."""
-    return default_client().run(checked(request), fresh=fresh, take=take)
+    checked(request)  # Before a service is started for it.
+    return default_client().run(request, fresh=fresh, take=take)
 
 
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Start a run and return as soon as the service has it."""
-    return default_client().start(checked(request), fresh=fresh, take=take)
+    checked(request)
+    return default_client().start(request, fresh=fresh, take=take)
 
 
 def attach(request_id: str, *, model: str | None = None) -> Run:
@@ -79,7 +88,8 @@ def attach(request_id: str, *, model: str | None = None) -> Run:
 
 def estimate(request: Input) -> Estimate:
     """What a run costs."""
-    return default_client().estimate(checked(request))
+    checked(request)
+    return default_client().estimate(request)
 
 
 def model(endpoint_id: str) -> type[Any]:

@@ -10,6 +10,7 @@
     │   ├── InsufficientCredits   402: the account cannot pay for it
     │   ├── Forbidden             403: this account may not do that
     │   ├── NotFound              404: no such model, run or file
+    │   ├── NotReady              the result of a run is not there yet
     │   ├── Refused               409, 413, 422: the request as written is not acceptable
     │   ├── TooManyRequests       429: later, please
     │   └── ServiceBroken         5xx, or an answer that cannot be read
@@ -179,6 +180,12 @@ class NotFound(ServiceError):
     """404: no such model, run or file."""
 
     advice = "Check the spelling, and that the key is that of the account which made it."
+
+
+class NotReady(ServiceError):
+    """The result of a run is not there yet."""
+
+    advice = "It is paid for and not lost: wait a little, then run or attach it again, at no further cost."
 
 
 class Refused(ServiceError):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from . import errors
 from .client.retries import SETTLED
-from .client.service import Accepted, NotReady
+from .client.service import Accepted
 from .client.transfer import Brought
 from .errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed, ServiceError
 from .libraries import ledger, recovery, services
@@ -171,7 +171,7 @@ class Following:
         while True:
             try:
                 return await self._desk.calls.result(self.entry.model, self.request_id)
-            except NotReady:
+            except errors.NotReady:
                 if time.monotonic() > deadline:
                     raise  # It is paid for, and may be there when it is run again.
                 await asyncio.sleep(TICK_SECONDS)

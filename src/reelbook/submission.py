@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .client.http import Http
-from .client.service import Accepted, NotReady, ServiceCalls
+from .client.service import Accepted, ServiceCalls
 from .client.sources import Source, read_sources, sendable
 from .client.transfer import Downloads
 from .client.uploads import Uploads
 from .client.watch import Watcher
 from .errors import (
     LibraryError,
+    NotReady,
     ReelbookError,
     ServiceError,
     TooManyRequests,

@@ -15,7 +15,7 @@ import pytest
 
 from reelbook import errors
 from reelbook.client.http import Http
-from reelbook.client.service import Nature, NotReady, ServiceCalls
+from reelbook.client.service import Nature, ServiceCalls
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.queue import QueueStatus
@@ -341,7 +341,7 @@ def test_a_result_that_is_asked_for_too_early_is_not_ready(hosted: Hosted, answe
 
     error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
 
-    assert type(error) is NotReady
+    assert type(error) is errors.NotReady
     assert "r-1" in str(error)
     assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
     assert len(hosted.seen()) == 1
@@ -364,7 +364,7 @@ def test_a_run_that_is_unknown_right_after_its_submission_is_not_ready(hosted: H
             clock.now += 31
         return found
 
-    assert told(work, hosted.base_url, clock=clock) == [NotReady, errors.NotFound]
+    assert told(work, hosted.base_url, clock=clock) == [errors.NotReady, errors.NotFound]
 
 
 @pytest.mark.parametrize(
@@ -969,12 +969,12 @@ def test_every_call_that_the_specification_shows_works_without_the_rest(serve: S
         request_id = str(accepted.request_id)
         try:
             early: Any = await calls.result(MODEL, request_id)
-        except NotReady as error:
+        except errors.NotReady as error:
             early = error
         while not (await calls.status(MODEL, request_id)).finished:
             await asyncio.sleep(0.01)
         output = await calls.result(MODEL, request_id)
-        assert isinstance(early, NotReady) or early == output
+        assert isinstance(early, errors.NotReady) or early == output
         assert output["video"]["content_type"] == "video/mp4"
         assert await calls.cancel(MODEL, request_id) is False
         for missing in (calls.account, calls.models):

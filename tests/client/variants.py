@@ -178,19 +178,21 @@ class Hosted:
         return await asyncio.start_server(self._begin, "127.0.0.1", 0, backlog=512, limit=2**20)
 
     async def _closed(self) -> None:
-        self._server.close()
+        # First nobody new is let in. asyncio drops a connection that it has accepted when the server closes before that
+        # connection has its transport: nothing ever closes its socket then.
+        for listening in self._server.sockets:
+            self._loop.remove_reader(listening.fileno())
         for _ in range(3):
-            await asyncio.sleep(0)  # What has been accepted already becomes a conversation first.
+            await asyncio.sleep(0)  # What has been accepted already becomes a conversation.
+        self._server.close()
         while self._conversations:
             for task in self._conversations:
                 task.cancel()
             await asyncio.gather(*self._conversations, return_exceptions=True)
-        # One whose answer nobody has read to its end would wait for that when it is closed; and one that was accepted
-        # at the very last is known to the loop only.
-        for _ in range(3):
-            for transport in [*(writer.transport for writer in self._writers), *_transports(self._loop)]:
-                transport.abort()
-            await asyncio.sleep(0.001)  # Each comes to its end in the loop's next round.
+        # One whose answer nobody has read to its end would wait for that when it is closed.
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0.001)  # Each comes to its end in the loop's next round.
         self._writers.clear()
 
     def _count(self, *, opened: int = 0, answering: int = 0) -> None:
@@ -256,11 +258,6 @@ class Hosted:
         if script is None:
             return Reply(404, {"detail": "Not Found"})
         return script.pop(0) if len(script) > 1 else script[0]
-
-
-def _transports(loop: asyncio.AbstractEventLoop) -> list[Any]:
-    """Every connection that a loop has; asyncio tells this to nobody else before Python 3.13."""
-    return list(getattr(loop, "_transports", {}).values())
 
 
 def _as_reply(answer: Answering, request: Received) -> Reply:

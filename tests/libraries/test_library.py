@@ -128,6 +128,7 @@ def test_the_table_has_files_that_can_be_opened(four: Made) -> None:
         ({"target_sizes": "300"}, [3]), ({"image_url": "e.org", "status": "failed"}, [4]), ({"duration": 5}, [4]),
         ({"expand_prompt": False}, [1, 2]), ({"credits": 53, "prompt": "tram"}, [2]), ({"request_id": "request-1"}, [1]),
         ({"prompt": "no such thing"}, []), ({"fps": 24}, []), ({}, [1, 2, 3, 4]), ({"prompt": "(?i).*"}, []),
+        ({"seed": "8"}, [2]), ({"expand_prompt": "False"}, [1, 2]), ({"status": {"failed"}}, [4]), ({"fps": "24"}, []),
     ],
 )  # fmt: skip
 def test_find_takes_text_somewhere_and_anything_else_equal(
@@ -159,12 +160,30 @@ def test_find_since_a_time(made: Made) -> None:
     [
         ({"promt": "boat"}, "Did you mean 'prompt'"), ({"status": "complete"}, "Did you mean 'completed'"),
         ({"since": "soonish"}, "7d"), ({"since": float("nan")}, "length of time"), ({"zzz": 1}, "no column 'zzz'"),
+        ({"seed": "x"}, "holds numbers.*seed=7"), ({"seed": [7, "x"]}, "holds numbers"), ({"fps": "x"}, "holds numbers"),
+        ({"credits": "much"}, "holds numbers"), ({"expand_prompt": "perhaps"}, "expand_prompt=False"),
+        ({"created": "yesterday"}, "since="), ({"seed": lambda seed: seed > 7}, "asks no function"),
+        ({"status": 5}, "5 is no status"), ({"status": ["failed", "won"]}, "'won' is no status"),
     ],
 )  # fmt: skip
 def test_find_names_what_it_does_not_know(four: Made, fields: dict[str, Any], said: str) -> None:
     """A slip of the pen is not an empty answer."""
     with pytest.raises(InvalidInput, match=said):
         four.library.find(**fields)
+
+
+def test_find_knows_what_a_field_holds_before_anything_was_run(tmp_path: Path) -> None:
+    """An empty library refuses what a full one refuses."""
+    library = Library(tmp_path / "none", lambda: Books(tmp_path / "none"), Shelf(tmp_path / "none" / "media"))
+
+    with pytest.raises(InvalidInput, match="'seed' holds numbers"):
+        library.find(seed="x")
+
+
+def test_find_looks_through_an_iterator_once(four: Made) -> None:
+    """Checking what is wanted does not use it up."""
+    assert list(four.library.find(seed=iter([7, 8])).index) == [1, 2]
+    assert list(four.library.find(status=iter(["failed"])).index) == [4]
 
 
 # Uncertain runs.
@@ -418,6 +437,15 @@ def test_an_export_tells_how_far_it_is_and_what_is_wrong(four: Made, tmp_path: P
         four.library.export(tmp_path / "file" / "out")
     with pytest.raises(InvalidInput, match="no number of a run"):
         four.library.export(tmp_path / "out", ["1"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("odd", [None, 5, "", b"out", "out\0", "out\ud800", "~nobody-of-that-name/out"])
+def test_what_names_no_folder_is_told_in_a_sentence(four: Made, odd: Any) -> None:
+    """Neither an export nor another library can be there; nothing is copied."""
+    with pytest.raises(ReelbookError, match=r"names none\. Nothing was copied: give its path"):
+        four.library.export(odd)
+    with pytest.raises(ReelbookError, match=r"names none\. Nothing was copied: give its path"):
+        four.library.adopt(odd)
 
 
 # Verifying and pruning.

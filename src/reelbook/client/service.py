@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 from urllib.parse import quote
 
-from ..errors import InsufficientCredits, NotFound, Refused, ServiceError, Unauthorized, Unreachable
+from ..errors import InsufficientCredits, NotFound, NotReady, Refused, ServiceError, Unauthorized, Unreachable
 from ..models import pricing
 from ..models.base import Input
 from ..models.images import pictures_of, with_replaced
@@ -20,7 +20,7 @@ from .http import Http, Upload
 from .requests import Known
 from .shapes import Accepted, Nature
 
-__all__ = ["Accepted", "Nature", "NotReady", "ServiceCalls"]
+__all__ = ["Accepted", "Nature", "ServiceCalls"]
 
 MOST_BATCH = 1_000
 """Ids in one batch status call."""
@@ -30,12 +30,6 @@ ANY_PICTURE = (
 """One black pixel."""
 DOUBT_SECONDS = 60.0
 """A service that could not say what it is, is asked again after this."""
-
-
-class NotReady(ServiceError):
-    """The result of a run that has not finished."""
-
-    advice = "Wait for the run to finish, then ask again."
 
 
 class ServiceCalls:

@@ -63,6 +63,20 @@ def exported(
     return target
 
 
+def folder_of(named: Any, need: str) -> Path:
+    """The folder that a person has named, in full. `need` says what it is for, where it is none."""
+    try:
+        if isinstance(named, (str, os.PathLike)) and os.fspath(named):
+            folder = Path(named).expanduser().absolute()
+            if b"\0" not in os.fsencode(folder):
+                return folder
+    except (RuntimeError, ValueError, TypeError):
+        pass  # Nobody's home, or a letter that no system has in a name.
+    raise ReelbookError(
+        f"{need}, and {named!r:.200} names none. Nothing was copied: give its path as a text or a Path."
+    )
+
+
 def name_of(entry: Entry, values: Mapping[str, Any]) -> str:
     """A name that a person can read and every system can write: number, words, seed."""
     seed = values.get("seed")

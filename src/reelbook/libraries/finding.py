@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from numbers import Integral, Number
 from typing import Any
@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..models.catalog import CATALOG
-from .rows import LAST, STATUSES
+from .rows import LAST, STATUSES, table
 
 Which = pd.DataFrame | Callable[[Any], Any] | Iterable[int] | None
 """Some runs: a table of them, their numbers, a question that is asked of each row, or None for all."""
@@ -30,6 +30,8 @@ def found(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
     >>> list(found(runs, {"prompt": "BOAT"}).index), list(found(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
+    # An iterator can be looked through only once.
+    fields = {name: tuple(wanted) if isinstance(wanted, Iterator) else wanted for name, wanted in fields.items()}
     _check(frame, fields)
     mask = pd.Series(True, index=frame.index)
     for name, wanted in fields.items():
@@ -53,7 +55,7 @@ def chosen(frame: pd.DataFrame, which: Which) -> pd.DataFrame:
         answers = [which(row) for _, row in frame.iterrows()]
         # What is compared with a gap is neither yes nor no.
         return frame[[not _is_gap(answer) and bool(answer) for answer in answers]] if answers else frame
-    numbers = list(which)
+    numbers = list(which) if isinstance(which, Iterable) else [which]
     odd = next((number for number in numbers if not isinstance(number, Integral)), None)
     if odd is not None:
         raise _mistake(
@@ -99,11 +101,58 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
     for name, wanted in fields.items():
         if name not in known:
             raise _mistake(name, f"There is no column {name!r} in this library.{_near(name, known)}")
-        if name == "status":
-            words = [wanted] if isinstance(wanted, str) else list(wanted or ())
-            odd = next((word for word in words if word not in STATUSES), None)
-            if odd is not None:
-                raise _mistake(name, f"{odd!r} is no status.{_near(str(odd), STATUSES)} It is {', '.join(STATUSES)}.")
+        if name != "since":
+            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _each(wanted))
+
+
+def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
+    """Refuse what no cell of a column can ever be: an empty answer would look like one about the runs."""
+    question = next((one for one in wanted if callable(one) and not _is_model(one)), None)
+    if question is not None:
+        raise _mistake(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
+    if name == "status":
+        odd = next((one for one in wanted if one not in STATUSES), None)
+        if odd is not None:
+            raise _mistake(name, f"{odd!r} is no status.{_near(str(odd), STATUSES)} It is {', '.join(STATUSES)}.")
+    text = next((one for one in wanted if isinstance(one, str) and not _can_be(one, cells)), None)
+    if text is not None:
+        kind, example = _kind_of(cells)
+        raise _mistake(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
+
+
+def _each(wanted: Any) -> Sequence[Any]:
+    """What is wanted of a field, one by one, without what stands for a gap."""
+    if isinstance(wanted, range):
+        return ()  # It holds numbers, and may hold very many.
+    if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
+        wanted = [wanted]
+    return [one for one in wanted if not _is_gap(one)]
+
+
+def _unused(name: str) -> pd.Series[Any]:
+    """The column of a field that no run here has, which is known from the models."""
+    return table([], {})[name]
+
+
+def _can_be(text: str, cells: pd.Series[Any]) -> bool:
+    """Whether a cell of this column can be this text, or hold it."""
+    if pd.api.types.is_bool_dtype(cells):
+        return text.casefold() in ("true", "false")
+    if pd.api.types.is_numeric_dtype(cells):
+        try:
+            float(text)
+        except ValueError:
+            return False
+    return not pd.api.types.is_datetime64_any_dtype(cells)
+
+
+def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
+    """What a column holds, and how to ask for that."""
+    if pd.api.types.is_bool_dtype(cells):
+        return "yes or no", "Write {name}=True or {name}=False."
+    if pd.api.types.is_numeric_dtype(cells):
+        return "numbers", "Write {name}=7, or {name}=[7, 8] for either."
+    return "points in time", 'Write since="7d" for the runs of the last week.'
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -119,8 +168,8 @@ def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
     """Whether a cell is what is wanted. `whole`: a text must be it, and not only hold it."""
     if wanted is None or wanted is pd.NA:
         return _is_gap
-    if isinstance(wanted, type) and isinstance(getattr(wanted, "endpoint_id", None), str):
-        wanted, whole = wanted.endpoint_id, True  # type: ignore[attr-defined]  # Asked for in the line above.
+    if _is_model(wanted):
+        wanted, whole = wanted.endpoint_id, True
     if isinstance(wanted, str):
         text = wanted.casefold()
         return lambda value: _holds(value, text, whole)
@@ -128,6 +177,10 @@ def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
         anyone = [_matcher(one, whole=whole) for one in wanted]
         return lambda value: any(matches(value) for matches in anyone)
     return lambda value: not _is_gap(value) and _equals(value, wanted)
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, type) and isinstance(getattr(value, "endpoint_id", None), str)
 
 
 def _is_gap(value: Any) -> bool:

@@ -17,7 +17,7 @@ from ..errors import ReelbookError
 from . import disk, ledger
 from .adopting import MEDIA, Adopted, Progress, adopted, files_of, library_in
 from .books import Books
-from .export import Write, exported
+from .export import Write, exported, folder_of
 from .finding import Which, chosen, found, span
 from .keeping import Pruned, Verified, paths_of, pruned, size_of, verified
 from .ledger import Entry
@@ -128,8 +128,8 @@ class Library:
         `where` says which runs: a table from `find`, their numbers, or a function of a row. What is in the folder stays;
         done again, it copies what is missing. In `runs.csv` an apostrophe stands before what a spreadsheet would take for a formula.
         """
+        target = folder_of(folder, "The runs are exported to a folder")
         frame = chosen(self.frame, where)
-        target = Path(folder).expanduser().absolute()
         return exported(target, self._entries(frame.index), frame, self._local(frame), self._write, progress)
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
@@ -137,7 +137,7 @@ class Library:
         if isinstance(other, Library):
             place, theirs = library_in(other.folder), other._shelf
         else:
-            place = library_in(Path(other).expanduser().absolute())
+            place = library_in(folder_of(other, "Another library is adopted by its folder"))
             theirs = Shelf(place / MEDIA)
         return adopted(place, theirs, self._books, self._shelf, progress=progress)
 
