@@ -9,11 +9,16 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import settings
 
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bound_socket
 from reelbook.service.settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png
+
+# How long one example takes is a fact about the machine; claims about time have tests of their own.
+settings.register_profile("reelbook", deadline=None)
+settings.load_profile("reelbook")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,12 +11,13 @@ import pytest
 import reelbook
 
 ROOT = Path(reelbook.__file__).parent
-GROUND = {"errors", "_version", "models"}
+GROUND = {"errors", "_version", "models", "settings"}
 
 MAY_IMPORT = {
     "errors": set(),
     "_version": set(),
     "models": {"errors"},
+    "settings": {"errors"},
     "loop": {"errors"},
     "client": GROUND | {"loop"},
     "libraries": GROUND | {"loop"},
@@ -25,12 +26,13 @@ MAY_IMPORT = {
     "following": GROUND | {"loop", "client", "libraries", "media"},
     "submission": GROUND | {"loop", "client", "libraries"},
     "sweeps": GROUND | {"loop", "client", "libraries", "media", "runs", "following", "submission"},
-    "display": GROUND | {"media", "libraries", "runs", "sweeps"},
+    "display": GROUND | {"loop", "media", "libraries", "runs", "sweeps"},
+    "widgets": GROUND | {"loop", "media", "libraries", "runs", "sweeps", "display"},
     "service": GROUND,
 }
 """Rooms that are not listed are doors: they may know everything."""
 
-DOORS = {"__init__", "__main__", "clients", "commons", "connecting", "cli", "doctor", "records", "sweeping"}
+DOORS = {"__init__", "__main__", "clients", "commons", "connecting", "cli", "doctor", "looking", "records", "sweeping"}
 
 
 @cache

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         InvalidInput,
         LibraryError,
         NotFound,
+        NotReady,
         OverBudget,
         ReelbookError,
         Refused,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Unreachable,
     )
     from .libraries.library import Library
+    from .looking import read, strip
     from .media.provenance import Provenance
     from .models.image_to_video import ImageToVideo
     from .models.images import Image
@@ -52,19 +54,20 @@ if TYPE_CHECKING:
     from .models.text_to_video import LoRA, TextToVideo
     from .records import library, provenance
     from .runs import Run
+    from .settings import options
     from .sweeping import derived, rows, sampled, sweep, template, zipped
     from .sweeps.plan import Plan
-    from .sweeps.reel import read
 
 _HOME = {
     "clients": ("Client",),
     "connecting": ("attach", "connect", "estimate", "model", "run", "start"),
     "errors": (
-        "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound",
+        "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound", "NotReady",
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
     "libraries.library": ("Library",),
+    "looking": ("read", "strip"),
     "media.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),
     "models.images": ("Image",),
@@ -74,9 +77,9 @@ _HOME = {
     "models.text_to_video": ("LoRA", "TextToVideo"),
     "records": ("library", "provenance"),
     "runs": ("Run",),
+    "settings": ("options",),
     "sweeping": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
     "sweeps.plan": ("Plan",),
-    "sweeps.reel": ("read",),
 }  # fmt: skip
 """Which module each public name lives in."""
 
@@ -98,6 +101,7 @@ __all__ = [
     "LibraryError",
     "LoRA",
     "NotFound",
+    "NotReady",
     "OverBudget",
     "Plan",
     "Provenance",
@@ -124,12 +128,14 @@ __all__ = [
     "estimate",
     "library",
     "model",
+    "options",
     "provenance",
     "read",
     "rows",
     "run",
     "sampled",
     "start",
+    "strip",
     "sweep",
     "template",
     "zipped",
@@ -155,7 +161,8 @@ def _hang_pictures() -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and not getattr(shell, "_reelbook_shown", False):
-        from .display import register
+        from . import display, widgets
 
         shell._reelbook_shown = True
-        register(shell)
+        display.register(shell)
+        widgets.register(shell)

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +32,7 @@ from .loop import TICK_SECONDS, background
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.described import describe
+from .models.listed import Models
 from .models.pricing import Estimate, Rates
 from .runs import Run, input_of
 from .service.embedded import Embedded
@@ -111,9 +112,9 @@ class Client:
         """Credits and permissions, as the service tells them."""
         return background.wait(self._desk().calls.account(), CALL_SECONDS)
 
-    def models(self) -> Sequence[Mapping[str, Any]]:
+    def models(self) -> Models:
         """The models that the service lists."""
-        return background.wait(self._desk().calls.models(), CALL_SECONDS)
+        return Models(background.wait(self._desk().calls.models(), CALL_SECONDS))
 
     def features(self) -> frozenset[str]:
         """What the service offers beyond the specification."""

@@ -21,6 +21,7 @@ def library(folder: str | Path | None = None) -> Library:
 
     An empty folder is a library that nothing was put into yet.
     """
+    from . import looking  # noqa: F401  # Draws what tables show.
     from .sweeps import reel  # noqa: F401  # Hangs `table.reel` into pandas, for the tables that come from here.
 
     client = latest_client()

@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from . import looking  # noqa: F401  # Whoever has tables wants to see them.
 from .clients import Client, latest_client
 from .connecting import default_client
+from .loop import background
 from .models.base import Input
 from .models.catalog import CATALOG
 from .sweeps.axes import rows, zipped
+from .sweeps.forecast import forecast
 from .sweeps.job import SweepJob
-from .sweeps.knowing import known
+from .sweeps.knowing import CALL_SECONDS, known
 from .sweeps.plan import Plan
 from .sweeps.planfile import Models
 from .sweeps.planning import derived
@@ -36,6 +39,26 @@ class _House:
         """Which rows the library of the latest client has. Nothing is connected only to show a plan."""
         client = latest_client()
         return None if client is None else known(plan, client.desk)
+
+    def seconds(self, plan: Plan, known: Known | None) -> float | None:
+        """Judged by the runs in the library of the latest client."""
+        client = latest_client()
+        if client is None:
+            return None
+        due = [row for row in plan.distinct if known is None or not known(row)]
+        return forecast(due, client.desk.books, background.wait(client.desk.name(), CALL_SECONDS))
+
+    def panel(self, job: SweepJob) -> object:
+        """One with buttons, to be shown or to be put into a layout."""
+        from .widgets.panel import Panel
+
+        return Panel(job)
+
+    def is_looked_at(self) -> bool:
+        """In a notebook."""
+        from .display.live import kernel_shell
+
+        return kernel_shell() is not None
 
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
         """A panel in a notebook, a line in a terminal."""

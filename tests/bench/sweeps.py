@@ -4,19 +4,23 @@
 
 Instant runs are clips of one frame, 16 × 16, on the embedded service, which runs in a process of its own here, so that its
 time is not counted as ours; over real HTTP, every step durable. The peer is what one would write without Reelbook: a pool
-of threads around a plain client, which keeps nothing but the answers. The rounds alternate; medians are shown.
+of threads around a plain client, which keeps nothing but the answers. The rounds alternate; medians are shown. The wall
+time has the work of the service in it, for both alike; what is ours of it is the processor time of this process.
+
+The table of ten thousand comes from a library that has them: a ledger and a shelf as sweeps leave them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,14 +28,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
 
 import reelbook as rb
+from reelbook.libraries import ledger, opening
+from reelbook.libraries.identity import dumps
+from reelbook.loop import background
 from reelbook.sweeping import sweep
-from reelbook.sweeps.knowing import Name, Seen
+from reelbook.sweeps.knowing import Name, names_of
 from reelbook.sweeps.order import spread
-from reelbook.sweeps.outcome import framed
+from reelbook.sweeps.outcome import table_of
 from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.tally import Standing
+from reelbook.sweeps.tally import Standing, Tally
 from tests.bench.plans import AXES
 from tests.support import as_data_uri, png
 
@@ -65,6 +73,7 @@ def main() -> None:
         for number in range(given.rounds):
             mine.append(_ours(address, Path(folder) / f"library-{number}", given.runs, number))
             theirs.append(_threads(address, given.runs, number))
+        table, order, free = _table(address, Path(folder) / "large")
     ours, peer = _median(mine), _median(theirs)
     print(
         f"{given.runs} instant runs, {AT_ONCE} at once, load {os.getloadavg()[0]:.2f}, medians of {given.rounds}, ms per run:"
@@ -73,13 +82,15 @@ def main() -> None:
         f"  ours, durable:       {ours.wall:5.1f} wall, {ours.cpu:5.1f} CPU, {ours.calls:.1f} calls (limit {LIMIT_MS:g} CPU)"
     )
     print(
-        f"  threads and httpx:   {peer.wall:5.1f} wall, {peer.cpu:5.1f} CPU; ours takes {ours.wall / peer.wall:.2f} × the wall time"
+        f"  threads and httpx:   {peer.wall:5.1f} wall, {peer.cpu:5.1f} CPU; ours takes {ours.wall / peer.wall:.2f} × the wall time (limit {RATIO:g})"
     )
     print(f"  from the library:    {ours.again:5.2f} wall (limit {AGAIN_MS:g})")
-    table, order = _table()
-    print(f"10,000 runs: table {table:.3f} s (limit {TABLE_SECONDS:g}), order {order:.3f} s")
+    print(
+        f"10,000 runs: table {table:.3f} s (limit {TABLE_SECONDS:g}), order {order:.3f} s, run again for nothing {free:.1f} s"
+    )
     late = [what for what, is_late in {
-        "a run": ours.cpu > LIMIT_MS, "a run from the library": ours.again > AGAIN_MS, "the table": table > TABLE_SECONDS,
+        "a run": ours.cpu > LIMIT_MS, "a run beside the peer": ours.wall > RATIO * peer.wall,
+        "a run from the library": ours.again > AGAIN_MS, "the table": table > TABLE_SECONDS,
     }.items() if is_late]  # fmt: skip
     if late:
         raise SystemExit(f"Over the limit: {', '.join(late)}.")
@@ -136,32 +147,61 @@ def _one(http: httpx.Client, input: dict[str, Any]) -> int:
     return len(http.get(url).raise_for_status().content)
 
 
-def _table() -> tuple[float, float]:
+def _table(address: str, library: Path) -> tuple[float, float, float]:
+    """Seconds for the table of ten thousand finished runs, for their order, and for the whole of a run at no cost."""
     plan = sweep(rb.TextToVideo(prompt="a paper boat"), **AXES)
     began = time.perf_counter()
     spread(plan)
     order = time.perf_counter() - began
-    standings = [Standing(row, Name(f"{row.number:064x}", 0, "{}"), status="completed") for row in plan]
-    seen: list[Seen | None] = [_seen(row.number) for row in plan]
-    paths = {f"{row.number:064x}": f"/shelf/{row.number:064x}.mp4" for row in plan}
-    best = min(_timed(plan, standings, seen, paths) for _ in range(ROUNDS))
-    return best, order
+    runs = [(row.input, row.take) for row in plan if row.input is not None]
+    with rb.connect(address, api_key=KEY, library=library) as client:
+        desk = client.desk
+        service, found = background.wait(desk.name(), 60), background.wait(names_of(runs, desk.shelf.find), 60)
+    names = [name for name in found if isinstance(name, Name)]
+    _fill(library, service, names)
+    tally = Tally()
+    for row, name in zip(plan, names, strict=True):
+        tally.add(Standing(row, name, status="completed"), [row.number])
+    with rb.connect(address, api_key=KEY, library=library) as client:
+        best = min(_timed(plan, lambda: table_of(plan, tally, client.desk, service)) for _ in range(ROUNDS))
+        return best, order, _timed(plan, lambda: plan.run(budget=0, progress=False))
 
 
-def _timed(plan: Plan, standings: list[Standing], seen: list[Seen | None], paths: dict[str, str]) -> float:
+def _timed(plan: Plan, made: Callable[[], pd.DataFrame]) -> float:
     began = time.perf_counter()
-    frame = framed(plan, standings, seen, paths)
+    frame = made()
     took = time.perf_counter() - began
-    assert frame["output_video"].notna().all()
-    assert frame["output_seed"].nunique() == len(plan)
+    if (frame["status"] != "completed").any() or frame["output_seed"].nunique() != len(plan):
+        raise SystemExit(f"The table is not whole: {frame['status'].value_counts().to_dict()}")
+    if frame["output_video"].isna().any() or frame["credits"].sum() != 53 * len(plan):
+        raise SystemExit("The table lacks files or credits.")
     return took
 
 
-def _seen(number: int) -> Seen:
-    sha256 = f"{number:064x}"
-    output = f'{{"prompt":"a paper boat","seed":{number},"video":{{"content_type":"video/mp4","url":"https://example.org/{number}.mp4"}}}}'
-    media = f'[{{"sha256":"{sha256}","suffix":".mp4"}}]'
-    return Seen(number, sha256, 0, "stored", 53, 53, 53, 0, 0, f"r{number}", output, media, None, None, 0.5, 8.25)
+def _fill(library: Path, service: str, names: Sequence[Name]) -> None:
+    """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
+    facts = [_facts(service, number, name) for number, name in enumerate(names)]
+    with contextlib.closing(opening.opened(library)) as db:
+        db.execute("BEGIN")
+        db.executemany(
+            f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
+            [tuple(one.values()) for one in facts],
+        )
+        db.execute("COMMIT")
+    (library / "media").mkdir(exist_ok=True)
+    for number in range(len(names)):
+        (library / "media" / f"{number:064x}.mp4").touch()
+
+
+def _facts(service: str, number: int, name: Name) -> dict[str, Any]:
+    video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
+    return {
+        "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
+        "input": name.input, "state": ledger.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
+        "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
+        "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
+        "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,
+    }  # fmt: skip
 
 
 @contextmanager

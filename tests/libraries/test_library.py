@@ -547,6 +547,24 @@ def test_with_yes_the_rest_goes_and_the_rows_stay(made: Made) -> None:
     assert pd.isna(made.library.frame["output_video"].iloc[0])
 
 
+def test_what_was_made_of_a_file_for_showing_it_goes_with_it(made: Made) -> None:
+    """Posters and previews of files that are gone; those of other files stay, and a dry run leaves them all."""
+    made.aged(made.stored(), 40)
+    made.stored(BOAT.revised(seed=8), [(b"young", ".mp4")])
+    shown = [made.folder / "posters" / f"{made.path_of(run).stem}-320.jpg" for run in (1, 2)]
+    shown.append(made.folder / "previews" / f"{made.path_of(1).stem}-320-150000-12.mp4")
+    for path in shown:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"small")
+
+    made.library.prune(30, dry_run=True, yes=True)
+    before = [path.exists() for path in shown]
+    made.library.prune(30, yes=True)
+
+    assert before == [True] * 3
+    assert [path.exists() for path in shown] == [False, True, False]
+
+
 def test_a_dry_run_removes_nothing(made: Made) -> None:
     """It says what would happen, also with yes."""
     made.aged(made.stored(), 40)

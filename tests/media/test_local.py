@@ -353,9 +353,9 @@ class TestPreview:
         """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""
         clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90))
 
-        monkeypatch.setattr("reelbook.media.preview.ENCODERS", ("libvpx-vp9",))
+        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("libvpx-vp9",))
         small = clip.preview(longest=80, most_bytes=100_000)
-        monkeypatch.setattr("reelbook.media.preview.ENCODERS", ("no-such-encoder",))
+        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("no-such-encoder",))
         none = clip.preview(longest=80, most_bytes=100_000)
 
         assert small is not None

@@ -19,6 +19,7 @@ from reelbook.errors import ReelbookError
 from reelbook.media.measures import METRICS, measure_file
 from reelbook.media.measuring.hashing import perceptual_hash
 from reelbook.media.measuring.likeness import similarity
+from reelbook.media.measuring.metrics import VBENCH
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 
@@ -71,10 +72,40 @@ def apart(one: object, other: object) -> int:
 
 
 def test_every_metric_says_what_it_means_and_in_which_unit() -> None:
-    """The table of metrics can be shown as it stands."""
-    assert all(metric.meaning and metric.unit for metric in METRICS.values())
-    assert {"sharpness", "motion", "dynamic_degree", "motion_smoothness", "temporal_flickering"} < set(METRICS)
+    """The table of metrics can be shown as it stands: what, how, unit, range, which way is better."""
+    assert all(metric.meaning and metric.definition and metric.unit for metric in METRICS.values())
+    assert [name for name, metric in METRICS.items() if not metric.range] == ["perceptual_hash"]
     assert {name for name, metric in METRICS.items() if metric.compares} == {"ssim", "psnr"}
+    assert {metric.better for metric in METRICS.values()} <= {"higher", "lower", "as you want it"}
+
+
+def test_a_name_of_vbench_is_used_for_the_same_quantity_only() -> None:
+    """Flickering is; where networks are needed ours are called otherwise, and who asks for theirs is told so."""
+    assert "temporal_flickering" in METRICS
+    for theirs, ours in VBENCH.items():
+        assert theirs not in METRICS
+        assert ours in METRICS
+        with pytest.raises(ReelbookError, match=f"needs a network; '{ours}'"):
+            measure_file("any.mp4", [theirs])
+
+
+def test_figures_lie_within_the_range_that_is_told(tmp_path: Path) -> None:
+    """Of films without colour, full of it, still and moving; against another film as the reference."""
+    reference = written(tmp_path / "reference.mkv", [noise(9, (64, 48))] * 4)
+    films = [
+        [flat(0)] * 4,
+        [noise(number, (64, 48)) for number in range(4)],
+        panned(1, (4, 0), frames=6, size=(64, 48)),
+    ]
+
+    for number_of, frames in enumerate(films):
+        figures = measure_file(written(tmp_path / f"{number_of}.mkv", frames), reference=reference)
+        for name, metric in METRICS.items():
+            value = figures[name]
+            if metric.least is not None:
+                assert isinstance(value, (int, float)), name
+                assert metric.least <= value, name
+                assert metric.most is None or value <= metric.most + 1e-6, name
 
 
 def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:
@@ -102,7 +133,7 @@ def test_a_film_of_one_frame_has_no_motion(tmp_path: Path) -> None:
     """Where there is no second frame, there is nothing between frames, and no error either."""
     figures = measure_file(written(tmp_path / "one.mkv", [flat(90)]))
 
-    between = ("motion", "dynamic_degree", "motion_smoothness", "temporal_flickering", "loop_closure")
+    between = ("motion", "dynamic_degree_lk", "motion_smoothness_linear", "temporal_flickering", "loop_closure")
     assert [figures[name] for name in (*between, "error")] == [None] * 6
     assert figures["frame_count"] == 1
     assert figures["brightness"] == pytest.approx(90)
@@ -181,8 +212,8 @@ class TestMotion:
         """The same picture over and over: no motion, no flicker, perfectly smooth, and a closed loop."""
         figures = measure_file(written(tmp_path / "still.mkv", [texture(1, (128, 72))] * 8))
 
-        assert (figures["motion"], figures["dynamic_degree"]) == (0.0, 0.0)
-        assert (figures["temporal_flickering"], figures["motion_smoothness"]) == (1.0, 1.0)
+        assert (figures["motion"], figures["dynamic_degree_lk"]) == (0.0, 0.0)
+        assert (figures["temporal_flickering"], figures["motion_smoothness_linear"]) == (1.0, 1.0)
         assert figures["loop_closure"] == pytest.approx(1.0)
 
     @pytest.mark.parametrize("step", [(1, 0), (3, 0), (0, 2), (4, 3)])
@@ -190,21 +221,21 @@ class TestMotion:
         """A texture that moves by so many pixels a frame, in percent of the width per second, within 15%."""
         clip = written(tmp_path / "pan.mp4", panned(5, step, frames=16), crf=18)
 
-        assert number(clip, "dynamic_degree") == pytest.approx(100 * math.hypot(*step) * 24 / 320, rel=0.15)
+        assert number(clip, "dynamic_degree_lk") == pytest.approx(100 * math.hypot(*step) * 24 / 320, rel=0.15)
 
     def test_the_flow_of_a_tall_film_is_in_parts_of_its_height(self, tmp_path: Path) -> None:
         """The longer side counts, whichever it is."""
         clip = written(tmp_path / "tall.mp4", panned(5, (2, 0), frames=16, size=(180, 320)), crf=18)
 
-        assert number(clip, "dynamic_degree") == pytest.approx(100 * 2 * 24 / 320, rel=0.15)
+        assert number(clip, "dynamic_degree_lk") == pytest.approx(100 * 2 * 24 / 320, rel=0.15)
 
     def test_a_part_that_moves_counts_for_its_share(self, tmp_path: Path) -> None:
         """Where only the lower half moves, the degree lies near one half of that of the whole."""
         whole = panned(5, (3, 0), frames=16)
         half = [np.vstack([whole[0][:90], frame[90:]]) for frame in whole]
 
-        share = number(written(tmp_path / "half.mkv", half), "dynamic_degree") / number(
-            written(tmp_path / "whole.mkv", whole), "dynamic_degree"
+        share = number(written(tmp_path / "half.mkv", half), "dynamic_degree_lk") / number(
+            written(tmp_path / "whole.mkv", whole), "dynamic_degree_lk"
         )
 
         assert share == pytest.approx(0.5, abs=0.12)
@@ -216,7 +247,7 @@ class TestMotion:
             frame[60:120, 20 + 4 * place : 80 + 4 * place] = texture(3, (60, 60), cells=8)
         own_share = 100 * 4 * 24 / 320 * (60 * 60) / (320 * 180)
 
-        degree = number(written(tmp_path / "square.mkv", frames), "dynamic_degree")
+        degree = number(written(tmp_path / "square.mkv", frames), "dynamic_degree_lk")
 
         assert own_share < degree < 3 * own_share
 
@@ -232,7 +263,7 @@ class TestMotion:
         clip = written(tmp_path / "flicker.mkv", [flat(100 + 10 * (place % 2)) for place in range(9)])
 
         assert number(clip, "temporal_flickering") == pytest.approx(245 / 255, abs=1e-9)
-        assert number(clip, "motion_smoothness") == pytest.approx(245 / 255, abs=1e-5)
+        assert number(clip, "motion_smoothness_linear") == pytest.approx(245 / 255, abs=1e-5)
 
     def test_what_changes_evenly_is_smooth_and_what_jerks_is_not(self, tmp_path: Path) -> None:
         """A steady fade is foretold by its neighbours; the same fade with every second frame held is not."""
@@ -240,7 +271,7 @@ class TestMotion:
         held = [steady[place // 2 * 2] for place in range(12)]
 
         smooth, jerky = (
-            number(written(tmp_path / f"{name}.mkv", frames), "motion_smoothness")
+            number(written(tmp_path / f"{name}.mkv", frames), "motion_smoothness_linear")
             for name, frames in (("steady", steady), ("held", held))
         )
 

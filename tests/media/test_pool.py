@@ -269,6 +269,15 @@ class Breaking(Executor):
         return future
 
 
+class Failing(Executor):
+    """An executor whose tasks all fail, and say no more than that."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(TimeoutError())
+        return future
+
+
 class TestExecutors:
     """What measures when somebody gives an executor."""
 
@@ -294,9 +303,22 @@ class TestExecutors:
         good, lost, never = measured(clips, FEW, executor=Breaking())
 
         assert good == measure_file(clips[0], FEW)
-        assert "lost it (BrokenExecutor: a worker died)" in str(lost["error"])
+        assert lost["error"] == (
+            f"{clips[1]} could not be measured: the executor lost it (BrokenExecutor: a worker died). Measure it again."
+        )
         assert "lost it (BrokenExecutor: it is broken)" in str(never["error"])
         assert never["sharpness"] is None
+
+    def test_files_whose_tasks_all_fail_say_so_each(self, clips: list[Path], tmp_path: Path) -> None:
+        """By name, whatever the error; the call comes back with them, and nothing of it is kept."""
+        cache = Cache(tmp_path / "measures")
+
+        figures = measured(clips, FEW, executor=Failing(), cache=cache)
+
+        assert [str(found["error"]) for found in figures] == [
+            f"{path} could not be measured: the executor lost it (TimeoutError). Measure it again." for path in clips
+        ]
+        assert list(cache.folder.rglob("*.json")) == []
 
 
 def test_a_process_pool_gives_the_same_figures(clips: list[Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from reelbook.errors import UnknownModel
 from reelbook.models.base import Input
-from reelbook.models.catalog import CATALOG, endpoint, endpoint_for
+from reelbook.models.catalog import CATALOG, Endpoint, endpoint, endpoint_for
 from reelbook.models.text_to_video import TextToVideo
 from tests.spec import tables
 from tests.spec.tables import Model
@@ -24,6 +24,16 @@ def test_a_row_says_what_the_specification_says(model: Model) -> None:
     assert (row.base_credits, row.minimum_credits) == (model.base_credits, model.minimum_credits)
     assert dict(row.multipliers) == {name: Decimal(factor) for name, factor in model.multipliers.items()}
     assert {name for name, _ in row.multipliers} <= set(row.input.model_fields)
+
+
+@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.id)
+def test_what_a_row_says_of_fields_is_of_fields_that_there_are(row: Endpoint) -> None:
+    """A field without effect is one of the input's, has a reason, and costs nothing."""
+    without_effect = dict(row.without_effect)
+
+    assert set(without_effect) <= set(row.input.model_fields)
+    assert set(without_effect).isdisjoint(name for name, _ in row.multipliers)
+    assert all(reason and not reason.endswith(".") for reason in without_effect.values())
 
 
 def test_no_two_rows_are_alike() -> None:

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
-LARGEST = 6_000_000
+LARGEST = 1_000_000
 
 Run = Callable[[Path], NotebookNode]
 
@@ -150,7 +150,7 @@ class TestFirst:
         ]
 
     def test_its_clips_are_in_the_page(self, first: NotebookNode) -> None:
-        """Two figures, each with a player that holds the file itself; one for each cell that shows a run."""
+        """Two figures, each with a player that holds a copy of the clip; one for each cell that shows a run."""
         figures = [html for html in outputs(first, "text/html") if "<figure" in html]
 
         assert len(figures) == 2
@@ -167,7 +167,7 @@ class TestFirst:
         assert not [html for html in outputs(first, "text/html") if "<progress" in html]
 
     def test_it_stays_small_enough_to_send(self, first: NotebookNode) -> None:
-        """Saved with all outputs it has at most 6 MB."""
+        """Saved with all outputs, two clips among them, it has at most 1 MB."""
         size = len(nbformat.writes(first).encode())  # type: ignore[no-untyped-call]
 
-        assert 500_000 < size <= LARGEST, f"{size:,} bytes"
+        assert 100_000 < size <= LARGEST, f"{size:,} bytes"

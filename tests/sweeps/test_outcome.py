@@ -23,7 +23,7 @@ from reelbook.sweeps.sweep import sweep
 from reelbook.sweeps.tally import IMPOSSIBLE, Standing
 
 URL = "https://example.org/a.png"
-LAST = ["status", "credits", "credits_source", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "input_json"]  # fmt: skip
+LAST = ["status", "credits", "credits_source", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "input_json"]  # fmt: skip
 BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
     (TextToVideo(prompt="a boat"), {"seed": [1, 2, 3, 4]}, ["output_video", "output_video_url", "output_seed", "output_prompt"]),
     (ImageToVideo(prompt="a boat", image_url=URL), {"prompt": ["a", "b", "c", "d"]}, ["output_video", "output_video_url"]),
@@ -165,6 +165,29 @@ def test_credits_are_what_is_known_and_say_from_whom(row: Seen | None, expected:
 
     found = table.loc[:, ["credits", "credits_source"]].astype(object)
     assert tuple(found.where(found.notna(), None).iloc[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (None, None),
+        (seen(0, "planned", cost=0), None),
+        (seen(0, "planned"), 53),
+        (seen(0, "stored", charged=40, spent=53), 53),
+        (seen(0, "failed"), 53),
+        (seen(0, "stored", unpriced=1, price=None), None),
+    ],
+)
+def test_the_price_that_was_told_stays_beside_what_was_charged(row: Seen | None, expected: int | None) -> None:
+    """Of one try, whatever came of it; nothing for what was never sent, or has no price."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
+
+    table = framed(plan, standings(plan, ["failed"]), [row], {})
+
+    assert str(table["credits_estimated"].dtype) == "Int64"
+    assert table["credits_estimated"].astype(object).where(table["credits_estimated"].notna(), None).tolist() == [
+        expected
+    ]
 
 
 def test_names_that_collide_are_kept_apart() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.sweeps import looks
 from tests.support import KEY, Serve, png
 
 SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])
@@ -53,6 +55,8 @@ def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
     assert list(by["runs"]) == [3, 3]
     assert list(by["completed"]) == [2, 2]
     assert list(by["credits"]) == [106, 106]
+    assert list(by["estimated"]) == [106, 106]
+    assert list(by["charged"]) == [106, 106]
     assert list(by["credits_per_success"]) == [53.0, 53.0]
     assert by.loc[6.0, "seconds"] == pytest.approx(3.0)
     assert by.loc[12.0, "seconds"] == pytest.approx(1.5)
@@ -93,6 +97,73 @@ def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> No
     assert list(table.columns) == [name for name in first.columns if name in table.columns]
     with pytest.raises(rb.ReelbookError, match="no file to compare with"):
         table.reel.measure(["ssim"], reference=4)
+
+
+def test_measuring_twice_gives_each_figure_once(table: pd.DataFrame, tmp_path: Path) -> None:
+    """What was measured before is replaced: also with another reference, after a filter, and out of files."""
+    names = ["motion", "frame_count", "ssim"]
+    with ThreadPoolExecutor(2) as threads:
+        first = table.reel.measure(names, reference=0, executor=threads)
+        first.to_parquet(tmp_path / "t.parquet")
+        first.to_csv(tmp_path / "t.csv")
+        joined = first.merge(pd.DataFrame({"fps": [6.0, 12.0], "pace": ["slow", "quick"]}), on="fps")
+        copies = [
+            first,
+            first[first["fps"] == 6.0],
+            rb.read(tmp_path / "t.parquet"),
+            rb.read(tmp_path / "t.csv"),
+            joined,
+        ]
+        again = [copy.reel.measure(names, reference=0, executor=threads) for copy in copies]
+        other = first.reel.measure("ssim", reference=1, executor=threads)
+
+    assert [list(one.columns) for one in again] == [list(copy.columns) for copy in copies]
+    assert list(other.columns) == list(first.columns)
+
+
+def test_a_column_of_ones_own_is_never_lost_to_a_figure(table: pd.DataFrame) -> None:
+    """A label, or an input, of a figure's name keeps it; the figure is `measured_…`, however often it is measured."""
+    mine = table.assign(width="narrow")
+    asked = table.assign(input_json='{"height": 16}', height=16)
+    with ThreadPoolExecutor(2) as threads:
+        once = mine.reel.measure(["width"], executor=threads)
+        twice = once.reel.measure(["width"], executor=threads)
+        beside = asked.reel.measure(["height"], executor=threads)
+
+    for measured in (once, twice):
+        assert [name for name in measured.columns if "width" in name] == ["width", "measured_width"]
+        assert set(measured["width"]) == {"narrow"}
+        assert set(measured["measured_width"].dropna()) == {32}
+    assert [name for name in beside.columns if "height" in name] == ["height", "measured_height"]
+
+
+def test_one_metric_can_be_named_alone_and_all_are_explained(table: pd.DataFrame) -> None:
+    """`table.reel.metrics` says of each what it tells, how it is worked out, its unit, its range and which way is better."""
+    with ThreadPoolExecutor(2) as threads:
+        measured = table.reel.measure("frame_count", executor=threads)
+
+    metrics = table.reel.metrics
+    assert list(metrics.columns) == ["meaning", "definition", "unit", "range", "better"]
+    assert list(metrics.loc["temporal_flickering", ["unit", "range", "better"]]) == ["share", "0 to 1", "higher"]
+    assert set(measured.columns) - set(table.columns) == {"frame_count"} <= set(metrics.index)
+
+
+def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without being asked to; not with `progress=False`."""
+    told: list[tuple[int, ...]] = []
+
+    class Looks:
+        @contextmanager
+        def measuring(self, files: int) -> Iterator[Callable[[int, int], object]]:
+            told.append((files,))
+            yield lambda done, of: told.append((done, of))
+
+    monkeypatch.setattr(looks, "_hired", [Looks])
+    with ThreadPoolExecutor(2) as threads:
+        table.reel.measure("width", executor=threads)
+        table.reel.measure("height", executor=threads, progress=False)
+
+    assert told == [(4,), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, tmp_path: Path) -> None:

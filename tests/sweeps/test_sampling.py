@@ -19,7 +19,7 @@ from tests.sweeps.axes import BOAT
 METHODS: st.SearchStrategy[Method] = st.sampled_from(["latin", "sobol"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(1, 40),
     frames=st.tuples(st.integers(9, 1441), st.integers(9, 1441)).map(sorted).map(tuple),

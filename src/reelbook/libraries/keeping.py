@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -29,6 +30,10 @@ LEAST_AGE_SECONDS = 86_400.0
 
 _NAMED = re.compile(r"[0-9a-f]{64}")
 _TOGETHER = 256
+
+
+MADE = ("posters", "previews")
+"""The folders beside the shelf with what is made from its files for showing them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,8 @@ def pruned(
         still = {sha256 for entry in losing if entry.id not in marked for sha256 in _hashes(entry)}
         going += [sizes[sha256] for sha256 in sorted(lost - still)]
     removed = [(path, size) for path, size in going if dry_run or _removed(path)]
+    if not dry_run:
+        _drop_made_of_nothing(shelf)
     return Pruned(
         len(removed), Bytes(sum(size for _, size in removed)), tuple(entry.id for entry in losing),
         Bytes(sum(sizes[sha256][1] for sha256 in lost)), sum(entry.credits or 0 for entry in losing), dry_run,
@@ -210,8 +217,12 @@ def _strangers(shelf: Shelf) -> Iterator[Path]:
 
 
 def _entries(shelf: Shelf) -> Iterator[os.DirEntry[str]]:
+    return _in(shelf.folder)
+
+
+def _in(folder: Path) -> Iterator[os.DirEntry[str]]:
     try:
-        with os.scandir(shelf.folder) as entries:
+        with os.scandir(folder) as entries:
             yield from entries
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -287,6 +298,16 @@ def _removed(path: Path) -> bool:
             f"{path} could not be removed ({error.strerror}). Make its folder writable, then prune again; what is gone so far is marked so."
         ) from error
     return True
+
+
+def _drop_made_of_nothing(shelf: Shelf) -> None:
+    """Posters and small copies of files that are gone; they can be made again from the files, so that losing one loses nothing."""
+    here = {entry.name[:64] for entry in _entries(shelf)}
+    for name in MADE:
+        for kept in _in(shelf.folder.parent / name):
+            if SHA256.fullmatch(kept.name[:64]) and kept.name[:64] not in here:
+                with contextlib.suppress(OSError):
+                    os.unlink(kept.path)  # noqa: PTH108  # A DirEntry has no unlink.
 
 
 def _many(count: int, what: str) -> str:

@@ -127,10 +127,10 @@ class LocalFile:
 
     def preview(self, *, longest: int, most_bytes: int) -> bytes | None:
         """The clip as a small copy, for places where the file is too large; None where that cannot be."""
-        from .preview import preview
+        from .previews import made
 
         with self._readable():
-            return preview(self.path, longest=longest, most_bytes=most_bytes)
+            return made(self.path, longest=longest, most_bytes=most_bytes)
 
     def save(self, path: str | Path) -> Path:
         """A copy under a name of yours, or in a folder under a name made for it; says where it is.

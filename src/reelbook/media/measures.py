@@ -126,9 +126,9 @@ def _answers_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int,
 
 
 def _lost(order: Order, error: Exception) -> Measured:
-    words = (
-        f"{order.path} could not be measured: the executor lost it ({type(error).__name__}: {error}). Measure it again."
-    )
+    # Some errors have no words, such as that of a cluster which was closed meanwhile.
+    reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+    words = f"{order.path} could not be measured: the executor lost it ({reason}). Measure it again."
     return {**dict.fromkeys(order.metrics), "error": words}
 
 

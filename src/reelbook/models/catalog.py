@@ -31,6 +31,8 @@ class Endpoint:
     """Fields that no price depends on, so that runs which differ in them only cost the same."""
     pure: bool = False
     """Whether there is nothing in it to draw by chance: the same input always gives the same result."""
+    without_effect: tuple[tuple[str, str], ...] = ()
+    """Fields that change nothing, or hardly anything, in what is made, each with the reason."""
 
 
 CATALOG: tuple[Endpoint, ...] = (
@@ -44,6 +46,7 @@ CATALOG: tuple[Endpoint, ...] = (
         base_credits=53,
         minimum_credits=53,
         multipliers=(("enable_detail_pass", Decimal("2.0")),),
+        without_effect=(("negative_prompt", "a distilled model has no guidance to weigh it with"),),
     ),
     Endpoint(
         id=ImageToVideo.endpoint_id,
@@ -64,6 +67,7 @@ CATALOG: tuple[Endpoint, ...] = (
         rate_card="default",
         base_credits=11,
         minimum_credits=11,
+        without_effect=(("sync_mode", "it only says how the pictures travel"),),
     ),
     Endpoint(
         id=ImagesToVideo.endpoint_id,

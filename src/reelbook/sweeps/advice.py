@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..models.base import Input
+from ..models.catalog import endpoint_for
 from ..models.problems import shown
-from ..models.smart_resize import SmartResize
-from ..models.text_to_video import TextToVideo
 from .axes import Axis, SweepPart
 from .places import fields_of
 from .rows import Row
-
-WITHOUT_EFFECT: Mapping[tuple[str, str], str] = {
-    (TextToVideo.endpoint_id, "negative_prompt"): "a distilled model has no guidance to weigh it with",
-    (SmartResize.endpoint_id, "sync_mode"): "it only says how the pictures travel",
-}
-"""Fields that change nothing, or hardly anything, in what is made, and why."""
 
 
 def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
@@ -31,10 +24,11 @@ def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
 
 def warnings_of(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
     """What is odd about the runs."""
+    model = endpoint_for(base)
+    without_effect = dict(model.without_effect) if model is not None else {}
     for name in columns:
-        reason = WITHOUT_EFFECT.get((base.endpoint_id, name))
-        if reason is not None:
-            yield f"`{name}` has hardly any effect on {base.endpoint_id}: {reason}."
+        if name in without_effect:
+            yield f"`{name}` has hardly any effect on {base.endpoint_id}: {without_effect[name]}."
     possible = [row for row in rows if row.input is not None]
     if len(possible) > distinct:
         again = len(possible) - distinct

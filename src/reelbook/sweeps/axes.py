@@ -143,6 +143,8 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     >>> len(together), together.columns
     (2, ('seed', 'prompt'))
     """
+    if axes is not None and not isinstance(axes, Mapping):
+        raise mistake(f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {shown(axes)}.", "axis_name")
     return together(axes_of({**(axes or {}), **more}))
 
 
@@ -167,6 +169,8 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     2
     """
     names, records = records_in(table)
+    if not isinstance(keep, Iterable):
+        raise mistake(f"`keep` names columns, such as keep=['note'], not {shown(keep)}.", "no_column")
     kept = (keep,) if isinstance(keep, str) else tuple(keep)
     for name in kept:
         if name not in names:

@@ -24,9 +24,12 @@ from ..errors import (
 from ..libraries import asking, ledger
 from ..libraries.asking import Budget
 from ..libraries.keeping import paths_of
+from ..media.posters import posters
 from ..models.base import Input
 from ..models.pricing import Estimate
+from ..settings import options as chosen
 from ..submission import Desk, Submission
+from .forecast import forecast
 from .knowing import Name, names_of, scope_of, seen_by
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .order import ordered
@@ -72,7 +75,10 @@ class Client(Protocol):
 
 
 class Stopped(ReelbookError):
-    """A person has stopped the sweep."""
+    """A person has stopped the sweep: how, as one clause."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}. Run the plan again to go on: nothing is paid for twice."
 
 
 class Conduct:
@@ -86,7 +92,8 @@ class Conduct:
         self.service = ""
         self.desk = client.desk
         self._client, self._changed = client, changed
-        self._at_once = options.concurrency or (EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE)
+        usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
+        self._at_once = options.concurrency or chosen.concurrency or usual
         self._budget: Budget | None = None
         self._queue: deque[Standing] = deque()
         self._flying: dict[asyncio.Task[None], Standing] = {}
@@ -94,6 +101,7 @@ class Conduct:
         self._news = asyncio.Event()
         self._pace, self._patience = Pace(options.rate), Patience()
         self._is_proven = self._is_full = self._cancels = False
+        self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
         self._lost = 0
 
     async def done(self) -> None:
@@ -168,6 +176,7 @@ class Conduct:
         self.tally.served()
         # What is paid for comes first: it costs nothing more, whatever the budget.
         self._queue.extend(sorted(filter(_is_due, self.tally), key=lambda one: not one.paid))
+        self.tally.forecast = forecast([one.row for one in self._queue], desk.books, self.service)
 
     def _standing(self, row: Row, name: Name | InvalidInput | None) -> Standing:
         if name is None:
@@ -254,6 +263,9 @@ class Conduct:
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
         self.tally.ended(one, run.media if run.failure is None else (), from_library=run.from_library)
+        if self._is_looked_at and run.failure is None and not run.from_library:
+            # While others still run: whoever looks at the table afterwards need not wait for its pictures.
+            self.desk.begin(asyncio.to_thread(posters, [file.path for file in run.media]))
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 
@@ -270,9 +282,7 @@ class Conduct:
         )
         if type(error) is ReelbookError and (self.stopped_by is not None or self.desk.stopping):
             self.tally.put(one, *before)
-            self.stop(
-                Stopped("The client was closed. Run the plan again to go on: what is paid for is not paid again.")
-            )
+            self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
             self._put_back(one, before)
             self._is_full = True

@@ -22,5 +22,14 @@ class House(Protocol):
     def known(self, plan: Plan) -> Known | None:
         """Which rows the library has; None where nobody is connected."""
 
+    def seconds(self, plan: Plan, known: Known | None) -> float | None:
+        """How long what is due may take; None where nobody can tell."""
+
+    def panel(self, job: SweepJob) -> object:
+        """A panel with buttons."""
+
+    def is_looked_at(self) -> bool:
+        """Whether somebody looks on, in a notebook."""
+
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
         """Shows a job while the block lasts."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
 from ..loop import TICK_SECONDS, background
+from ..models.problems import shown
 from .conduct import Client, Conduct, Stopped
 from .knowing import known
 from .mistakes import mistake
@@ -21,12 +23,13 @@ from .tally import COMPLETED, NOT_STARTED, Progress
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..submission import Desk
     from .plan import Plan
     from .rows import Row
 
 NEWS_SECONDS = 0.25
 """Listeners are called at least this far apart, however many runs there are."""
-CALL_SECONDS = 120.0
+CALL_SECONDS, ASK_SECONDS = 120.0, 10.0
 
 log = logging.getLogger("reelbook")
 
@@ -76,7 +79,9 @@ class SweepJob:
         else:
             state = "paused" if conduct.is_paused else "running"
         reason = self._failure or stopped
-        return conduct.tally.progress(state, None if reason is None else str(reason), self._options.budget)
+        return conduct.tally.progress(
+            state, None if reason is None else str(reason), self._options.budget, planned=len(self.plan)
+        )
 
     @property
     def is_done(self) -> bool:
@@ -98,6 +103,16 @@ class SweepJob:
         self._table = table
         return table.copy()
 
+    @property
+    def panel(self) -> Any:
+        """How it stands, with buttons to pause and cancel: a widget, to be shown or to be put into a layout."""
+        house = self.plan.house
+        if house is None:
+            raise ReelbookError(
+                "This plan was made without a client, so that nobody draws its panel: look at job.progress."
+            )
+        return house.panel(self)
+
     def pause(self) -> None:
         """Send nothing more until `resume()`; what was sent goes on."""
         background.wait(self._pause(True), CALL_SECONDS)
@@ -112,6 +127,10 @@ class SweepJob:
 
     def wait(self, timeout: float | None = None) -> pd.DataFrame:
         """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+            raise mistake(
+                f"`timeout` is {shown(timeout)}; give a number of seconds, or None to wait for the end.", "timeout"
+            )
         deadline = None if timeout is None else time.monotonic() + timeout
         over = self._settled if self._notifying == threading.get_ident() else self._over
         # Not the future: after an interrupt its wait may return though nothing has ended.
@@ -131,6 +150,8 @@ class SweepJob:
 
         From a thread of its own, so that a slow listener holds up nothing but itself.
         """
+        if not callable(listener):
+            raise mistake(f"on_change() calls a function with the job; {shown(listener)} is none.", "listener")
         with self._guard:
             self._listeners.append(listener)
             self._fresh.set()
@@ -141,9 +162,7 @@ class SweepJob:
     def interrupted(self) -> str:
         """Stop sending after an interrupt; says what is under way and how to go on."""
         # At once and without waiting: the prompt has to be back.
-        background.submit(
-            self._stop("The sweep was interrupted before this run was sent. Run the plan again to go on.")
-        )
+        background.submit(self._stop("The sweep was interrupted"))
         progress = self.progress
         left = progress.counts[NOT_STARTED]
         under_way = f"{_runs(progress.under_way)} paid for and under way; they end in the background" if progress.under_way else "nothing is under way"  # fmt: skip
@@ -180,7 +199,7 @@ class SweepJob:
         self._conduct.news()
 
     async def _cancel(self, running: bool) -> None:
-        await self._stop("The sweep was cancelled before this run was sent. Run the plan again to go on.")
+        await self._stop("The sweep was cancelled")
         if running:
             await self._conduct.cancel_running()
 
@@ -230,25 +249,42 @@ class SweepJob:
 
 def start(plan: Plan, client: Client, options: Options) -> SweepJob:
     """Begin to run a plan. Refuses one without a budget where credits are real."""
+    if not hasattr(client, "desk"):
+        raise mistake(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
     if options.budget is None and not client.is_embedded:
         have = known(plan, client.desk, take=options.take)
         due = [row for row in plan.distinct if not have(row)]
         if due:
-            raise mistake(_without_budget(plan, due), "budget")
+            raise mistake(_without_budget(*background.wait(_priced(plan, due, client.desk), CALL_SECONDS)), "budget")
         # Nothing is due now, and nothing may become so meanwhile.
         options = replace(options, budget=0)
     return SweepJob(plan, client, options)
 
 
-def _without_budget(plan: Plan, due: Sequence[Row]) -> str:
-    prices = [row.credits for row in due if row.credits is not None]
-    if plan.credits is None or len(prices) < len(due):
-        price = "Nobody knows what all of its runs cost, so say the most that one run may cost, too: price=…"
-        return f"This service charges real credits, and a sweep on it needs a budget. {price}"
-    paid = "" if sum(prices) == plan.credits else f" {sum(prices):,} of them are due, the rest is paid."
+async def _priced(plan: Plan, due: Sequence[Row], desk: Desk) -> tuple[int | None, int | None]:
+    """What the plan costs, and what of it is due, as the service says; as the plan says where the service is silent or slow."""
+    prices = {row.key: row.credits for row in plan.distinct}
+    with contextlib.suppress(ReelbookError, TimeoutError):
+        async with asyncio.timeout(ASK_SECONDS):
+            for row in plan.distinct:
+                if row.input is not None:
+                    prices[row.key] = (await desk.estimate(row.input)).credits
+    return _sum(prices.values()), _sum([prices[row.key] for row in due])
+
+
+def _sum(prices: Collection[int | None]) -> int | None:
+    known = [price for price in prices if price is not None]
+    return sum(known) if len(known) == len(prices) else None
+
+
+def _without_budget(price: int | None, due: int | None) -> str:
+    if price is None or due is None:
+        said = "Nobody knows what all of its runs cost, so say the most that one run may cost, too: price=…"
+        return f"This service charges real credits, and a sweep on it needs a budget. {said}"
+    paid = "" if due == price else f" {due:,} of them are due, the rest is paid."
     return (
-        f"This service charges real credits, and a sweep on it needs a budget. The plan costs {plan.credits:,} credits.{paid} "
-        f"To run all of it: budget={plan.credits}. What is paid for already counts towards the budget, and is not paid again."
+        f"This service charges real credits, and a sweep on it needs a budget. The plan costs {price:,} credits.{paid} "
+        f"To run all of it: budget={price}. What is paid for already counts towards the budget, and is not paid again."
     )
 
 

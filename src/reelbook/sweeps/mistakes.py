@@ -8,6 +8,10 @@ MOST_RUNS = 1_000_000
 """The most runs of one plan: more is a slip of the pen, and would fill the memory."""
 
 
+class NoSuchRun(InvalidInput, IndexError):
+    """A plan has no run of this number."""
+
+
 def mistake(sentence: str, kind: str, *loc: str) -> InvalidInput:
     """The error for a sweep that cannot be planned.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from .order import ORDERS
 
 ON_ERROR = ("continue", "stop")
 MOST_AT_ONCE = 256
+MOST_STORED = 10**15
+"""The library keeps whole numbers of 64 bits, and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
@@ -79,7 +82,7 @@ def per_second(rate: Any) -> float:
     if isinstance(rate, str) and (found := _RATE.match(rate)):
         told = float(found[1]) / _SECONDS[found[2][0]]
     elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        told = float(rate)
+        told = float(rate) if rate <= MOST_STORED else math.inf
     else:
         told = 0.0
     if not 0 < told < float("inf"):
@@ -93,8 +96,13 @@ def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except (TypeError, ValueError):
         number = None
-    if number is None or isinstance(value, bool) or number < least or (most is not None and number > most):
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+    top = MOST_STORED if most is None else most
+    if number is None or isinstance(value, bool) or not least <= number <= top:
+        bounds = (
+            f"of at least {least}"
+            if most is None and (number is None or number < least)
+            else f"from {least} to {top:,}"
+        )
         raise mistake(f"`{name}` is {shown(value)}; give a whole number {bounds}.", name)
     return number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..libraries import ledger
 from ..libraries.columns import Pile, column
@@ -58,6 +58,7 @@ def framed(
         "status": pd.Categorical([one.status for one in standings], categories=list(STATUSES)),
         "credits": column_of([cost for cost, _ in costs], _WHOLE),
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
+        "credits_estimated": column_of([_price(one) for one in seen], _WHOLE),
         "queued_s": column_of([one and one.queued_s for one in seen], _REAL),
         "running_s": column_of([one and one.running_s for one in seen], _REAL),
         "error_type": column_of([one.error_type for one in standings], _TEXT),
@@ -84,9 +85,19 @@ def _unknown(row: Row) -> Standing:
     return Standing(row, None) if row.input else Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
+def _was_sent(seen: Seen | None) -> TypeGuard[Seen]:
+    """Whether a run was asked of the service, be it that nobody knows what came of it."""
+    return seen is not None and (seen.state != ledger.PLANNED or bool(seen.cost))
+
+
+def _price(seen: Seen | None) -> int | None:
+    """The price that was told before a run, for one try of it; nothing for one that was never sent."""
+    return seen.price if _was_sent(seen) else None
+
+
 def _credits(one: Standing, seen: Seen | None) -> tuple[int | None, str | None]:
     """What a run has cost as far as is known, and who says so; nothing for one that was never sent."""
-    if seen is None or (seen.state == ledger.PLANNED and not seen.cost):
+    if not _was_sent(seen):
         return None, None
     if seen.unpriced:
         return None, None

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ..models.base import Input
 from ..models.pricing import Estimate
-from ..models.problems import shown, unknown_field
+from ..models.problems import shown
 from .advice import warnings_of
 from .axes import SweepPart
 from .mistakes import MOST_RUNS, mistake, too_many
-from .places import fields_of
+from .picking import checked_price, each_once, in_order, is_field, numbered, picked, said_of, sum_of
 from .rows import Known, Row, maker
 from .values import plain
 
@@ -77,11 +77,14 @@ class Plan:
         """One run by its number; the runs of a slice, a list of numbers or a mask as a plan."""
         if isinstance(place, slice):
             step = ("sliced", {"start": place.start, "stop": place.stop, "step": place.step})
-            return self._of(self.rows[place], step=step)
+            try:
+                return self._of(self.rows[place], step=step)
+            except (TypeError, ValueError) as error:
+                raise mistake(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
         # Asked first, because an array claims to be a number, too.
         if isinstance(place, Iterable):
-            return self._of(self._picked(plain(list(place))))
-        return self.rows[operator.index(place)]
+            return self._of(picked(self.rows, plain(list(place))))
+        return numbered(self.rows, place)
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both; what both ask for counts once."""
@@ -115,7 +118,9 @@ class Plan:
         if not callable(predicate):
             hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
             raise mistake(f"where() cannot ask {shown(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where")
-        return self._of([row for row in self.rows if _said("where", predicate, row, otherwise=True)])
+        return self._of(
+            [row for row in self.rows if said_of("where", lambda run: bool(predicate(run)), row, otherwise=True)]
+        )
 
     def derived(self, **functions: Callable[[Row], Any]) -> Plan:
         """The plan with columns computed from each run; one that has the name of a field changes the run."""
@@ -126,6 +131,7 @@ class Plan:
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 … that the library keeps apart."""
+        takes = plain(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
             raise mistake(f"repeated() needs a number of takes of at least 1, not {shown(takes)}.", "takes")
         if len(self) * takes > MOST_RUNS:
@@ -135,6 +141,7 @@ class Plan:
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The same runs in an order drawn with this seed."""
+        seed = plain(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise mistake(f"shuffled() needs a whole number as its seed, not {shown(seed)}.", "shuffle_seed")
         # By random() alone, which Python promises to stay the same from version to version.
@@ -146,7 +153,7 @@ class Plan:
         """The same runs in the order of these fields, labels, `credits` or `take`; what has no value comes last."""
         rows = list(self.rows)
         for name in reversed(names):
-            rows = self._sorted(rows, name, descending=descending)
+            rows = in_order(rows, name, descending=descending)
         return self._of(rows, step=("sorted_by", {"names": list(names), "descending": descending}), notes=self.notes)
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
@@ -157,12 +164,16 @@ class Plan:
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2]).priced(lambda request: 40).credits
         80
         """
+        if not callable(price):
+            raise mistake(
+                f"priced() asks a function of an input, such as lambda request: 40, not {shown(price)}.", "price"
+            )
         asked: dict[Input, Estimate] = {}
         rows = []
         for row in self.rows:
             if row.input is not None and row.input not in asked:
                 told = price(row.input)
-                asked[row.input] = told if isinstance(told, Estimate) else Estimate(told)
+                asked[row.input] = told if isinstance(told, Estimate) else Estimate(checked_price(told))
             rows.append(row if row.input is None else replace(row, estimate=asked[row.input]))
         return replace(self, rows=tuple(rows))
 
@@ -179,7 +190,7 @@ class Plan:
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], resolution=["480p"]).axes
         {'seed': (1, 2), 'resolution': ('480p',)}
         """
-        return {name: _each_once(row[name] for row in self.rows) for name in self.columns}
+        return {name: each_once(row[name] for row in self.rows) for name in self.columns}
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
@@ -193,13 +204,13 @@ class Plan:
     @property
     def credits(self) -> int | None:
         """What all runs cost together, each once; None where the price of one is unknown."""
-        return _sum(self.distinct)
+        return sum_of(self.distinct)
 
     @property
     def credits_due(self) -> int | None:
         """What is still to be paid: the price of the runs that the library does not have."""
         known = self._known()
-        return _sum(row for row in self.distinct if known is None or not known(row))
+        return sum_of(row for row in self.distinct if known is None or not known(row))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -218,7 +229,8 @@ class Plan:
         """What there is to say about the plan, ready to be shown."""
         from .facts import facts_of
 
-        return facts_of(self, self._known())
+        known = self._known()
+        return facts_of(self, known, seconds=None if self.house is None else self.house.seconds(self, known))
 
     def summary(self) -> str:
         """The plan as a small table for a terminal."""
@@ -237,7 +249,10 @@ class Plan:
         text = text_of(self)
         if path is None:
             return text
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        try:
+            Path(path).write_text(text, encoding="utf-8", newline="\n")
+        except (OSError, TypeError) as error:
+            raise mistake(f"The plan could not be written to {path}: {error}.", "unwritable") from error
         return None
 
     def run(
@@ -311,84 +326,17 @@ class Plan:
         numbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
         return replace(self, rows=numbered, recipe=recipe, notes=notes)
 
-    def _picked(self, places: list[Any]) -> list[Row]:
-        if places and all(isinstance(place, bool) for place in places):
-            if len(places) != len(self):
-                raise mistake(f"The mask has {len(places):,} values and the plan {len(self):,} runs.", "mask")
-            return [row for row, is_in in zip(self.rows, places, strict=True) if is_in]
-        try:
-            return [self.rows[operator.index(place)] for place in places]
-        except TypeError:
-            raise mistake("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
-
     def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
-        is_label = not _is_field(self.base, name)
+        is_label = not is_field(self.base, name)
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
         make = {base: maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
         rows = []
         for row in self.rows:
-            value = plain(_said(name, function, row, otherwise=None))
+            value = plain(said_of(name, function, row, otherwise=None))
             if is_label:
                 rows.append(replace(row, labels={**row.labels, name: value}, columns=columns))
             else:
                 made = make[row.base or self.base].row(row.number, {**row.asked, name: value}, row.labels, row.take)
                 rows.append(made)
         return replace(self, columns=columns, labels=labels, rows=tuple(rows), recipe=None)
-
-    def _sorted(self, rows: list[Row], name: str, *, descending: bool) -> list[Row]:
-        values = [(_value_to_sort(row, name), row) for row in rows]
-        some = [pair for pair in values if pair[0] is not None]
-        none = [row for value, row in values if value is None]
-        try:
-            # Python's sort keeps the order of equals, also from the other end.
-            ordered = sorted(some, key=operator.itemgetter(0), reverse=descending)
-        except TypeError:
-            raise mistake(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
-        return [*(row for _, row in ordered), *none]
-
-
-def _is_field(base: Input, name: str) -> bool:
-    # Not by place_of alone: an open model would take any name for a field.
-    return name in fields_of(type(base)) or "[" in name or "." in name
-
-
-def _said(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
-    """What a caller's function says of a row; of an impossible row it may have nothing to say."""
-    try:
-        return function(row)
-    except AttributeError:
-        raise
-    except Exception as error:
-        if row.input is None:
-            return otherwise
-        values = ", ".join(f"{name}={shown(value, 30)}" for name, value in row.values.items())
-        raise mistake(
-            f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
-        ) from error
-
-
-def _value_to_sort(row: Row, name: str) -> Any:
-    if name in ("credits", "take", "number", "problem") and name not in row.columns:
-        return getattr(row, name)
-    try:
-        return row[name]
-    except KeyError:
-        raise mistake(unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name) from None
-
-
-def _each_once(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The values in their order, each once; also those that cannot be keys of a dict."""
-    found: dict[Any, Any] = {}
-    for value in values:
-        try:
-            found.setdefault((type(value), value), value)
-        except TypeError:
-            found.setdefault(repr(value), value)
-    return tuple(found.values())
-
-
-def _sum(rows: Iterable[Row]) -> int | None:
-    prices = [row.credits for row in rows]
-    known = [price for price in prices if price is not None]
-    return sum(known) if len(known) == len(prices) else None

@@ -71,7 +71,7 @@ def read(path: str | Path, *, models: Models | None = None) -> Plan:
     """The plan in a file; `models` tells the inputs of models that the catalog does not have."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         raise mistake(f"{path} could not be read: {error}.", "unreadable") from error
     return plan_in(text, name=str(path), models=models)
 

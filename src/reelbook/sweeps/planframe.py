@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
 """What a plan's table says besides the inputs, in this order."""
 RUN_COLUMNS = (
-    "status", "credits", "credits_source", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
+    "status", "credits", "credits_source", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
 )  # fmt: skip
 """What a table of results says besides inputs and outputs; a plan's table keeps clear of these names, too."""
 TAKEN = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
@@ -99,7 +99,12 @@ def column_of(values: Sequence[Any], rule: Schema | None) -> Any:
     if kind == "string" and all(issubclass(one, str) for one in types):
         # A source picture is a kind of text, which only says where it is.
         texts = values if types <= {str} else [None if value is None else str(value) for value in values]
-        return pd.array(list(texts), dtype="string")
+        try:
+            return pd.array(list(texts), dtype="string")
+        except UnicodeEncodeError:
+            # Half a surrogate, which Python's own texts can hold and no file can.
+            whole = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in texts]
+            return pd.array(whole, dtype="string")
     # Each object once: what does not vary is the same object in every row.
     settled = {place: _settled(value) for place, value in {id(value): value for value in values}.items()}
     return pd.Series([settled[id(value)] for value in values], dtype=object).array

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,8 +20,14 @@ from ..libraries.folder import library_folder
 from ..media.local import LocalFile
 from ..media.measures import METRICS, Cache, measured
 from ..models.files import File
+from . import looks
+from .costs import COMPLETED, Costs, costs_of
+from .figures import with_figures
 
-VIDEO, IMAGES, COMPLETED = "output_video", "output_images", "completed"
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+VIDEO, IMAGES = "output_video", "output_images"
 MEASURES = "measures"
 """The folder of a library that keeps what was measured."""
 
@@ -30,11 +39,16 @@ class Reel:
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table itself."""
+        return self._table
+
     def outputs(self) -> pd.DataFrame:
         """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""
         rows = [
             (run, place, path, "video" if LocalFile(Path(path), File(url="")).is_video else "image", _size(path))
-            for run, found in zip(self._table.index, self._files(), strict=True)
+            for run, found in zip(self._table.index, self.paths(), strict=True)
             for place, path in enumerate(found)
         ]
         names = ["run", "file", "path", "kind", "bytes"]
@@ -44,65 +58,75 @@ class Reel:
         frame = pd.DataFrame({name: column(values) for name, values in columns.items()})
         return frame.set_index(["run", "file"])
 
-    def cost(self, by: str | Sequence[str] | None = None) -> pd.DataFrame:
-        """Credits by the values of one or more columns; of the whole table, if none is named.
+    def cost(self, by: str | Sequence[str] | None = None) -> Costs:
+        """Credits by the values of one or more columns, of the whole table if none is named: a table, shown with a chart.
 
-        `credits` is what was charged or, where nobody said, estimated; `seconds` are those of the completed videos.
+        `credits` is what was charged or, where nobody said, estimated; `estimated` is the price that was told before
+        the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
         """
-        self._check(["status", "credits"])
-        names = [by] if isinstance(by, str) else list(by or [])
-        self._check(names)
-        plain = self._table.reset_index(drop=True)
-        facts = pd.DataFrame(
-            {
-                "runs": 1,
-                "completed": (plain["status"] == COMPLETED).astype("Int64"),
-                "credits": plain["credits"].astype("Int64"),
-                "seconds": pd.Series(list(self._seconds()), dtype="Float64"),
-            }
-        )
-        keys: Any = [plain[name] for name in names] if names else [pd.Series("all", index=plain.index, name="")]
-        found = facts.groupby(keys, observed=True, dropna=False).sum(min_count=0)
-        found["credits_per_success"] = _share(found["credits"], found["completed"])
-        found["credits_per_second"] = _share(found["credits"], found["seconds"])
-        return found
+        names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
+        self._check(["status", "credits", *names])
+        return costs_of(self._table, names, list(self._seconds()))
+
+    @property
+    def metrics(self) -> pd.DataFrame:
+        """What can be measured: what each figure tells, how it is worked out, its unit and range, which way is better."""
+        names = ["meaning", "definition", "unit", "range", "better"]
+        rows = [[getattr(metric, name) for name in names] for metric in METRICS.values()]
+        return pd.DataFrame(rows, columns=names, index=pd.Index(METRICS, name="metric"))
 
     def measure(
         self,
-        metrics: Collection[str] | None = None,
+        metrics: Collection[str] | str | None = None,
         *,
         reference: int | str | Path | None = None,
         executor: Executor | None = None,
-        progress: Callable[[int, int], object] | None = None,
+        progress: bool | Callable[[int, int], object] | None = True,
     ) -> pd.DataFrame:
         """The table with a column for each figure of its files; of a run with several files, of the first.
 
-        `reference` is a file, or the number of the run that the others are compared with. What was measured once is
-        read from the library. Where the table has a column of that name already, the figure's is `measured_…`.
+        `metrics` are names out of `table.reel.metrics`, or all of them. `reference` is a file, or the number of the
+        run that the others are compared with. What was measured once is read from the library. Where the table has a
+        column of that name already, the figure's is `measured_…`; what was measured before is replaced.
+
+        Files are decoded in processes of our own, or by any executor. What takes longer than a second shows how far
+        it is; `progress=False` keeps quiet, and a callable is told how many files are done, and of how many.
         """
-        firsts = [found[0] if found else None for found in self._files()]
+        firsts = [found[0] if found else None for found in self.paths()]
         against = self._reference(reference, firsts)
         there = [path for path in firsts if path is not None]
-        known = dict(
-            zip(
-                there,
-                measured(
-                    there, metrics, reference=against, executor=executor, progress=progress,
-                    cache=Cache(_library_of(there) / MEASURES),
-                ),
-                strict=True,
-            )
-        )  # fmt: skip
-        names = list(dict.fromkeys(name for figures in known.values() for name in figures if name in METRICS))
-        added = {
-            (f"measured_{name}" if name in self._table.columns else name): column(
-                [known[path].get(name) if path in known else None for path in firsts]
-            ).array
-            for name in names
+        with _told(progress, len(set(there))) as tell:
+            figures = measured(
+                there, metrics, reference=against, executor=executor, progress=tell,
+                cache=Cache(_library_of(there) / MEASURES),
+            )  # fmt: skip
+        known = dict(zip(there, figures, strict=True))
+        names = list(dict.fromkeys(name for found in known.values() for name in found if name in METRICS))
+        columns = {
+            name: column([known[path].get(name) if path in known else None for path in firsts]).array for name in names
         }
-        return self._table.assign(**added)
+        return with_figures(self._table, columns)
 
-    def _files(self) -> Iterator[list[str]]:
+    def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
+        """A contact sheet: time goes across and the runs go down, each with what tells it from the others.
+
+        `labels` names the columns to tell them by; without it, those that vary. It is a picture, to be saved or pasted.
+        """
+        return looks.drawn_by().sheet(self._table, frames=frames, labels=labels, width=width)
+
+    def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
+        """All clips side by side as an animated picture, for places that play no videos; says where it is."""
+        return looks.drawn_by().gif(self._table, path, labels=labels, width=width)
+
+    def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+        """A page of its own to send to a colleague: clips on one clock, table, costs, provenance; says where it is.
+
+        Everything is in the one file, with small copies of the clips. With `folder=True` it becomes a folder with the
+        page and the whole clips beside it, for large sweeps.
+        """
+        return looks.drawn_by().report(self._table, path, title=title, folder=folder)
+
+    def paths(self) -> Iterator[list[str]]:
         """The files of each row, in the order of the output."""
         empty = [None] * len(self._table)
         videos = self._table[VIDEO] if VIDEO in self._table.columns else empty
@@ -119,19 +143,19 @@ class Reel:
 
     def _seconds(self) -> Iterator[float | None]:
         """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
-        plain = self._table
-        if {"num_frames", "frame_rate", "status"} <= set(plain.columns):
-            for frames, rate, status in zip(plain["num_frames"], plain["frame_rate"], plain["status"], strict=True):
-                yield float(frames) / float(rate) if status == COMPLETED else None
-            return
-        if VIDEO not in plain.columns:
-            yield from [None] * len(plain)
-            return
-        for path in plain[VIDEO]:
-            try:
-                yield LocalFile(Path(path), File(url="")).probe.seconds if isinstance(path, str) else None
-            except ReelbookError:
+        table, nothing = self._table, [None] * len(self._table)
+        asked: Sequence[Any] = nothing
+        if {"num_frames", "frame_rate"} <= set(table.columns):
+            frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
+            asked = list(frames.astype("float64") / rates.astype("float64"))
+        files = table[VIDEO] if VIDEO in table.columns else nothing
+        for status, seconds, path in zip(table["status"], asked, files, strict=True):
+            if not isinstance(status, str) or status != COMPLETED:
                 yield None
+            elif seconds is not None and math.isfinite(seconds):
+                yield float(seconds)
+            else:
+                yield _length(path, _size(path)) if isinstance(path, str) else None
 
     def _reference(self, wanted: int | str | Path | None, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
@@ -152,6 +176,8 @@ class Reel:
 
 def read(path: str | Path) -> pd.DataFrame:
     """A table of runs from the `.parquet` or `.csv` that it was written to."""
+    if not isinstance(path, (str, Path)):
+        raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
     place = Path(path).expanduser()
     try:
         if place.suffix == ".parquet":
@@ -180,15 +206,27 @@ def _listed(value: Any) -> list[Any] | None:
     return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
 
 
-def _share(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
-    """One divided by the other, and nothing where there is nothing to divide by."""
-    whole = of.astype("Float64")
-    return (amounts.astype("Float64") / whole.where(whole > 0)).round(3)
+@lru_cache(maxsize=20_000)
+def _length(path: str, size: int | None) -> float | None:
+    """How many seconds a video is long; looked up once for a file of this size."""
+    try:
+        return LocalFile(Path(path), File(url="")).probe.seconds
+    except ReelbookError:
+        return None
 
 
 def _library_of(paths: Sequence[str]) -> Path:
     """The library that these files lie in; their shelf is its folder `media`."""
     return Path(paths[0]).parent.parent if paths else library_folder()
+
+
+def _told(
+    progress: bool | Callable[[int, int], object] | None, files: int
+) -> AbstractContextManager[Callable[[int, int], object] | None]:
+    """Who is told how far measuring is: the one who was named, what is on the screen, or nobody."""
+    if callable(progress):
+        return nullcontext(progress)
+    return looks.measuring(files) if progress else nullcontext()
 
 
 def _size(path: str) -> int | None:

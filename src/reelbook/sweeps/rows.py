@@ -89,7 +89,7 @@ class Row:
         if self.input is not None and hasattr(self.input, name):
             return getattr(self.input, name)
         request = self.input or self.base
-        known = [*self.columns, *(fields_of(type(request)) if request is not None else ())]
+        known = dict.fromkeys((*self.columns, *(fields_of(type(request)) if request is not None else ())))
         raise AttributeError(unknown_field((name,), None, known).message, name=name, obj=self)
 
     def __eq__(self, other: object) -> bool:

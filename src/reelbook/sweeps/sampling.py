@@ -18,7 +18,7 @@ from ..models.problems import bounds, number, shown
 from .axes import Setting, Table
 from .mistakes import MOST_RUNS, mistake, too_many
 from .places import Schema, place_of, rule_at
-from .values import values_of
+from .values import plain, values_of
 
 Method = Literal["latin", "sobol"]
 Draw = Callable[[float], Any]
@@ -101,6 +101,7 @@ def sampled(
     >>> {name: len(values) for name, values in few.values(TextToVideo).items()}
     {'num_frames': 3, 'resolution': 3}
     """
+    n, seed = plain(n), plain(seed)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise mistake(f"sampled() needs a number of runs of at least 1, not {shown(n)}.", "sample_count")
     if n > MOST_RUNS:
@@ -111,6 +112,10 @@ def sampled(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
         raise mistake(f"The sampler's own seed is a whole number from 0, not {shown(seed)}.{hint}", "sample_seed")
+    if fields is not None and not isinstance(fields, Mapping):
+        raise mistake(
+            f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {shown(fields)}.", "axis_name"
+        )
     spans = {name: _span(name, given) for name, given in {**(fields or {}), **more}.items()}
     if not spans:
         raise mistake("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
@@ -118,6 +123,10 @@ def sampled(
 
 
 def _span(name: str, given: Any) -> Range | Choices:
+    if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
+        raise mistake(
+            f"`{name}` is to be drawn from {shown(given)}, which has no end; give two numbers.", "sample_range", name
+        )
     if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
         low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
         if low > high:

@@ -138,6 +138,8 @@ class Tally:
         self._ends: deque[float] = deque(maxlen=RECENT)
         self._began = time.monotonic()
         self._ended: float | None = None
+        self.forecast: float | None = None
+        """Seconds that the whole may take, before anything has shown it."""
 
     def __iter__(self) -> Iterator[Standing]:
         return iter(self._runs)
@@ -189,10 +191,12 @@ class Tally:
         """Stop the clock."""
         self._ended = time.monotonic()
 
-    def progress(self, state: str, reason: str | None, budget: int | None) -> Progress:
-        """How it stands now."""
+    def progress(self, state: str, reason: str | None, budget: int | None, *, planned: int = 0) -> Progress:
+        """How it stands now; `planned` is how many rows there are, for as long as none is counted here."""
         with self._guard:
             counts = dict(self._counts)
+            if not self._runs:
+                counts[NOT_STARTED] = planned
             pace = self._pace()
             left = counts[NOT_STARTED] + counts[WAITING] + counts[RUNNING]
             groups = [
@@ -202,11 +206,20 @@ class Tally:
             return Progress(
                 state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
                 reserved=self._reserved, budget=budget, per_minute=None if pace is None else pace * 60,
-                seconds_left=left / pace if pace and state == "running" else None,
+                seconds_left=self._left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
                 latest=tuple(self._latest),
             )  # fmt: skip
+
+    def _left(self, runs: int, pace: float | None) -> float | None:
+        """Seconds until the rest has ended: by the pace so far, else as it was foretold."""
+        if pace:
+            return runs / pace
+        if self.forecast is None:
+            return None
+        left = self.forecast - (time.monotonic() - self._began)
+        return left if left > 0 else None
 
     def _pace(self) -> float | None:
         """Ends in a second, from the first of the last ones until now; a single end tells nothing."""

@@ -36,8 +36,11 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
         )
     if _is_one(given):
         return (plain(given),)
-    if isinstance(given, Sized) and len(given) > MOST_RUNS:
-        raise too_many(len(given))
+    try:
+        if isinstance(given, Sized) and len(given) > MOST_RUNS:
+            raise too_many(len(given))
+    except OverflowError:
+        raise too_many() from None
     values = tuple(plain(value) for value in islice(given, MOST_RUNS + 1))
     if len(values) > MOST_RUNS:
         raise too_many()

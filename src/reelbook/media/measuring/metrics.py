@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Collection
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ...errors import ReelbookError
 from . import light, likeness, motion
@@ -12,18 +13,36 @@ from .frames import Film, Frame
 from .gauge import Fact, Gauge, MeanOfFrames, Value
 from .hashing import PerceptualHash
 
+Better = Literal["higher", "lower", "as you want it"]
+
 
 class Metric(NamedTuple):
     """One thing that can be measured."""
 
     gauge: Callable[[Film], Gauge]
-    """Makes what measures it in one file; the formula stands in the docstring there."""
+    """Makes what measures it in one file; the reasons for the formula stand in the docstring there."""
     meaning: str
+    """What it tells, in a few words."""
+    definition: str
+    """How it is worked out."""
     unit: str
+    least: float | None = 0
+    """The lowest figure there can be; None where it has no order."""
+    most: float | None = None
+    """The highest; None where there is none."""
+    better: Better = "as you want it"
+    """Which way is better, other things being equal."""
     version: int = 1
     """Raised when the figure changes for the same file, so that none from before is taken for it."""
     compares: bool = False
     """Whether it needs a reference."""
+
+    @property
+    def range(self) -> str:
+        """From where to where the figures go."""
+        if self.least is None:
+            return ""
+        return f"{self.least:g} and up" if self.most is None else f"{self.least:g} to {self.most:g}"
 
 
 def _of_frames(figure: Callable[[Frame], float]) -> Callable[[Film], Gauge]:
@@ -36,42 +55,116 @@ def _fact(fact: Callable[[Film], Value]) -> Callable[[Film], Gauge]:
 
 METRICS: dict[str, Metric] = {
     "sharpness": Metric(
-        _of_frames(light.sharpness), "variance of the Laplacian of the luma, at a common size", "levels²"
+        _of_frames(light.sharpness),
+        "edges and fine texture; noise raises it, too",
+        "the variance of the Laplacian of the luma, with the longer side at 512 pixels; mean over the frames",
+        "levels²",
+        better="higher",
     ),
-    "brightness": Metric(_of_frames(light.brightness), "mean luma", "levels (0 to 255)"),
-    "contrast": Metric(_of_frames(light.contrast), "standard deviation of the luma within a frame", "levels"),
-    "colourfulness": Metric(_of_frames(light.colourfulness), "colourfulness by Hasler and Süsstrunk", "levels"),
-    "motion": Metric(lambda film: motion.Motion(), "change of the luma from frame to frame", "levels per second"),
-    "dynamic_degree": Metric(
+    "brightness": Metric(
+        _of_frames(light.brightness),
+        "how light it is: 0 is black",
+        "the mean of the luma (BT.601 weights); mean over the frames",
+        "levels",
+        most=255,
+    ),
+    "contrast": Metric(
+        _of_frames(light.contrast),
+        "how far light and dark are apart within a frame",
+        "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
+        "levels",
+        most=127.5,
+    ),
+    "colourfulness": Metric(
+        _of_frames(light.colourfulness),
+        "how colourful it looks: 0 is grey, beyond 80 is very colourful",
+        "√(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb) with rg = R − G and yb = (R + G)/2 − B (Hasler and Süsstrunk 2003); "
+        "mean over the frames",
+        "levels",
+    ),
+    "motion": Metric(
+        lambda film: motion.Motion(),
+        "how much changes, be it by motion, light or cuts",
+        "the mean absolute difference of the luma of neighbouring frames, times the frames per second",
+        "levels per second",
+    ),
+    "dynamic_degree_lk": Metric(
         motion.DynamicDegree,
-        "mean optical flow, by Lucas–Kanade and not by VBench's network",
+        "how fast things move; goes the way of VBench's dynamic_degree and is another quantity",
+        "the mean length of the optical flow by pyramidal Lucas–Kanade, at 128 pixels, over an eighth of a second. "
+        "VBench takes the largest 5% of the flow of a network (RAFT), and says of each film yes or no",
         "% of the longer side per second",
     ),
-    "motion_smoothness": Metric(
+    "motion_smoothness_linear": Metric(
         lambda film: motion.MotionSmoothness(),
-        "how well its neighbours foretell a frame, by their mean and not by VBench's network",
-        "share (0 to 1)",
+        "how evenly it moves; of the form of VBench's motion_smoothness, and another quantity",
+        "(255 − MAE) / 255, where MAE is the mean absolute difference of a frame from the mean of its two neighbours, "
+        "in luma. VBench has a network (AMT) draw the frame between them; a mean cannot move things, so compare films "
+        "of like speed",
+        "share",
+        most=1,
+        better="higher",
     ),
     "temporal_flickering": Metric(
         lambda film: motion.TemporalFlickering(),
-        "steadiness by VBench's formula, where 1 is a still; films with motion are not left out",
-        "share (0 to 1)",
+        "how steady it is: 1 is a still; VBench's temporal_flickering",
+        "(255 − MAE) / 255, where MAE is the mean absolute difference of neighbouring frames over all pixels and "
+        "colours at full size (Huang et al., VBench, CVPR 2024). VBench judges still scenes only; nothing is left out "
+        "here, so that motion counts as flicker: compare films of like motion",
+        "share",
+        most=1,
+        better="higher",
     ),
     "loop_closure": Metric(
-        lambda film: likeness.LoopClosure(), "structural similarity of the last and the first frame", "share (up to 1)"
+        lambda film: likeness.LoopClosure(),
+        "whether the end meets the beginning: 1 is the same picture",
+        "the structural similarity (see ssim) of the last and the first frame",
+        "share",
+        least=-1,
+        most=1,
+        better="higher",
     ),
-    "perceptual_hash": Metric(lambda film: PerceptualHash(), "how the middle frame looks", "64 bits, hexadecimal"),
+    "perceptual_hash": Metric(
+        lambda film: PerceptualHash(),
+        "how the middle frame looks: pictures alike differ in few bits",
+        "64 bits, one for each low wave of its cosine transform: whether it is above the median",
+        "hexadecimal",
+        least=None,
+    ),
     "ssim": Metric(
-        lambda film: likeness.Ssim(), "structural similarity to the reference", "share (up to 1)", compares=True
+        lambda film: likeness.Ssim(),
+        "how alike it is to the reference in structure: 1 is equal",
+        "the structural similarity (Wang et al. 2004), windows of 8 × 8 at every fourth pixel of the luma, with the "
+        "longer side at 512 pixels; frame by frame, mean over the frames that both have",
+        "share",
+        least=-1,
+        most=1,
+        better="higher",
+        compares=True,
     ),
-    "psnr": Metric(lambda film: likeness.Psnr(), "peak signal-to-noise ratio to the reference", "dB", compares=True),
-    "frame_count": Metric(_fact(lambda film: film.frames), "frames that are really there", "frames"),
-    "duration": Metric(_fact(lambda film: film.duration), "from the first frame to the end of the last one", "seconds"),
-    "width": Metric(_fact(lambda film: film.width), "width of the first frame", "pixels"),
-    "height": Metric(_fact(lambda film: film.height), "height of the first frame", "pixels"),
-    "bytes": Metric(_fact(lambda film: film.bytes), "size of the file", "bytes"),
-}
+    "psnr": Metric(
+        lambda film: likeness.Psnr(),
+        "how little it differs from the reference: infinite where all is equal",
+        "10·log₁₀(255² / MSE) over all pixels, colours and frames that both have, at the size of the reference",
+        "dB",
+        most=math.inf,
+        better="higher",
+        compares=True,
+    ),
+    "frame_count": Metric(
+        _fact(lambda film: film.frames), "frames that are really there", "counted while decoding", "frames", least=1
+    ),
+    "duration": Metric(
+        _fact(lambda film: film.duration), "how long it plays", "from the first frame to the end of the last one", "seconds"
+    ),
+    "width": Metric(_fact(lambda film: film.width), "width", "of the first frame", "pixels", least=1),
+    "height": Metric(_fact(lambda film: film.height), "height", "of the first frame", "pixels", least=1),
+    "bytes": Metric(_fact(lambda film: film.bytes), "size of the file", "as it lies on the disk", "bytes", least=1),
+}  # fmt: skip
 """Everything that can be measured."""
+
+VBENCH = {"dynamic_degree": "dynamic_degree_lk", "motion_smoothness": "motion_smoothness_linear"}
+"""Names of VBench's for which networks are needed, and the nearest that there is without one."""
 
 
 def chosen(metrics: Collection[str] | str | None, *, has_reference: bool) -> tuple[str, ...]:
@@ -86,9 +179,14 @@ def chosen(metrics: Collection[str] | str | None, *, has_reference: bool) -> tup
     names = tuple(dict.fromkeys([metrics] if isinstance(metrics, str) else metrics))
     for name in names:
         if name not in METRICS:
-            near = difflib.get_close_matches(str(name), METRICS, n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise ReelbookError(f"There is no metric {name!r}. {hint}There are: {', '.join(METRICS)}.")
+            raise ReelbookError(f"There is no metric {name!r}. {_hint(str(name))}There are: {', '.join(METRICS)}.")
         if METRICS[name].compares and not has_reference:
             raise ReelbookError(f"{name} compares with a reference. Give one with reference=…, or leave it out.")
     return names
+
+
+def _hint(name: str) -> str:
+    if name in VBENCH:
+        return f"VBench's needs a network; {VBENCH[name]!r} goes the same way and is another quantity. "
+    near = difflib.get_close_matches(name, METRICS, n=1)
+    return f"Did you mean {near[0]!r}? " if near else ""

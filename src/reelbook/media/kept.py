@@ -1,0 +1,76 @@
+"""Small pictures and copies of a library's files, kept in the library so that each is made once.
+
+A file on the shelf `<library>/media` is named by the hash of its content, so what was made from it stays right for
+good. A file elsewhere may change under its name: nothing is kept of it on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+SHELF = "media"
+_SHELF_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A file as it is now: another one under the same name is another one."""
+
+    path: str
+    size: int
+    changed: int
+
+
+def original(path: str | Path) -> Original | None:
+    """The file at a path; None where there is none."""
+    place = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve would look at the disk, and may raise.
+    try:
+        found = os.stat(place)  # noqa: PTH116  # Quicker, and this is asked for each picture that is shown.
+    except (OSError, ValueError):
+        return None
+    return Original(place, found.st_size, found.st_mtime_ns)
+
+
+def place(path: str, folder: str, ending: str) -> Path | None:
+    """Where something made from a file is kept; None for a file that lies on no library's shelf.
+
+    >>> place(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
+    'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-320.jpg'
+    >>> place("/films/holiday.mp4", "posters", "320.jpg")
+    """
+    file = Path(path)
+    if file.parent.name != SHELF or not _SHELF_NAME.fullmatch(file.stem):
+        return None
+    return file.parent.parent / folder / f"{file.stem}-{ending}"
+
+
+def find(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
+    """What is kept there; None where there is nothing, or not the whole of it."""
+    try:
+        content = place.read_bytes()
+    except OSError:
+        return None
+    return content if is_whole(content) else None
+
+
+def keep(place: Path, content: bytes) -> None:
+    """Keep it there; a full or forbidden disk loses it, and nothing else."""
+    part = place.with_name(f"{uuid4().hex}.part")
+    try:
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(part, "wb", opener=_private) as file:
+            file.write(content)
+        part.replace(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

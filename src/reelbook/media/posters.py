@@ -1,0 +1,95 @@
+"""Posters: the middle frame of each file as a small JPEG, made once."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+from PIL import Image
+
+from . import kept, stills
+from .kept import Original
+
+FOLDER = "posters"
+LONGEST, QUALITY = 320, 75
+
+
+def poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
+    """The middle of a clip, or a picture, as a JPEG with no side longer than this; None where the file cannot be read."""
+    file = kept.original(path)
+    if file is None:
+        return None
+    place = kept.place(file.path, FOLDER, f"{longest}.jpg")
+    content = kept.find(place, _is_jpeg) if place else None
+    if content is None:
+        try:
+            content = _made(file, longest)
+        # Whatever a decoder stumbles over, it is the file.
+        except Exception:
+            return None
+        if place:
+            kept.keep(place, content)
+    return content
+
+
+def posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
+    """The posters of many files, in their order; several are made at the same time."""
+    places = list(map(str, paths))
+    different = list(dict.fromkeys(places))
+    if len(different) < 2:
+        found = {place: poster(place, longest=longest) for place in different}
+    else:
+        with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8)) as threads:
+            found = dict(
+                zip(different, threads.map(lambda place: poster(place, longest=longest), different), strict=True)
+            )
+    return [found[place] for place in places]
+
+
+def thumb(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
+    """The whole picture inside a box, as a JPEG made from the poster; None where the file cannot be read."""
+    file = kept.original(path)
+    if file is None:
+        return None
+    try:
+        return _shrunk(file, width, height, quality)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=256)  # Of files that lie on no shelf, this is all that is kept.
+def _made(file: Original, longest: int) -> bytes:
+    show = stills.middle if stills.is_film(file.path) else stills.picture
+    return _jpeg(show(file.path, (longest, longest)), QUALITY)
+
+
+@lru_cache(maxsize=1024)
+def _shrunk(file: Original, width: int, height: int, quality: int) -> bytes:
+    longest = LONGEST
+    while longest < max(width, height):
+        longest *= 2
+    content = poster(file.path, longest=longest)
+    if content is None:
+        # An error is not remembered: the file may be fetched anew.
+        raise OSError(f"{file.path} cannot be read")
+    with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
+        size = stills.within(picture.size, (width, height))
+        if size == picture.size:
+            return content
+        picture.draft("RGB", size)
+        return _jpeg(picture.resize(size, Image.Resampling.LANCZOS), quality)
+
+
+def _jpeg(picture: Image.Image, quality: int) -> bytes:
+    out = io.BytesIO()
+    picture.convert("RGB").save(out, "JPEG", quality=quality, optimize=True)
+    return out.getvalue()
+
+
+def _is_jpeg(content: bytes) -> bool:
+    """Whether this is the whole of a JPEG; a power cut may leave half of one, or zeros."""
+    return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")

@@ -1,0 +1,84 @@
+"""What a person may choose about how things look and run here: a few options, for the session or for a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+from .errors import ReelbookError
+
+Embed = Literal["poster", "preview", "full"]
+Theme = Literal["auto", "light", "dark"]
+_LEAST_WIDTH, _MOST_WIDTH = 240, 4096
+
+
+class Options:
+    """The choices, as attributes that can be set: `rb.options.embed = "full"`, or `with rb.options(embed="full"): …`.
+
+    >>> chosen = Options()
+    >>> with chosen(embed="full"):
+    ...     chosen.embed
+    'full'
+    >>> chosen
+    options: embed='poster', theme='auto', max_width=640, concurrency=None
+    """
+
+    embed: Embed = "poster"
+    """How much of a clip goes into the notebook: a `poster` (of a clip shown by itself also a copy that is small enough),
+    a `preview` of at most 150 kB of each, or the `full` file."""
+    theme: Theme = "auto"
+    """The colours of pages and pictures that have no notebook around them: those of the system, light, or dark."""
+    max_width: int = 640
+    """Pixels that one result may take in width."""
+    concurrency: int | None = None
+    """How many runs of a sweep may be under way at once; None for what suits the service."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, _checked(name, value))
+
+    @contextmanager
+    def __call__(self, **choices: Any) -> Iterator[Options]:
+        """Choose for the length of a block."""
+        checked = {name: _checked(name, value) for name, value in choices.items()}
+        before = {name: getattr(self, name) for name in checked}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                object.__setattr__(self, name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*_NAMES]
+
+    def __repr__(self) -> str:
+        return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
+
+
+_NAMES = ("embed", "theme", "max_width", "concurrency")
+_WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value, if the option takes it."""
+    if name not in _NAMES:
+        close = get_close_matches(name, _NAMES, n=1)
+        raise ReelbookError(
+            f"There is no option `{name}`. {f'Did you mean `{close[0]}`? ' if close else ''}There are: {', '.join(_NAMES)}."
+        )
+    if name in _WORDS:
+        if isinstance(value, str) and value in _WORDS[name]:
+            return value
+        raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
+    if name == "concurrency" and value is None:
+        return None
+    low, high = (_LEAST_WIDTH, _MOST_WIDTH) if name == "max_width" else (1, 4096)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
+    return value
+
+
+options = Options()

@@ -1,0 +1,103 @@
+"""What runs cost by the values of their columns: what was told beforehand, what was charged, what one success came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from ..libraries.columns import written
+
+COMPLETED = "completed"
+UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
+"""States of runs that cost nothing unless their row says so: they were never sent, or what fails is not charged."""
+COLUMNS = (
+    "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
+)  # fmt: skip
+
+
+class Costs(pd.DataFrame):
+    """Credits by some values. It is a DataFrame that shows itself with a chart; what is made of it is a plain one."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+
+def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
+    """The costs of a table of runs by these columns, or of all of it; `seconds` are those of the completed videos.
+
+    Sums are of what is known, and unknown where nothing is. A share counts those runs only of which both its sides
+    are known, so that a run without a price does not make the others look cheap.
+
+    >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
+    >>> costs_of(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
+    [[1, 53, 53.0], [2, 53, 53.0]]
+    """
+    plain = table.reset_index(drop=True)
+    facts = _facts(plain, seconds)
+    if by:
+        keys: list[Any] = [_key(plain[name]) for name in by]
+    else:
+        keys = [pd.Series("all", index=plain.index, name="")]
+    groups = facts.groupby(keys, observed=True, dropna=False)
+    found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
+    found["credits_per_success"] = _share(found["credits"], found["_successes"])
+    found["credits_per_second"] = _share(found["_credits"], found["_seconds"])
+    # Videos that there are none of last no time at all; of those that cannot be read, nobody knows.
+    found["seconds"] = found["seconds"].fillna(0.0)
+    return Costs(found[list(COLUMNS)])
+
+
+def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
+    """One row for each run with what is added up."""
+    status = plain["status"].astype(object)
+    completed, is_free = status.eq(COMPLETED), status.isin(UNCHARGED)
+    spent = _amounts(plain, "credits", is_free)
+    lasting = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
+    is_told = spent.notna() & (lasting.notna() | ~completed)
+    return pd.DataFrame(
+        {
+            "runs": 1,
+            "completed": completed.astype("Int64"),
+            "credits": spent,
+            "estimated": _amounts(plain, "credits_estimated", is_free),
+            "charged": _charged(plain),
+            "seconds": lasting,
+            "_successes": (completed & spent.notna()).astype("Int64"),
+            "_credits": spent.where(is_told),
+            "_seconds": lasting.where(is_told),
+        },
+        index=plain.index,
+    )
+
+
+def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of credits; nothing known at all where the table does not have it, as those of earlier days."""
+    if name not in plain.columns:
+        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
+    amounts = plain[name].astype("Int64")
+    return amounts.mask(amounts.isna() & is_free, 0)
+
+
+def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
+    """What the service itself has said it took."""
+    if "credits_source" not in plain.columns:
+        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
+    return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)
+
+
+def _key(values: pd.Series[Any]) -> pd.Series[Any]:
+    """A column to group by; lists and the like, which nothing can be grouped by, as text."""
+    if values.dtype != object:
+        return values
+    keys = [written(value) if isinstance(value, (list, dict)) else value for value in values]
+    # Not for pandas to guess its type, which would fail at half a character.
+    return pd.Series(keys, index=values.index, name=values.name, dtype=object)
+
+
+def _share(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
+    """One divided by the other, and nothing where there is nothing to divide by."""
+    whole = of.astype("Float64")
+    return (amounts.astype("Float64") / whole.where(whole > 0)).round(3)

@@ -1,0 +1,120 @@
+"""A cluster of Dask measures what this machine measures, and loses nothing when its workers die."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from reelbook.media.measures import METRICS, Cache, measure_file, measured
+from tests.clips import film
+from tests.media.moving import noise, picture
+
+FILES, FILMS, PICTURES = 200, 4, 6
+FEW = ["sharpness", "frame_count"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two hundred files of ten contents: films of a few frames with grain, and pictures."""
+    folder = tmp_path_factory.mktemp("many")
+    first = [
+        film(folder / f"{number}.mp4", frames=2 + number % 2, size=(48, 32), rate=Fraction(8), noise=4 + number).path
+        for number in range(FILMS)
+    ]
+    first += [picture(folder / f"{number}.png", noise(number, (48, 32))) for number in range(FILMS, FILMS + PICTURES)]
+    copies = [
+        Path(shutil.copy(path, folder / f"{path.stem}-{number}{path.suffix}"))
+        for number in range(1, FILES // len(first))
+        for path in first
+    ]
+    return [*first, *copies]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two workers, each a process of its own with one thread; one that dies is not tried with its file again."""
+    folder = tmp_path_factory.mktemp("dask")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(  # type: ignore[no-untyped-call]  # Dask has types for some of its names only.
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(folder)
+        ) as cluster,
+        Client(cluster) as client,  # type: ignore[no-untyped-call]  # The same.
+    ):
+        yield client
+
+
+def test_two_hundred_files_have_the_same_figures_on_a_cluster(client: Any, files: list[Path]) -> None:
+    """Every figure of every file to the last digit, in order, also those that compare with another file."""
+    told: list[tuple[int, int]] = []
+
+    with client.get_executor() as executor:
+        there = measured(
+            files, reference=files[0], executor=executor, progress=lambda done, of: told.append((done, of))
+        )
+
+    here = {path.name: measure_file(path, reference=files[0]) for path in files[: FILMS + PICTURES]}
+    expected = [here[f"{path.stem.partition('-')[0]}{path.suffix}"] for path in files]
+    assert len(files) == FILES
+    assert there == expected
+    assert {figures["error"] for figures in there} == {None}
+    # Figures that are all alike would prove nothing.
+    assert len({figures["sharpness"] for figures in there}) == FILMS + PICTURES
+    assert set(there[0]) == {*METRICS, "error"}
+    assert told == [(number, FILES) for number in range(FILES + 1)]
+
+
+def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path: Path) -> None:
+    """What a cluster has measured, this machine finds in the library, and the other way round."""
+    some = files[: FILMS + PICTURES]
+    with client.get_executor() as executor:
+        there = measured(some, executor=executor, cache=Cache(tmp_path / "there"))
+    ours = measured(some)
+    told: list[tuple[int, int]] = []
+
+    kept = measured(some, cache=Cache(tmp_path / "there"), progress=lambda done, of: told.append((done, of)))
+
+    assert ours == there == kept
+    assert told == [(len(some), len(some))]
+
+
+def _deadly() -> None:
+    """From now on, this worker dies over a file of that name, as it would over a decoder with a flaw."""
+    one: Any = import_module("reelbook.media.measuring.one")
+    opened = one.opened
+
+    def deadly(path: Path) -> object:
+        if path.name == "deadly.png":
+            os._exit(1)
+        return opened(path)
+
+    one.opened = deadly
+
+
+def test_a_worker_that_dies_costs_its_file_and_no_other(client: Any, files: list[Path], tmp_path: Path) -> None:
+    """The file says that it was lost and to whom; the call comes back, and the cluster goes on."""
+    deadly = picture(tmp_path / "deadly.png", np.zeros((32, 48, 3), np.uint8))
+    client.run(_deadly)
+
+    with client.get_executor() as executor:
+        lost, *others = measured([deadly, *files[:4]], FEW, executor=executor)
+
+    assert lost["sharpness"] is None
+    assert str(lost["error"]).startswith(f"{deadly} could not be measured: the executor lost it (KilledWorker")
+    survived = [figures for figures in others if figures["error"] is None]
+    assert survived == [
+        measure_file(path, FEW) for path, figures in zip(files, others, strict=False) if figures["error"] is None
+    ]
+    # With no second try, a file that waited for the worker that died is lost with it; it says so, and never hangs.
+    assert survived
+    assert all("lost it (KilledWorker" in str(figures["error"]) for figures in others if figures["error"] is not None)

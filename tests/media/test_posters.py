@@ -1,0 +1,205 @@
+"""Posters: the middle of each file as a small JPEG, made once."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from reelbook.media import posters as module
+from reelbook.media.posters import poster, posters, thumb
+from tests.clips import film, number_of
+from tests.media.making import contained
+from tests.media.shelves import shelved_film
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    module._made.cache_clear()
+    module._shrunk.cache_clear()
+
+
+def picture(content: bytes | None) -> Image.Image:
+    assert content is not None
+    found = Image.open(io.BytesIO(content))
+    assert found.format == "JPEG"
+    return found
+
+
+class TestOfAClip:
+    def test_it_is_the_whole_picture_no_side_longer_than_asked(self, tmp_path: Path) -> None:
+        """A wide film of 640 by 360 is 320 by 180, and never enlarged."""
+        clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
+
+        assert picture(poster(clip)).size == (320, 180)
+        assert picture(poster(clip, longest=100)).size == (100, 56)
+        assert picture(poster(clip, longest=2000)).size == (640, 360)
+
+    @pytest.mark.parametrize("between", ["0", "3"])
+    @pytest.mark.parametrize(("every", "number"), [("250", 12), ("10", 10), ("1", 12)])
+    def test_it_shows_the_middle_or_the_keyframe_shortly_before(
+        self, tmp_path: Path, every: str, number: int, between: str
+    ) -> None:
+        """One keyframe at the start is not enough: the clips of a sweep may all begin alike."""
+        clip = film(tmp_path / "clip.mp4", options={"g": every, "bf": between}).path
+
+        assert number_of(picture(poster(clip))) == number
+
+    def test_one_frame_is_enough(self, tmp_path: Path) -> None:
+        """A clip of a single frame has a poster, and so has one that tells neither length nor number of frames."""
+        one = film(tmp_path / "one.mp4", frames=1).path
+        webm = contained(film(tmp_path / "clip.mp4", frames=9).path, tmp_path / "clip.webm")
+
+        assert number_of(picture(poster(one))) == 0
+        assert picture(poster(webm)).size == (64, 48)
+
+
+class TestOfAPicture:
+    def test_it_stands_upright(self, tmp_path: Path) -> None:
+        """A photograph that was taken sideways is turned as its Exif says."""
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        Image.new("RGB", (640, 320), "red").save(tmp_path / "side.jpg", exif=exif)
+
+        assert picture(poster(tmp_path / "side.jpg")).size == (160, 320)
+
+    @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "1", "CMYK"])
+    def test_every_kind_of_pixel_becomes_rgb(self, tmp_path: Path, mode: str) -> None:
+        """Also one pixel by itself."""
+        kind = "jpg" if mode == "CMYK" else "png"
+        Image.new("RGB", (1, 1), "white").convert(mode).save(tmp_path / f"dot.{kind}")
+
+        found = picture(poster(tmp_path / f"dot.{kind}"))
+
+        assert (found.mode, found.size) == ("RGB", (1, 1))
+        assert found.getpixel((0, 0)) == (255, 255, 255)
+
+    def test_what_is_seen_through_it_is_white(self, tmp_path: Path) -> None:
+        """A JPEG knows no transparency; black would look like a picture."""
+        Image.new("RGBA", (40, 40), (255, 0, 0, 0)).save(tmp_path / "clear.png")
+
+        assert picture(poster(tmp_path / "clear.png")).getpixel((20, 20)) == (255, 255, 255)
+
+
+class TestKept:
+    def test_it_is_made_once_and_lies_in_the_library(self, tmp_path: Path) -> None:
+        """The second time the clip is not even opened."""
+        clip = shelved_film(tmp_path / "library")
+        made = poster(clip)
+        size = clip.stat().st_size
+        clip.write_bytes(b"\0" * size)
+
+        again = poster(clip)
+
+        place = tmp_path / "library" / "posters" / f"{clip.stem}-320.jpg"
+        assert made == again == place.read_bytes()
+        assert [path.name for path in place.parent.iterdir()] == [place.name]
+
+    @pytest.mark.parametrize("harm", [b"", b"\0" * 4000, b"\xff\xd8\xff torn"])
+    def test_a_torn_one_is_made_anew(self, tmp_path: Path, harm: bytes) -> None:
+        """A power cut may leave nothing, zeros, or a half."""
+        clip = shelved_film(tmp_path / "library")
+        made = poster(clip)
+        place = tmp_path / "library" / "posters" / f"{clip.stem}-320.jpg"
+        place.write_bytes(harm)
+
+        assert poster(clip) == made == place.read_bytes()
+
+    def test_a_folder_that_cannot_be_written_is_no_error(self, tmp_path: Path) -> None:
+        """There is a file where the folder should be."""
+        clip = shelved_film(tmp_path / "library")
+        (tmp_path / "library" / "posters").write_text("in the way")
+
+        assert picture(poster(clip)).size == (64, 48)
+
+    def test_a_full_disk_is_no_error_and_nothing_stays_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The poster is shown, and no half of it is left."""
+        clip = shelved_film(tmp_path / "library")
+
+        def full(self: Path, target: Path) -> Path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Path, "replace", full)
+
+        assert picture(poster(clip)).size == (64, 48)
+        assert list((tmp_path / "library" / "posters").iterdir()) == []
+
+    def test_of_a_file_elsewhere_nothing_is_written(self, tmp_path: Path) -> None:
+        """It is remembered while it stays what it is; another file under its name has another poster."""
+        (tmp_path / "media").mkdir()
+        clip = film(tmp_path / "media" / "clip.mp4").path
+        first = poster(clip)
+        film(clip, frames=1)
+        os.utime(clip, ns=(1, 1))
+
+        assert number_of(picture(first)) > 0
+        assert number_of(picture(poster(clip))) == 0
+        assert not (tmp_path / "posters").exists()
+
+
+class TestNone:
+    def test_what_cannot_be_read_has_none(self, tmp_path: Path) -> None:
+        """No file, an empty one, one that is something else, and one that was cut off."""
+        whole = film(tmp_path / "whole.mp4", noise=40).path
+        (tmp_path / "empty.mp4").touch()
+        (tmp_path / "text.png").write_text("no picture")
+        (tmp_path / "cut.mp4").write_bytes(whole.read_bytes()[:400])
+
+        names = ("gone.mp4", "empty.mp4", "text.png", "cut.mp4", "bad\0name.mp4")
+        assert [poster(tmp_path / name) for name in names] == [None] * 5
+        assert thumb(tmp_path / "cut.mp4", 32, 32) is None
+
+    def test_a_playlist_leads_nowhere(self, tmp_path: Path) -> None:
+        """A text that FFmpeg would take for a list of other files is only a broken clip, whatever it is called."""
+        film(tmp_path / "secret.mp4")
+        for name in ("list.mp4", "list.webm", "list.png"):
+            (tmp_path / name).write_text("ffconcat version 1.0\nfile secret.mp4\n")
+
+        assert [poster(tmp_path / name) for name in ("list.mp4", "list.webm", "list.png")] == [None] * 3
+
+
+class TestSeveral:
+    def test_they_come_in_order(self, tmp_path: Path) -> None:
+        """Each for its file, also where two are the same or one is not there."""
+        clips = [film(tmp_path / f"{frames}.mp4", frames=frames).path for frames in (1, 25)]
+
+        found = posters([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]])
+
+        assert found[1] is None
+        assert [number_of(picture(one)) for one in (found[0], found[2])] == [12, 0]
+        assert found[3] == found[0]
+        assert posters([]) == []
+
+    def test_threads_may_ask_for_the_same(self, tmp_path: Path) -> None:
+        """All get the same bytes, and the library has one whole file."""
+        clip = shelved_film(tmp_path / "library")
+
+        with ThreadPoolExecutor(8) as threads:
+            found = set(threads.map(poster, [clip] * 24))
+
+        assert found == {poster(clip)}
+        assert len(list((tmp_path / "library" / "posters").iterdir())) == 1
+
+
+class TestThumb:
+    @pytest.mark.parametrize(("box", "size"), [((96, 96), (96, 54)), ((20, 90), (20, 11)), ((640, 640), (640, 360)), ((900, 45), (80, 45))])  # fmt: skip
+    def test_it_lies_inside_the_box(self, tmp_path: Path, box: tuple[int, int], size: tuple[int, int]) -> None:
+        """The whole picture, sharp also where it is larger than a poster."""
+        clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
+
+        assert picture(thumb(clip, *box)).size == size
+
+    def test_it_is_made_of_the_poster(self, tmp_path: Path) -> None:
+        """Only the poster is kept on the disk."""
+        clip = shelved_film(tmp_path / "library", size=(640, 360))
+
+        thumb(clip, 40, 40)
+
+        assert [path.name for path in (tmp_path / "library" / "posters").iterdir()] == [f"{clip.stem}-320.jpg"]

@@ -1,0 +1,140 @@
+"""Previews: small copies of clips, frame for frame."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+from PIL import Image
+
+from reelbook.media import previews as module
+from reelbook.media.previews import preview, previews
+from tests.clips import film, number_of
+from tests.media.making import contained, grain
+from tests.media.shelves import shelved_film
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    module._encoded.cache_clear()
+
+
+def with_sound(clip: Path, path: Path) -> Path:
+    """The same film with a sound track."""
+    with av.open(str(clip), "r", format="mp4") as source, av.open(str(path), "w", format="mp4") as target:
+        video = target.add_stream_from_template(source.streams.video[0])
+        sound = target.add_stream("aac", rate=48000)
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = video
+                target.mux(packet)
+        for number in range(20):
+            frame = av.AudioFrame(format="fltp", layout="mono", samples=1024)
+            for plane in frame.planes:
+                plane.update(bytes(plane.buffer_size))
+            frame.sample_rate, frame.pts = 48000, 1024 * number
+            target.mux(sound.encode(frame))
+        target.mux(sound.encode())
+    return path
+
+
+@pytest.mark.parametrize("rate", [Fraction(24), Fraction(24000, 1001), Fraction(12)])
+def test_it_has_every_frame_at_the_same_rate(tmp_path: Path, rate: Fraction) -> None:
+    """Grids step through it by the frames of the clip."""
+    clip = film(tmp_path / "clip.mp4", frames=25, size=(640, 360), rate=rate).path
+
+    content = preview(clip)
+
+    assert content is not None
+    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
+        stream = copy.streams.video[0]
+        frames = list(copy.decode(stream))
+    assert (stream.frames, stream.average_rate, stream.width, stream.height) == (25, rate, 320, 180)
+    assert [number_of(Image.fromarray(frame.to_ndarray(format="rgb24"))) for frame in frames] == list(range(25))
+    assert [number for number, frame in enumerate(frames) if frame.key_frame] == [0, 12, 24]
+    assert stream.start_time == 0
+
+
+def test_it_begins_to_play_at_once_and_is_silent(tmp_path: Path) -> None:
+    """The index stands before the frames, and there is one track."""
+    clip = with_sound(film(tmp_path / "clip.mp4", size=(320, 180)).path, tmp_path / "loud.mp4")
+    with av.open(str(clip), format="mp4") as source:
+        assert len(source.streams) == 2
+
+    content = preview(clip)
+
+    assert content is not None
+    assert content.index(b"moov") < content.index(b"mdat")
+    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
+        assert [stream.type for stream in copy.streams] == ["video"]
+
+
+def test_it_is_kept_for_each_choice(tmp_path: Path) -> None:
+    """The second time the clip is not even opened; other choices are other files; a torn one is made anew."""
+    clip = shelved_film(tmp_path / "library", size=(320, 180))
+    whole = clip.read_bytes()
+    made = preview(clip)
+    clip.write_bytes(b"\0" * len(whole))
+
+    again, other = preview(clip), preview(clip, longest=64)
+
+    folder = tmp_path / "library" / "previews"
+    place = folder / f"{clip.stem}-320-150000-12.mp4"
+    assert made == again == place.read_bytes()
+    assert other is None
+    clip.write_bytes(whole)
+    assert preview(clip, longest=64, gop=6) is not None
+    assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-64-150000-6.mp4"}
+    place.write_bytes((made or b"")[:-50])
+    assert preview(clip) == place.read_bytes() == made
+
+
+def test_a_long_clip_becomes_smaller_rather_than_nothing(tmp_path: Path) -> None:
+    """A minute of film stays within the bytes, and has all its frames."""
+    clip = film(tmp_path / "clip.mp4", frames=720, size=(320, 180), noise=3, options={"crf": "30"}).path
+
+    content = preview(clip, most_bytes=50_000)
+
+    assert content is not None
+    assert len(content) <= 50_000
+    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
+        stream = copy.streams.video[0]
+        assert (stream.frames, stream.width) == (720, 160)
+
+
+def test_where_there_is_none(tmp_path: Path) -> None:
+    """No file, a picture, a cut off clip, too few bytes, and a list of other files."""
+    clip = film(tmp_path / "clip.mp4", noise=60).path
+    grain().save(tmp_path / "picture.png")
+    (tmp_path / "cut.mp4").write_bytes(clip.read_bytes()[:300])
+    (tmp_path / "list.mp4").write_text("ffconcat version 1.0\nfile clip.mp4\n")
+
+    names = ("gone.mp4", "picture.png", "cut.mp4", "list.mp4")
+    assert [preview(tmp_path / name) for name in names] == [None] * 4
+    assert preview(clip, most_bytes=500) is None
+
+
+def test_what_tells_no_number_of_frames_has_them_all_too(tmp_path: Path) -> None:
+    """A WebM is counted as it comes."""
+    clip = contained(film(tmp_path / "clip.mp4", frames=9, size=(64, 48)).path, tmp_path / "clip.webm")
+
+    content = preview(clip)
+
+    assert content is not None
+    with av.open(io.BytesIO(content), "r", format="mp4") as copy:
+        assert len(list(copy.decode(video=0))) == 9
+
+
+def test_several_come_in_order_and_tell_how_far_they_are(tmp_path: Path) -> None:
+    """Each for its file, also where one is there twice or not at all."""
+    clips = [film(tmp_path / f"{frames}.mp4", frames=frames).path for frames in (3, 5)]
+    told: list[tuple[int, int]] = []
+
+    found = previews([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]], progress=lambda *how: told.append(how))
+
+    assert found == [preview(clips[1]), None, preview(clips[0]), preview(clips[1])]
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert previews([]) == []

@@ -1,0 +1,74 @@
+"""How long a plan may take: told by what the library has seen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.sweeps.forecast import Past, expected, work_of
+
+BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
+
+
+@pytest.mark.parametrize(
+    ("past", "seconds"),
+    [
+        ([], None),
+        # One after the other, four seconds each: forty in a row.
+        ([Past(0, 4, 1), Past(10, 14, 1)], 40.0),
+        # Two at once: four seconds for two.
+        ([Past(0, 4, 1), Past(0.5, 4, 1)], 20.0),
+        # Twice the work took twice the time.
+        ([Past(0, 8, 2), Past(0.5, 8, 2)], 20.0),
+        # The largest crowd tells more than a later single one.
+        ([Past(0, 4, 1), Past(0.5, 4, 1), Past(100, 130, 1)], 20.0),
+    ],
+)
+def test_the_pace_of_the_last_crowd_holds(past: list[Past], seconds: float | None) -> None:
+    """Ten runs of one unit of work each."""
+    assert expected([1.0] * 10, past) == seconds
+
+
+def test_one_long_run_takes_its_time_whatever_the_pace() -> None:
+    """A run cannot be shared out: what many small ones did together says little about a large one."""
+    small = [Past(0, 10, 1) for _ in range(10)]
+
+    assert expected([10.0], small) == pytest.approx(10.0)
+    assert expected([1.0] * 20, small) == pytest.approx(20.0)
+
+
+def test_frames_and_lines_count_as_work() -> None:
+    """Where the input tells them; a model without them counts runs."""
+    assert work_of({"num_frames": 100}) == 2 * work_of({"num_frames": 50})
+    assert work_of({"resolution": "720p"}) == work_of({"resolution": "480p"}) * 2.25
+    assert work_of({"image_url": "x"}) == 1.0
+
+
+def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) -> None:
+    """On the embedded service it is right within a factor of four, and the job tells it before its first run has ended."""
+    with rb.connect(library=tmp_path / "library"):
+        plan = rb.sweep(BOAT, seed=range(3))
+        before = plan.facts.seconds
+        plan.run()
+        more = rb.sweep(BOAT, seed=range(10, 16))
+        told = more.facts.seconds
+        job = more.start()
+        lefts = []
+        job.on_change(lambda job: lefts.append(job.progress))
+        began = time.monotonic()
+        job.wait(60)
+        took = time.monotonic() - began
+
+    assert before is None
+    assert told is not None
+    assert took / 4 <= told <= took * 4
+    assert any(seen.seconds_left is not None and not seen.counts["completed"] for seen in lefts)
+    assert plan.facts.seconds is None or plan.facts.credits_due == 0
+
+
+def test_without_a_client_nobody_knows() -> None:
+    """A plan is shown without connecting to anything."""
+    assert "about" not in rb.sweep(BOAT, seed=[1, 2]).summary()

@@ -1,0 +1,80 @@
+"""Slips of a newcomer: each is told in a sentence, and none costs what is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import reelbook as rb
+from reelbook.models.text_to_video import TextToVideo
+from tests.sweeps.dots import dots
+
+BOAT = TextToVideo(prompt="a boat")
+CALLS: dict[str, Any] = {
+    "a number that is none of the plan's": lambda plan, folder: plan[99],
+    "the same in a list": lambda plan, folder: plan[[99]],
+    "half a number": lambda plan, folder: plan[1.5],
+    "nothing in brackets": lambda plan, folder: plan[None],
+    "a slice of words": lambda plan, folder: plan[1:"a"],
+    "a slice with no step": lambda plan, folder: plan[::0],
+    "a price that is no function": lambda plan, folder: plan.priced(5),
+    "a price that is no number": lambda plan, folder: plan.priced(lambda request: "x").credits,
+    "a price below nothing": lambda plan, folder: plan.priced(lambda request: -5),
+    "a folder to write to": lambda plan, folder: plan.to_toml(folder),
+    "a folder that is not there": lambda plan, folder: plan.to_toml(folder / "no" / "a.toml"),
+    "no path to read": lambda plan, folder: rb.sweep.read(None),  # type: ignore[arg-type]
+    "no table to read": lambda plan, folder: rb.read(None),  # type: ignore[arg-type]
+    "zipped without names": lambda plan, folder: rb.zipped([1, 2]),  # type: ignore[arg-type]
+    "sampled without names": lambda plan, folder: rb.sampled(3, 5),  # type: ignore[arg-type]
+    "a range up to nowhere": lambda plan, folder: rb.sampled(3, num_frames=(9, float("nan"))),
+    "kept columns by number": lambda plan, folder: rb.rows([{"seed": 1}], keep=5),  # type: ignore[arg-type]
+    "a range beyond counting": lambda plan, folder: rb.sweep(BOAT, seed=range(10**30)),
+    "a rate beyond counting": lambda plan, folder: plan.start(rate=10**400),
+    "a price beyond the ledger": lambda plan, folder: plan.start(price=10**30).wait(20),
+    "a take beyond the ledger": lambda plan, folder: plan.start(take=10**30),
+    "a client that is a text": lambda plan, folder: plan.start(client="x"),
+    "a timeout that is a text": lambda plan, folder: plan.start().wait(timeout="a"),
+    "a listener that is a number": lambda plan, folder: plan.start().on_change(5),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_a_slip_is_told_in_a_sentence(call: Any, tmp_path: Path) -> None:
+    """Never a bare error of Python from somewhere within."""
+    with rb.connect(library=tmp_path / "library"), pytest.raises(rb.ReelbookError) as caught:
+        call(dots(3), tmp_path)
+
+    assert len(str(caught.value)) > 20
+
+
+def test_half_a_surrogate_in_a_text_does_not_cost_the_table(tmp_path: Path) -> None:
+    """A label or an impossible prompt with one: the plan has its frame, and a paid sweep its table."""
+    with rb.connect(library=tmp_path / "library"):
+        frame = rb.sweep(BOAT, prompt=["\ud800"]).frame
+        table = rb.sweep(dots(1).base, rb.derived(note=lambda run: "\ud800"), fps=[1.0]).run(progress=False)
+
+    assert frame["problem"].notna().all()
+    assert table["status"].tolist() == ["completed"]
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    """A count that comes out of an array is a count."""
+    one, three = np.int64(1), np.arange(4)[3]
+
+    assert len(dots(2).repeated(three)) == 6
+    assert len(dots(2).shuffled(one)) == 2  # type: ignore[arg-type]
+    assert len(rb.sweep(BOAT, rb.sampled(three, num_frames=(9, 97), seed=one))) == 3  # type: ignore[arg-type]
+    assert dots(2).priced(lambda request: three).credits == 6
+
+
+def test_a_sweep_that_takes_stock_knows_how_large_it_is(tmp_path: Path) -> None:
+    """From its first moment the panel says of how many, and not of none."""
+    with rb.connect(library=tmp_path / "library"):
+        job = dots(3).start()
+        totals = {job.progress.total}
+        job.wait(60)
+
+    assert totals == {3}

@@ -1,0 +1,188 @@
+"""What is true of every sweep, whatever is swept: drawn by hypothesis, beside the laws in the tests of each module."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import InvalidInput
+from reelbook.libraries.identity import dumps
+from reelbook.sweeps.axes import rows, zipped
+from reelbook.sweeps.knowing import Name
+from reelbook.sweeps.outcome import framed
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.planframe import PLAN_COLUMNS
+from reelbook.sweeps.prompts import template
+from reelbook.sweeps.sampling import sampled
+from reelbook.sweeps.sweep import sweep
+from reelbook.sweeps.tally import IMPOSSIBLE, NOT_STARTED, Standing
+from tests.sweeps.axes import AXES, BOAT, VALUES
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
+NAMES = ["seed", "num_frames", "temporal_adain_factor"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    axes=AXES, words=st.tuples(WORDS, WORDS), draws=st.integers(1, 5), takes=st.integers(1, 3), length=st.integers(1, 3)
+)
+def test_a_sweep_has_as_many_runs_as_its_parts_multiply_to(
+    axes: dict[str, list[Any]], words: tuple[list[str], list[str]], draws: int, takes: int, length: int
+) -> None:
+    """Axes, a template, axes that move together, a sample and repeats in one sweep."""
+    axes = {name: values for name, values in axes.items() if name not in ("prompt", "num_frames", "seed")}
+
+    plan = sweep(
+        BOAT, template("{first} and {second}", first=words[0], second=words[1]), zipped(seed=list(range(length))),
+        sampled(draws, num_frames=(9, 257)), **axes,
+    )  # fmt: skip
+
+    size = prod(map(len, axes.values())) * len(words[0]) * len(words[1]) * length * draws
+    assert len(plan) == len(plan.frame) == size
+    assert len(plan.repeated(takes)) == size * takes
+    assert plan.credits == sum(row.credits or 0 for row in plan.distinct)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=2, max_size=3))
+def test_zipped_axes_have_to_be_of_one_length_and_the_error_tells_each(lengths: list[int]) -> None:
+    """Of the same length they make so many runs; otherwise the sentence has every name with its number."""
+    axes = {name: list(range(length)) for name, length in zip(NAMES, lengths, strict=False)}
+
+    if len(set(lengths)) == 1:
+        assert len(sweep(BOAT, zipped(axes))) == lengths[0]
+        return
+
+    with pytest.raises(InvalidInput) as caught:
+        zipped(axes)
+    assert all(f"`{name}` has {len(values)}" in str(caught.value) for name, values in axes.items())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    low=st.integers(9, 1441),
+    high=st.integers(9, 1441),
+    steps=st.tuples(st.integers(2, 12), st.integers(2, 12)),
+    shapes=st.lists(st.sampled_from(["16:9", "9:16", "1:1"]), min_size=1, unique=True),
+    other=VALUES["seed"],
+)
+def test_a_sample_crossed_with_an_axis_has_only_valid_runs(
+    low: int, high: int, steps: tuple[int, int], shapes: list[str], other: Any
+) -> None:
+    """Every drawn value is one that the model takes, in every combination, and the same for each value of the axis."""
+    low, high = sorted((low, high))
+    fields = {"num_frames": (low, high), "first_pass_num_inference_steps": tuple(sorted(steps)), "aspect_ratio": shapes}
+
+    plan = sweep(BOAT.revised(seed=other), sampled(7, fields), resolution=["480p", "720p"])
+
+    assert [row.problem for row in plan] == [None] * 14
+    assert all(low <= run.num_frames <= high and run.aspect_ratio in shapes for run in plan)
+    assert [run.num_frames for run in plan[::2]] == [run.num_frames for run in plan[1::2]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(axes=AXES, takes=st.integers(1, 2), some_statuses=st.lists(st.sampled_from(["failed", NOT_STARTED]), min_size=1))
+def test_the_plan_and_the_table_of_results_agree_row_by_row(
+    axes: dict[str, list[Any]], takes: int, some_statuses: list[str]
+) -> None:
+    """The same inputs, of the same types, under the same numbers; what is impossible in one is so in the other, for the same reason."""
+    plan = sweep(BOAT, **axes).repeated(takes)
+
+    planned, table = plan.frame, _table(plan, some_statuses)
+
+    inputs = [name for name in planned.columns if name not in PLAN_COLUMNS]
+    pd.testing.assert_frame_equal(table[[*inputs, "take"]], planned[[*inputs, "take"]])
+    impossible = planned["problem"].notna()
+    assert ((table["status"] == IMPOSSIBLE) == impossible).all()
+    assert table.loc[impossible, "error"].tolist() == planned.loc[impossible, "problem"].tolist()
+    assert (table["input_json"].isna() == impossible).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    axes=AXES,
+    cells=st.lists(st.fixed_dictionaries({"note": st.text("xyz", max_size=3)}), min_size=1, max_size=3),
+    words=WORDS,
+)
+def test_labels_too_agree_row_by_row(axes: dict[str, list[Any]], cells: list[dict[str, str]], words: list[str]) -> None:
+    """The words of a template, columns that are kept, and columns that are computed."""
+    axes = {name: values for name, values in axes.items() if name != "prompt"}
+    plan = sweep(BOAT, template("a {thing}", thing=words), rows(cells, keep=["note"]), **axes)
+    plan = plan.derived(long=lambda run: len(run.thing) > 1)
+
+    planned, table = plan.frame, _table(plan, [NOT_STARTED])
+
+    labels = ["thing", "note", "long"]
+    assert planned["thing"].tolist() == [row["thing"] for row in plan]
+    assert planned["note"].tolist() == [row["note"] for row in plan]
+    pd.testing.assert_frame_equal(table[labels], planned[labels])
+
+
+def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
+    """The table of results of a plan of which nothing is known but how its rows stand."""
+    standings = [
+        Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
+        if row.input is None
+        else Standing(row, Name("x", row.take, dumps(row.input.wire())), status=statuses[row.number % len(statuses)])
+        for row in plan
+    ]
+    return framed(plan, standings, [None] * len(plan), {})
+
+
+@settings(max_examples=40, deadline=None)
+@given(axes=AXES, cuts=st.lists(st.integers(0, 64), max_size=4))
+def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
+    axes: dict[str, list[Any]], cuts: list[int]
+) -> None:
+    """However often it is cut, and the price of the whole is that of its parts; plan and table alike."""
+    plan = sweep(BOAT, **axes)
+    assume(len({row.key for row in plan}) == len(plan))
+    ends = [0, *sorted(min(cut, len(plan)) for cut in cuts), len(plan)]
+
+    parts = [plan[start:stop] for start, stop in pairwise(ends)]
+
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    assert whole == plan
+    assert sum(len(part) for part in parts) == len(plan)
+    assert sum(part.credits or 0 for part in parts) == plan.credits
+    pd.testing.assert_frame_equal(whole.frame, plan.frame)
+
+
+ORDERS = """
+import sys
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.sweeps.order import ordered
+from reelbook.sweeps.prompts import template
+from reelbook.sweeps.sampling import sampled
+from reelbook.sweeps.sweep import sweep
+boat = TextToVideo(prompt="a boat")
+plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])
+for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_ratio", "num_frames")):
+    for order in ("coverage", "cheapest", "as given"):
+        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in ordered(one, order)])
+"""
+
+
+def test_every_order_is_the_same_in_every_process() -> None:
+    """Whatever seed Python hashes texts with: a sweep that goes on tomorrow goes on with what it would have done today."""
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", ORDERS], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,
+            check=True, timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+
+    assert told[0].count("\n") == 12
+    assert told[0] == told[1]
