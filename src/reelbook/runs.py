@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,7 @@ class Run:
         """The typed output; waits for it."""
         self.wait()
         assert self._known.output is not None
+        _remember(self._known.output, self._known.media)
         return self._known.output
 
     @property
@@ -288,6 +290,23 @@ class Run:
         for listener in list(self._listeners):
             with contextlib.suppress(Exception):
                 listener(self)
+
+
+_media: dict[int, tuple[weakref.ref[Output], tuple[LocalFile, ...]]] = {}
+"""The files of each output that somebody holds."""
+
+
+def media_of(output: Output) -> tuple[LocalFile, ...]:
+    """The files on this machine that an output of a run names; none where it was made in another way."""
+    kept, files = _media.get(id(output), (None, ()))
+    return files if kept is not None and kept() is output else ()
+
+
+def _remember(output: Output, files: tuple[LocalFile, ...]) -> None:
+    """Beside the output and not in it: what a service answered stays what it answered. Gone when the output is."""
+    if id(output) not in _media:
+        key = id(output)
+        _media[key] = weakref.ref(output, lambda _: _media.pop(key, None)), files
 
 
 def _seconds(timeout: Any) -> float:

@@ -175,6 +175,7 @@ class OpenNotebook:
         """Change Lab's colours, `JupyterLab Light` or `JupyterLab Dark`, and wait for them."""
         self.command("apputils:change-theme", {"theme": name})
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
     def command(self, name: str, arguments: dict[str, Any] | None = None) -> None:
         """Do what a menu entry does, and wait until it is done."""

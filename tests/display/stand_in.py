@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 from reelbook.errors import ReelbookError
 from reelbook.media.local import LocalFile
+from reelbook.models.base import Output
 from reelbook.runs import Run
 
 
@@ -35,7 +37,7 @@ class StandIn:
 def run_of(*media: LocalFile, prompt: str | None = "a paper boat", seed: int | None = 7, **others: Any) -> Run:
     """A stand-in for a run that made these files."""
     asked = None if prompt is None else SimpleNamespace(prompt=prompt)
-    told = None if seed is None else SimpleNamespace(seed=seed)
+    told = Output() if seed is None else Output.model_validate({"seed": seed})
     return cast(Run, StandIn(asked, told, media, **others))
 
 
@@ -63,3 +65,8 @@ class Read(HTMLParser):
         """The attributes of the only element of this kind."""
         (found,) = self.all(tag)
         return found
+
+
+def bare(html: str) -> Read:
+    """The same without style sheets and scripts, as a notebook shows it that nobody trusts."""
+    return Read(re.sub(r"<(style|script)\b.*?</\1>", "", html, flags=re.DOTALL))

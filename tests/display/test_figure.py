@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
-from decimal import Decimal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
-from reelbook.display import figure
-from reelbook.display.figure import file_figure, run_figure, run_strip, status_line, strip
-from reelbook.display.prices import estimate_table
-from reelbook.errors import RunFailed
+from reelbook.display import embedding, strips
+from reelbook.display.figure import file_figure
+from reelbook.display.runs import run_figure, run_strip
+from reelbook.display.strips import FRAMES, GAP, HEIGHT, strip
 from reelbook.media.local import LocalFile
-from reelbook.models.pricing import Estimate, Line
+from reelbook.models.files import File
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.settings import options
 from tests.clips import at, film, number_of
-from tests.display.stand_in import Read, run_of
+from tests.display.embedded import decoded
+from tests.display.stand_in import bare, run_of
 from tests.support import png
 
+BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
+FACTS = {
+    "model": BOAT.endpoint_id, "input": BOAT.wire(), "seed": 7, "request_id": "request-1", "credits": 53, "credits_source": "charged",
+}  # fmt: skip
 HOSTILE = [
     "<script>alert(1)</script>",
     "</figure></figcaption><img src=x onerror=alert(1)>",
@@ -40,10 +47,9 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> LocalFile:
     return film(tmp_path_factory.mktemp("films") / "clip.mp4", size=(320, 180))
 
 
-def decoded(uri: str) -> tuple[str, bytes]:
-    """The kind and the content of a data URI."""
-    kind, _, body = uri.removeprefix("data:").partition(";base64,")
-    return kind, base64.b64decode(body, validate=True)
+def known(file: LocalFile, **changes: Any) -> LocalFile:
+    """The file with what a run tells of it."""
+    return replace(file, facts={**FACTS, **changes})
 
 
 def picture(uri: str) -> Image.Image:
@@ -54,18 +60,19 @@ def box(attributes: dict[str, str]) -> tuple[int, int]:
     return int(attributes["width"]), int(attributes["height"])
 
 
+def caption(html: str) -> str:
+    """The line under a figure."""
+    found = re.search(r"<figcaption[^>]*>(.*?)</figcaption>", html, re.DOTALL)
+    assert found
+    return bare(found[1]).text
+
+
 class TestVideo:
     """A clip as a figure."""
 
-    def test_the_player_holds_the_whole_file(self, clip: LocalFile) -> None:
-        """The bytes in the page are those of the file, so that a saved notebook plays it."""
-        player = Read(run_figure(run_of(clip))).one("video")
-
-        assert decoded(player["src"]) == ("video/mp4", clip.path.read_bytes())
-
     def test_nothing_plays_or_sounds_unasked(self, clip: LocalFile) -> None:
         """The player has its buttons, is muted, and waits to be started."""
-        player = Read(run_figure(run_of(clip))).one("video")
+        player = bare(run_figure(run_of(clip))).one("video")
 
         assert {"controls", "muted", "playsinline", "loop"} <= player.keys()
         assert "autoplay" not in player
@@ -73,14 +80,14 @@ class TestVideo:
 
     def test_a_poster_shows_the_middle_before_it_plays(self, clip: LocalFile) -> None:
         """The poster is a JPEG of the middle frame, of the clip's own size."""
-        poster = picture(Read(run_figure(run_of(clip))).one("video")["poster"])
+        poster = picture(bare(run_figure(run_of(clip))).one("video")["poster"])
 
         assert (poster.format, poster.size) == ("JPEG", (320, 180))
-        assert number_of(poster) == 14
+        assert number_of(poster) in (12, 13)
 
     def test_its_place_is_kept_free_before_anything_loads(self, clip: LocalFile) -> None:
         """Width, height and shape are said in the markup, so that nothing jumps, and it gives way in a narrow column."""
-        player = Read(run_figure(run_of(clip))).one("video")
+        player = bare(run_figure(run_of(clip))).one("video")
 
         assert box(player) == (320, 180)
         assert "aspect-ratio:320/180" in player["style"]
@@ -103,84 +110,133 @@ class TestVideo:
         """Large clips shrink into 640×480, tall ones by their height; tiny ones grow to hold the player's buttons."""
         clip = film(tmp_path / "clip.mp4", frames=2, size=size)
 
-        assert box(Read(run_figure(run_of(clip))).one("video")) == shown
+        assert box(bare(run_figure(run_of(clip))).one("video")) == shown
+
+    def test_it_is_as_wide_as_a_person_wants(self, tmp_path: Path) -> None:
+        """`rb.options.max_width` holds for the player and for the figure around it."""
+        clip = film(tmp_path / "clip.mp4", frames=2, size=(1280, 720))
+
+        with options(max_width=320):
+            page = bare(file_figure(clip))
+
+        assert box(page.one("video")) == (320, 180)
+        assert "max-width:320px" in page.one("figure")["style"]
 
     def test_a_strip_of_six_frames_lies_under_it(self, clip: LocalFile) -> None:
         """The strip shows first to last, and says in words what it is."""
-        (frames,) = Read(run_figure(run_of(clip))).all("img")
+        (frames,) = bare(run_figure(run_of(clip))).all("img")
 
         sheet = picture(frames["src"])
-        width = (sheet.width + figure.GAP) // figure.STRIP_FRAMES - figure.GAP
+        width = (sheet.width + GAP) // FRAMES - GAP
         parts = [sheet.crop((n * (width + 2) + 4, 4, n * (width + 2) + width - 4, 86)) for n in range(6)]
         assert [number_of(part) for part in parts] == [0, 5, 10, 14, 19, 24]
+        assert sheet.height == HEIGHT
         assert frames["alt"].startswith("six frames over time: a paper boat · seed 7 · 320×180")
 
     def test_the_caption_follows_the_grammar(self, clip: LocalFile) -> None:
-        """Prompt, seed, size, frames, seconds, credits: in this order, and the same on hover."""
-        page = Read(run_figure(run_of(clip)))
+        """Prompt, seed, size, frames, seconds, bytes, credits: in this order, and the same on hover."""
+        html = run_figure(run_of(clip))
 
-        wanted = "a paper boat · seed 7 · 320×180 · 25 frames at 24/s · 1.0 s · 53 credits"
-        assert page.text == wanted
-        assert page.one("figcaption")["title"] == wanted
+        count = clip.path.stat().st_size
+        wanted = f"a paper boat · seed 7 · 320×180 · 25 frames at 24/s · 1.0 s · {count / 1000:.0f} kB · 53 credits"
+        assert caption(html) == wanted
+        assert bare(html).one("figcaption")["title"] == wanted
 
     def test_the_caption_breaks_only_between_facts(self, clip: LocalFile) -> None:
         """In a narrow column a number stays with its unit and the dot after it; only the prompt may be broken."""
         html = run_figure(run_of(clip))
 
         kept = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', html)
-        assert kept == ["seed 7 ·", "320×180 ·", "25 frames at 24/s ·", "1.0 s ·", "53 credits"]
+        assert kept[:4] == ["seed 7 ·", "320×180 ·", "25 frames at 24/s ·", "1.0 s ·"]
+        assert kept[-1] == "53 credits"
         assert "<bdi>a paper boat</bdi> · <span" in html
 
     def test_a_price_that_is_only_estimated_says_so(self, clip: LocalFile) -> None:
         """≈ stands before credits that the service has not told."""
-        assert "· ≈ 1,272 credits" in Read(run_figure(run_of(clip, credits=1272, credits_source="estimated"))).text
+        assert "· ≈ 1,272 credits" in caption(run_figure(run_of(clip, credits=1272, credits_source="estimated")))
 
     def test_what_is_unknown_is_left_out(self, clip: LocalFile) -> None:
         """No prompt, seed or price leaves no gap in the line."""
-        page = Read(run_figure(run_of(clip, prompt=None, seed=None, credits=None)))
+        line = caption(run_figure(run_of(clip, prompt=None, seed=None, credits=None)))
 
-        assert page.text == "320×180 · 25 frames at 24/s · 1.0 s"
+        assert line.startswith("320×180 · 25 frames at 24/s · 1.0 s · ")
+        assert line.endswith("kB")
 
     def test_a_long_prompt_is_cut_and_whole_on_hover(self, clip: LocalFile) -> None:
         """The line stays short; the title holds every word, on one line."""
         prompt = "a paper boat\n  on a   " + "very " * 40 + "long river"
 
-        page = Read(run_figure(run_of(clip, prompt=prompt)))
+        html = run_figure(run_of(clip, prompt=prompt))
 
-        seen, whole = page.text.partition(" · ")[0], " ".join(prompt.split())
-        assert len(seen) <= figure.LONGEST_LEAD
+        seen, whole = caption(html).partition(" · ")[0], " ".join(prompt.split())
+        assert len(seen) <= 60
         assert seen.endswith("…")
         assert whole.startswith(seen[:-1])
-        assert page.one("figcaption")["title"].startswith(f"{whole} · seed 7")
+        assert bare(html).one("figcaption")["title"].startswith(f"{whole} · seed 7")
 
-    def test_a_large_file_plays_as_a_small_copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Beyond the limit the page holds a small copy, says so, and still tells the file's own size."""
-        clip = film(tmp_path / "clip.mp4", size=(640, 360), noise=30)
-        monkeypatch.setattr(figure, "MOST_INLINE", 300_000)
-        size = clip.path.stat().st_size
-        assert size > 300_000
-
-        page = Read(run_figure(run_of(clip)))
-
-        kind, content = decoded(page.one("video")["src"])
-        (tmp_path / "small.mp4").write_bytes(content)
-        assert kind == "video/mp4"
-        assert len(content) <= 300_000
-        assert at(tmp_path / "small.mp4").probe.frames == 25
-        assert page.text.endswith(f"53 credits · preview of {size / 1e6:.1f} MB")
-
-    def test_a_file_of_which_no_copy_fits_shows_its_strip(
+    def test_a_file_of_which_no_copy_fits_shows_its_poster_and_its_strip(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Where even the copy is too large, the strip and a sentence are left."""
+        """Where even the copy is too large, two pictures and a sentence are left."""
         clip = film(tmp_path / "clip.mp4", size=(640, 360), noise=30)
-        monkeypatch.setattr(figure, "MOST_INLINE", 1_000)
+        monkeypatch.setattr(embedding, "SMALL", 1_000)
 
-        page = Read(run_figure(run_of(clip)))
+        html = run_figure(run_of(clip))
 
-        assert not page.all("video")
-        assert picture(page.one("img")["src"]).height == figure.STRIP_HEIGHT
-        assert page.text.endswith("MB, too large to play here")
+        assert not bare(html).all("video")
+        assert [picture(shown["src"]).height for shown in bare(html).all("img")] == [360, HEIGHT]
+        assert caption(html).endswith("MB, too large to play here")
+
+
+class TestActions:
+    """What can be done with a figure, and what is folded away in it."""
+
+    def test_the_code_makes_the_same_again(self, clip: LocalFile) -> None:
+        """As one would type it, with the seed that was used."""
+        html = file_figure(known(clip, seed=8, input=BOAT.revised(seed=None).wire()))
+
+        code = re.search(r"<code>(.*?)</code>", html)
+        assert code
+        assert bare(code[1]).text == "rb.run(rb.TextToVideo(prompt='a paper boat', num_frames=49, seed=8))"
+
+    def test_what_was_asked_and_answered_is_folded_away(self, clip: LocalFile) -> None:
+        """What differs from the defaults, the model, the request, the money with its source, and where the file is."""
+        page = bare(file_figure(known(clip)))
+
+        assert len(page.all("details")) == 2
+        assert not [details for details in page.all("details") if "open" in details]
+        for words in (
+            "num_frames49",
+            "14 fields at their defaults",
+            BOAT.endpoint_id,
+            "request-1",
+            "53 credits · charged",
+        ):
+            assert words in page.text
+        assert str(clip.path) in page.text
+
+    def test_a_file_of_which_nothing_is_known_has_only_its_place(self, clip: LocalFile) -> None:
+        """No code is made up."""
+        page = bare(file_figure(clip))
+
+        assert "rb.run" not in page.text
+        assert str(clip.path) in page.text
+
+    def test_the_name_to_save_it_under_tells_what_it_is(self, clip: LocalFile) -> None:
+        """Model, seed and request, in letters that every disk takes."""
+        odd = known(clip, model="lab/../<evil>", seed='7" onload="x', request_id="a/b\\c")
+
+        names = [bare(file_figure(file)).one("figure")["data-rb-save"] for file in (known(clip), odd)]
+
+        assert names == ["text-to-video-13b-distilled_seed-7_request_clip.mp4", "evil_seed-7-onload-x_a-b-c_clip.mp4"]
+
+    def test_the_script_knows_the_rate_from_here(self, tmp_path: Path) -> None:
+        """Stepping needs the exact rate and count, which a browser does not tell."""
+        page = bare(file_figure(film(tmp_path / "clip.mp4", frames=7)))
+
+        root = page.one("figure")
+        assert (root["data-rb-rate"], root["data-rb-frames"]) == ("24.0", "7")
+        assert root["data-lm-suppress-shortcuts"] == "true"
 
 
 class TestPicture:
@@ -190,35 +246,37 @@ class TestPicture:
         """The bytes in the page are those of the file; its words stand in for it where it is not seen."""
         (tmp_path / "boat.png").write_bytes(png(300, 200))
 
-        page = Read(run_figure(run_of(at(tmp_path / "boat.png"))))
+        html = run_figure(run_of(at(tmp_path / "boat.png")))
 
-        shown = page.one("img")
+        shown = bare(html).one("img")
         assert decoded(shown["src"]) == ("image/png", png(300, 200))
         assert box(shown) == (300, 200)
-        assert shown["alt"] == page.text == "a paper boat · seed 7 · 300×200 · 53 credits"
+        count = len(png(300, 200))
+        assert shown["alt"] == caption(html) == f"a paper boat · seed 7 · 300×200 · {count} B · 53 credits"
 
     def test_a_large_one_is_shown_smaller(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond the limit the page holds a JPEG of it, at most twice as wide as it is shown."""
         (tmp_path / "boat.png").write_bytes(png(3000, 2000))
-        monkeypatch.setattr(figure, "MOST_INLINE", 1_000)
+        monkeypatch.setattr(embedding, "SMALL", len(png(3000, 2000)) - 1)
 
-        shown = Read(run_figure(run_of(at(tmp_path / "boat.png")))).one("img")
+        shown = bare(run_figure(run_of(at(tmp_path / "boat.png")))).one("img")
 
         assert decoded(shown["src"])[0] == "image/jpeg"
-        assert picture(shown["src"]).size == (1280, 853)
+        assert picture(shown["src"]).size in ((1280, 853), (640, 427))
         assert box(shown) == (640, 427)
 
     def test_several_lie_side_by_side_and_name_the_price_once(self, tmp_path: Path) -> None:
-        """The sizes of one run share a row; the credits are those of all together."""
-        for name in "abc":
-            (tmp_path / f"{name}.png").write_bytes(png(600, 300))
+        """The sizes of one run share rows of one height; prompt, seed and credits are said for all together."""
+        for name, size in {"a": (600, 300), "b": (300, 600), "c": (300, 300)}.items():
+            (tmp_path / f"{name}.png").write_bytes(png(*size))
 
-        page = Read(run_figure(run_of(*(at(tmp_path / f"{name}.png") for name in "abc"), credits=33)))
+        html = run_figure(run_of(*(at(tmp_path / f"{name}.png") for name in "abc"), credits=33))
 
-        assert [box(shown) for shown in page.all("img")] == [(312, 156)] * 3
+        page = bare(html)
+        assert [box(shown) for shown in page.all("img")] == [(336, 168), (84, 168), (168, 168)]
         assert "display:flex" in page.all("div")[0]["style"]
-        assert page.text.count("credits") == 1
-        assert page.text.endswith("33 credits in all")
+        assert caption(html.rpartition("<figure")[2]) == "a paper boat · seed 7 · 33 credits"
+        assert page.text.count("33 credits") == 2  # In the line, and among what was answered.
 
 
 class TestTrouble:
@@ -226,79 +284,80 @@ class TestTrouble:
 
     @pytest.mark.parametrize("name", ["broken.mp4", "broken.png", "strange.bin"])
     def test_a_file_that_cannot_be_read_is_a_sentence(self, tmp_path: Path, name: str) -> None:
-        """A paid run with a damaged file is still shown: what is known, and what to do."""
+        """A paid run with a damaged file is still shown: what is known, and the line that fetches it again."""
         (tmp_path / name).write_bytes(b"not what it says")
 
         run = run_of(at(tmp_path / name))
-        page = Read(run_figure(run))
+        html = run_figure(run)
 
-        assert not page.all("video") + page.all("img")
-        assert page.text.startswith("a paper boat · seed 7 · 53 credits · ")
-        assert "cannot be read" in page.text
+        assert not bare(html).all("video") + bare(html).all("img")
+        assert caption(html).startswith("a paper boat · seed 7 · 53 credits · ")
+        assert "cannot be read" in caption(html)
+        assert "rb.attach('request-1', model='svc/text-to-video-13b-distilled')" in bare(html).text
         assert run_strip(run) is None
 
-    def test_a_run_under_way_is_a_line(self) -> None:
-        """What is not finished is shown as where it stands, without waiting."""
-        run = run_of(status="IN_PROGRESS", progress=(0.4, "painting"))
+    @pytest.mark.parametrize("lost", ["broken", "gone"])
+    def test_what_was_a_picture_of_it_is_still_shown(self, tmp_path: Path, lost: str) -> None:
+        """The poster that was kept while the file was whole stands in for it."""
+        (tmp_path / "media").mkdir()
+        clip = film(tmp_path / "media" / f"{'c0ffee00' * 8}.mp4", frames=3, size=(320, 180))
+        whole = bare(file_figure(clip)).one("video")["poster"]
 
-        assert Read(run_figure(run)).text == "◑ painting · 40% · 3 s"
-        assert run_strip(run) is None
+        clip.path.unlink() if lost == "gone" else clip.path.write_bytes(b"broken")
+        html = file_figure(replace(known(clip), path=clip.path))
 
-    def test_a_failure_is_told_with_its_reason(self) -> None:
-        """A failed run shows the mark, the word, and the service's own sentence, escaped."""
-        run = run_of(status="failed", failure=RunFailed("r-1", "<b>no</b> such picture", "image_load_error"))
-
-        page = Read(run_figure(run))
-
-        assert page.text.startswith("✕ failed: Run r-1 failed [image_load_error]: <b>no</b> such picture.")
-        assert not page.all("b")
-
-
-@pytest.mark.parametrize(
-    ("state", "line"),
-    [
-        ({"status": "IN_QUEUE", "progress": (0.0, "2 ahead in the queue")}, "◔ 2 ahead in the queue · 3 s"),
-        ({"status": "IN_PROGRESS", "progress": (0.0, "starting")}, "◑ starting · 3 s"),
-        ({"status": "IN_PROGRESS", "progress": (0.254, "pass 2")}, "◑ pass 2 · 25% · 3 s"),
-        ({"status": "completed"}, "● done · 3.2 s"),
-    ],
-)
-def test_each_state_has_its_mark_and_word(state: dict[str, object], line: str) -> None:
-    """State is told by a mark and a word, never by colour; no percentage is made up."""
-    assert status_line(run_of(**state)) == line  # type: ignore[arg-type]  # Names vary, types fit.
+        assert bare(html).one("img")["src"] == whole
+        assert "cannot be read" in caption(html)
+        assert "This fetches it again:" in caption(html)
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:20])
 def test_a_hostile_text_stays_a_text(clip: LocalFile, tmp_path: Path, text: str) -> None:
-    """Whatever a prompt or a stage says, the page has the same elements and attributes as for a friendly one."""
+    """Whatever a prompt, a seed or a model is called, the page has the same elements and attributes as for a friendly one."""
     (tmp_path / "boat.png").write_bytes(png())
     still = at(tmp_path / "boat.png")
 
     def shapes(words: str) -> list[list[tuple[str, list[str]]]]:
+        odd = {"model": words, "input": {"prompt": words, "other": words}, "request_id": words, "credits_source": words}
         pages = [
-            run_figure(run_of(clip, prompt=words)),
+            run_figure(run_of(clip, prompt=words, seed=words)),  # type: ignore[arg-type]  # A service may say anything.
             run_figure(run_of(still, still, prompt=words)),
-            run_figure(run_of(status="IN_PROGRESS", progress=(0.5, words))),
-            file_figure(clip, words, lead=words),
-            estimate_table(Estimate(1, (Line(words, Decimal(1)),))),
+            file_figure(known(clip, **odd)),
+            file_figure(replace(known(at(tmp_path / "gone.mp4"), **odd), source=File(url=words, content_type=words))),
         ]
-        return [[(tag, sorted(attributes)) for tag, attributes in Read(page).elements] for page in pages]
+        return [[(tag, sorted(attributes)) for tag, attributes in bare(page).elements] for page in pages]
 
     assert shapes(text) == shapes("a paper boat")
 
 
-def test_the_watch_on_hostile_texts_works(clip: LocalFile) -> None:
+def test_the_watch_on_hostile_texts_works() -> None:
     """The control of the test above: markup that is not escaped is noticed."""
-    friendly, hostile = (Read(f"<figcaption>{text}</figcaption>").elements for text in ("a boat", HOSTILE[0]))
+    friendly, hostile = (bare(f"<figcaption>{text}</figcaption>").elements for text in ("a boat", HOSTILE[1]))
 
     assert friendly != hostile
 
 
-def test_figures_bring_no_colours_fonts_or_scripts(clip: LocalFile) -> None:
-    """The host's colours and fonts are used as they are, so the figure fits into any theme."""
-    page = run_figure(run_of(clip))
+def test_a_figure_names_no_colour_of_its_own(clip: LocalFile) -> None:
+    """Every colour is one of the ten of the house, which are taken from the host where it has some."""
+    html = run_figure(run_of(clip))
 
-    assert not re.search(r"(?<!-)color:|background|font-family|<script|<style", page)
+    tokens, _, own = html.partition("</style>")[0].partition(".rb-figure")
+    assert "--rb-ink:" in tokens
+    markup = bare(html.replace(html.partition("</style>")[0], "")).elements
+    inline = " ".join(attributes.get("style", "") for _, attributes in markup)
+    colours = re.findall(r"(?:color|background|border[a-z-]*):([^;}]*)", own + inline)
+    assert colours
+    assert not [colour for colour in colours if re.search(r"#[0-9a-f]{3}|rgb|hsl", colour)]
+
+
+def test_nothing_is_loaded_from_outside(clip: LocalFile) -> None:
+    """No address in the markup leads anywhere; those of the service are text."""
+    html = file_figure(known(clip))
+
+    addresses = re.findall(r'(?:src|href|poster|action|data)="([^"]{0,40})', html)
+    assert addresses
+    assert all(address.startswith("data:") for address in addresses)
+    assert not re.search(r"url\(|@import|<link|<iframe|<form", html)
 
 
 def test_the_strip_of_a_picture_is_the_picture(tmp_path: Path) -> None:
@@ -310,19 +369,12 @@ def test_the_strip_of_a_picture_is_the_picture(tmp_path: Path) -> None:
     assert (alone.format, alone.size) == ("JPEG", (640, 320))
 
 
-class TestEstimate:
-    """A price as a table."""
+def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file of a library it is kept beside the library, and shown tomorrow without decoding the clip."""
+    (tmp_path / "media").mkdir()
+    clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
+    first = strip(clip)
+    strips._strip.cache_clear()
+    monkeypatch.setattr(LocalFile, "spread", lambda file, count: pytest.fail("the clip was decoded again"))
 
-    def test_it_shows_how_the_price_comes_about(self) -> None:
-        """Each line of the breakdown, the price, and that the service itself says so."""
-        lines = (Line("base", Decimal(53)), Line("detail pass", factor=Decimal("2.0")))
-
-        page = Read(estimate_table(Estimate(1106, lines, "video-standard", "exact")))
-
-        assert page.text == "base53detail pass× 2.0price1,106 creditsexact, says the service"
-        assert len(page.all("tr")) == 4
-
-    def test_an_assumed_price_and_an_unknown_one_say_so(self) -> None:
-        """≈ for what our own catalog says; `unknown` where nobody can tell."""
-        assert Read(estimate_table(Estimate(53))).text == "price53 credits≈ assumed, from the catalog kept here"
-        assert Read(estimate_table(Estimate(None))).text.startswith("priceunknown")
+    assert strip(at(clip.path)) == first

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from reelbook.display import live, register
+from reelbook.display import errors, live, register, terminal, ticker
 from reelbook.display.live import final_bundle, interrupted_bundle, kernel_shell, progress_bundle, show, watch
+from reelbook.display.ticker import ticker as clock
+from reelbook.display.told import status_line
 from reelbook.errors import RunFailed
 from reelbook.models.pricing import Estimate
 from reelbook.runs import Run
 from tests.clips import film
-from tests.display.stand_in import Read, run_of
+from tests.display.stand_in import bare, run_of
 
 PATIENCE = 10
 
@@ -31,6 +33,7 @@ class Cell:
     execution_count: int = 4
     shown: list[dict[str, Any]] = field(default_factory=list)
     updates: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
+    kernel: Any = True
 
     def display(self, bundle: dict[str, Any], *, raw: bool, display_id: bool = False) -> Cell:
         assert raw
@@ -58,8 +61,9 @@ def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
     cell = Cell()
     monkeypatch.setattr(live, "kernel_shell", lambda: cell)
     monkeypatch.setattr("IPython.display.display", cell.display)
-    monkeypatch.setattr(live, "UPDATE_SECONDS", 0.005)
+    monkeypatch.setattr(ticker, "UPDATE_SECONDS", 0.005)
     yield cell
+    clock.join(PATIENCE)
     assert not [thread for thread in threading.enumerate() if thread.name == "reelbook-progress"]
 
 
@@ -120,7 +124,7 @@ def test_the_result_takes_the_place_of_the_line(cell: Cell, tmp_path: Path) -> N
 
     left = cell.last_update
     assert left.keys() == {"text/plain", "text/html", "image/jpeg"}
-    assert Read(left["text/html"]).one("video")["src"].startswith("data:video/mp4;base64,")
+    assert bare(left["text/html"]).one("video")["src"].startswith("data:video/mp4;base64,")
     assert left["image/jpeg"].startswith(b"\xff\xd8\xff")
     assert len(cell.shown) == 1
 
@@ -140,14 +144,16 @@ def test_a_result_is_shown_once_in_its_cell(cell: Cell, tmp_path: Path) -> None:
     assert [sorted(bundle) for bundle in cell.shown[1:]] == [["image/jpeg", "text/html", "text/plain"]]
 
 
-def test_a_failure_stays_as_a_line(cell: Cell) -> None:
+def test_a_failure_stays_as_a_card(cell: Cell) -> None:
     """The error goes on its way, and the cell keeps what the service said."""
     run = run_of(status="failed", failure=RunFailed("r-1", "no such picture", None))
 
     with pytest.raises(RunFailed), watch(run):
         raise RunFailed("r-1", "no such picture", None)
 
-    assert "✕ failed: Run r-1 failed: no such picture." in cell.last_update["text/html"]
+    left = cell.last_update
+    assert "no such picture" in bare(left["text/html"]).text
+    assert left["text/plain"].startswith("✕ failed: Run r-1 failed: no such picture.")
     assert run.shown_in is None
 
 
@@ -159,9 +165,9 @@ def test_an_interrupt_says_that_the_run_goes_on(cell: Cell) -> None:
         raise KeyboardInterrupt
 
     left = cell.last_update
-    code = 'rb.attach("request-1", model="svc/text-to-video-13b-distilled")'
-    assert "the run goes on" in Read(left["text/html"]).text
-    assert Read(left["text/html"]).text.endswith(code)
+    code = "rb.attach('request-1', model='svc/text-to-video-13b-distilled')"
+    assert "the run goes on" in bare(left["text/html"]).text
+    assert bare(left["text/html"]).text.endswith(code)
     assert left["text/plain"].endswith(code)
 
 
@@ -174,7 +180,7 @@ def test_an_interrupt_after_the_end_shows_the_result(tmp_path: Path) -> None:
 
 def test_the_bar_shows_only_what_is_known() -> None:
     """A service that tells no progress gets a bar without an end, not an empty one."""
-    told, untold = (Read(progress_bundle(under_way(progress=(n, "work")))["text/html"]) for n in (0.25, 0.0))
+    told, untold = (bare(progress_bundle(under_way(progress=(n, "work")))["text/html"]) for n in (0.25, 0.0))
 
     assert told.one("progress")["value"] == "0.250"
     assert "value" not in untold.one("progress")
@@ -188,10 +194,130 @@ def test_what_the_service_says_stays_a_text(text: str) -> None:
     def shapes(words: str) -> list[list[tuple[str, dict[str, str]]]]:
         run = under_way(progress=(0.5, words), logs=[words], request_id=words, endpoint_id=words)
         return [
-            Read(bundle(run)["text/html"]).elements for bundle in (progress_bundle, interrupted_bundle, final_bundle)
+            bare(bundle(run)["text/html"]).elements for bundle in (progress_bundle, interrupted_bundle, final_bundle)
         ]
 
     assert shapes(text) == shapes("a boat")
+
+
+class TestHandle:
+    """A run that is the value of a cell while it is under way."""
+
+    def test_it_is_shown_as_it_goes_and_becomes_its_result(self, cell: Cell, tmp_path: Path) -> None:
+        """One output: where it stands, then how far it is, then the figure; all after the cell has ended."""
+        run = under_way(status="IN_QUEUE", progress=(0.0, "2 ahead in the queue"))
+
+        show(run)
+        cell.execution_count += 1
+        vars(run).update(status="IN_PROGRESS", progress=(0.5, "painting"))
+        second = cell.next_update()
+        vars(run).update(vars(run_of(film(tmp_path / "clip.mp4", frames=3))))
+        last = cell.next_update()
+        clock.join(PATIENCE)
+
+        assert [bundle["text/plain"] for bundle in cell.shown] == ["◔ 2 ahead in the queue · 3 s"]
+        assert second["text/plain"].startswith("◑ painting · 50%")
+        assert last.keys() == {"text/plain", "text/html", "image/jpeg"}
+        assert cell.updates.empty()
+
+    def test_what_ends_while_it_is_looked_at_is_looked_at_again(
+        self, cell: Cell, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last message shows the end, also where the run ends while a message is being made."""
+        run = under_way()
+
+        def ends_meanwhile(run: Run) -> dict[str, Any]:
+            told = {"text/plain": f"still {run.status}"}
+            vars(run).update(status="failed", failure=RunFailed("r-1", "no such picture", None))
+            return told
+
+        show(run)
+        monkeypatch.setattr(live, "progress_bundle", ends_meanwhile)
+        vars(run).update(progress=(0.5, "painting"))
+        first, last = cell.next_update(), cell.next_update()
+
+        assert first["text/plain"] == "still IN_PROGRESS"
+        assert last["text/plain"].startswith("✕ failed")
+
+    def test_one_that_cannot_be_shown_stops_no_other(self, cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A display that fails is left as it is; the others go on."""
+        broken, whole = under_way(request_id="broken"), under_way(request_id="whole")
+        make = live.progress_bundle
+
+        def picky(run: Run) -> dict[str, Any]:
+            if run.request_id == "broken" and run.progress[0] > 0.1:
+                raise ValueError("no picture of this one")
+            return make(run)
+
+        monkeypatch.setattr(live, "progress_bundle", picky)
+        show(broken)
+        show(whole)
+        for run in (broken, whole):
+            vars(run).update(progress=(0.9, "painting"))
+        update = cell.next_update()
+        for run in (broken, whole):
+            vars(run).update(status="cancelled")
+        last = cell.next_update()
+
+        assert "90%" in update["text/plain"]
+        assert last["text/plain"].startswith("⊘ cancelled")
+
+    def test_many_in_one_cell_bring_pictures_only(self, cell: Cell, tmp_path: Path) -> None:
+        """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
+        clip = film(tmp_path / "clip.mp4", frames=3)
+        few, many = [under_way() for _ in range(live.FEW)], [under_way() for _ in range(live.FEW + 1)]
+
+        found = []
+        for runs in (few, many):
+            cell.execution_count += 1
+            for run in runs:
+                show(run)
+            for run in runs:
+                vars(run).update(vars(run_of(clip)))
+            found.append([len(bare(cell.next_update()["text/html"]).all("video")) for _ in runs])
+
+        assert found == [[1] * live.FEW, [0] * (live.FEW + 1)]
+
+
+class TestTerminal:
+    """`rb.run` in a script."""
+
+    def test_a_terminal_gets_one_line_that_moves(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It is written over while the run works, and what stays says what came of it and where it is."""
+        monkeypatch.setattr(live, "is_terminal", lambda: True)
+        monkeypatch.setattr(terminal, "UPDATE_SECONDS", 0.001)
+        looked, run = threading.Event(), under_way()
+
+        def looked_at(run: Run) -> str:
+            looked.set()
+            return status_line(run)
+
+        monkeypatch.setattr(live, "status_line", looked_at)
+        clip = film(tmp_path / "clip.mp4", frames=3)
+
+        with watch(run):
+            assert looked.wait(PATIENCE)
+            vars(run).update(vars(run_of(clip)))
+
+        written = capsys.readouterr().err
+        assert written.startswith("\r\x1b[K◑ painting")
+        assert written.rpartition("\x1b[K")[2].startswith("● done · 3.2 s · 53 credits · ")
+        assert written.endswith("\n")
+
+    def test_no_text_of_a_service_gives_the_terminal_orders(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Escape sequences in a stage are signs, not orders."""
+        monkeypatch.setattr(live, "is_terminal", lambda: True)
+
+        with terminal.line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
+            pass
+
+        written = capsys.readouterr().err
+        assert written.count("\x1b") == 1
+        assert "\x07" not in written
 
 
 def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +326,7 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(live, "show", shown.append)
     formatter: Any = DisplayFormatter()
     run = object.__new__(Run)
+    monkeypatch.setattr(errors, "hang", lambda shell: None)
     register(SimpleNamespace(display_formatter=formatter, kernel=object()))
 
     file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))

@@ -39,9 +39,9 @@ HOSTILE = [
 
 
 def rows(provenance: Provenance) -> list[str]:
-    """The text of each row, its name and value with a colon between."""
-    page = re.sub(r"</td>\s*<td[^>]*>", ": ", provenance_table(provenance))
-    return [Read(row).text for row in page.split("</tr>") if "<td" in row]
+    """The text of each row, its name and value with a colon between, and the small print."""
+    page = re.sub(r"</th>\s*<td[^>]*>", ": ", provenance_table(provenance).partition("</style>")[2])
+    return [Read(row).text for row in re.split(r"</tr>|</table>", page) if Read(row).text]
 
 
 def test_it_shows_what_was_asked_and_what_is_known_of_the_run() -> None:
@@ -105,6 +105,9 @@ def test_a_hostile_text_stays_a_text(text: str) -> None:
     assert len(page(text)) < 20_000
 
 
-def test_it_brings_no_colours_fonts_or_scripts() -> None:
-    """The host's colours and fonts are used as they are, so the table fits into any theme."""
-    assert not re.search(r"(?<!-)color:|background|font-family|<script|<style", provenance_table(FULL))
+def test_it_brings_no_colours_of_its_own_and_no_scripts() -> None:
+    """The ten colours of the house are taken from the host, so the table fits into any theme."""
+    page = provenance_table(FULL).partition("</style>")[2]
+
+    assert not re.search(r"#[0-9a-f]{3,6}|font-family|<script|<style", page)
+    assert set(re.findall(r"(?<!-)color:([^;\"]*)", page)) == {"var(--rb-soft,inherit)"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +13,9 @@ from typing import Any, cast
 import pytest
 
 import reelbook as rb
-from reelbook.display.sweeps import panel_bundle, panel_html, panel_line, plan_card, watch_job
+from reelbook.display.panels import HINT, panel_bundle, panel_html, panel_line
+from reelbook.display.plans import headline, plan_card
+from reelbook.display.sweeps import watch_job
 from reelbook.media.local import LocalFile
 from reelbook.models.files import File
 from reelbook.sweeps.job import SweepJob
@@ -19,6 +23,13 @@ from reelbook.sweeps.tally import STATUSES, Group, Progress
 from tests.support import png
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+PAYLOADS = (
+    HOSTILE,
+    "<script>alert(1)</script>",
+    '"><svg onload=alert(1)>',
+    "</style><script>alert(1)</script>",
+    "'\"><b>",
+)
 BOAT = rb.TextToVideo(prompt=HOSTILE, seed=7)
 
 
@@ -53,7 +64,13 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
         "5 of 10 · 4 done · 1 of them from the library · 2 running · 1 failed · 3 not started · "
         "159 of 530 credits spent · 106 more set aside · 15 s · 12 a minute · about 25 s left"
     )
-    assert all(told in html for told in ("<b>5 of 10</b>", 'value="0.5000"', "159 of 530", "1 × image_load_error"))
+    assert all(
+        told in html
+        for told in (
+            "<b>5 of 10</b> · 159 of 530 credits spent", 'aria-valuenow="5"', "◉ 1 of them from the library",
+            "✕ 1 · image_load_error · run 3",
+        )
+    )  # fmt: skip
     assert HOSTILE not in html
 
 
@@ -79,8 +96,8 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
 
 def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
     """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
-    assert "min-height" not in panel_html(progress(state="done"))
-    assert "min-height" in panel_html(progress())
+    assert "min-height:72px" not in panel_html(progress(state="done"))
+    assert "min-height:72px" in panel_html(progress())
 
 
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +119,48 @@ def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_panel_is_text_too() -> None:
     """For frontends that show no HTML."""
     assert set(panel_bundle(progress())) == {"text/plain", "text/html"}
+
+
+def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
+    """And only for those that there are; what it shows in colours stands below it in words."""
+    html = panel_html(progress())
+
+    assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
+    assert all(f"{mark} {count} {word}" in html for mark, count, word in (
+        ("●", 4, "done"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
+    ))  # fmt: skip
+
+
+def test_a_cell_that_waits_says_how_to_get_buttons_until_it_is_over() -> None:
+    """A blocked kernel handles no buttons; what stays in the notebook says nothing of it."""
+    assert "plan.start(" in panel_html(progress(), hint=HINT)
+    assert "plan.start(" not in panel_html(progress(state="done"), hint=HINT)
+
+
+def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
+    """And nothing where nobody knows."""
+    facts = rb.sweep(BOAT, num_frames=[49, 97]).facts
+
+    assert headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
+    assert "about" not in headline(facts)
+
+
+def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:
+    """With the values of the axes and the price of each; an impossible one says so."""
+    card = plan_card(rb.sweep(BOAT, num_frames=[49, 5000, 97, 121, 145, 169]))
+
+    rows = re.findall(r"<tr.*?</tr>", card.partition("<details")[2], re.DOTALL)
+    assert len(rows) == 1 + 5
+    assert "53" in rows[1]
+    assert "✕ impossible" in rows[2]
+    assert "plan.frame has all 6" in card
+
+
+@pytest.mark.parametrize("hostile", PAYLOADS)
+def test_words_of_others_stay_words(hostile: str) -> None:
+    """Reasons, kinds and examples of failures, and the reason of a stop."""
+    group = Group(hostile, 1, 3, hostile)
+
+    html = panel_html(progress(failures=(group,), reason=hostile))
+
+    assert hostile not in html

@@ -2,82 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
+
+HTML = {
+    ("reelbook.media.local", "LocalFile"): ("figure", "file_figure"),
+    ("reelbook.models.base", "Input"): ("inputs", "input_card"),
+    ("reelbook.models.base", "Output"): ("files", "output_card"),
+    ("reelbook.models.files", "File"): ("files", "file_card"),
+    ("reelbook.models.pricing", "Estimate"): ("prices", "estimate_table"),
+    ("reelbook.clients", "Client"): ("clients", "client_card"),
+    ("reelbook.models.listed", "Models"): ("models", "models_table"),
+    ("reelbook.libraries.library", "Library"): ("libraries", "library_card"),
+    ("reelbook.libraries.uncertain", "Uncertainties"): ("libraries", "uncertain_table"),
+    ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_table"),
+    ("reelbook.settings", "Options"): ("choices", "options_table"),
+    ("reelbook.sweeps.costs", "Costs"): ("costs", "costs_html"),
+    ("reelbook.sweeps.plan", "Plan"): ("plans", "plan_card"),
+}
+"""Where a type is, by name, so that nothing is imported before it is shown; and what draws it."""
+JPEG = {
+    ("reelbook.media.local", "LocalFile"): ("strips", "strip"),
+    ("reelbook.models.base", "Output"): ("files", "output_strip"),
+}
+LINES = {
+    ("reelbook.media.local", "LocalFile"): ("told", "file_line"),
+    ("reelbook.models.files", "File"): ("files", "file_line"),
+    ("reelbook.sweeps.reel", "Reel"): ("tables", "reel_line"),
+}
+"""The same for pictures, and for the one line that is left where nothing else is shown."""
 
 
 def register(shell: Any) -> None:
-    """Teach a shell to show our values. By name, so that nothing is imported before it is shown."""
+    """Teach a shell to show our values."""
     formatter = shell.display_formatter
-    html, jpeg = formatter.formatters["text/html"], formatter.formatters["image/jpeg"]
-    if hasattr(shell, "kernel"):  # In a terminal a run is its line of text.
+    html, jpeg, plain = (formatter.formatters[kind] for kind in ("text/html", "image/jpeg", "text/plain"))
+    if hasattr(shell, "kernel"):  # In a terminal a run is its line of text, and an error has all its frames.
         # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
-        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _show_run)
-    html.for_type_by_name("reelbook.media.local", "LocalFile", _file_html)
-    jpeg.for_type_by_name("reelbook.media.local", "LocalFile", _file_jpeg)
-    html.for_type_by_name("reelbook.models.pricing", "Estimate", _estimate_html)
-    html.for_type_by_name("reelbook.clients", "Client", _client_html)
-    html.for_type_by_name("reelbook.libraries.library", "Library", _library_html)
-    html.for_type_by_name("reelbook.libraries.uncertain", "Uncertainties", _uncertain_html)
-    html.for_type_by_name("reelbook.sweeps.plan", "Plan", _plan_html)
-    html.for_type_by_name("reelbook.sweeps.job", "SweepJob", _job_html)
-    html.for_type_by_name("reelbook.media.provenance", "Provenance", _provenance_html)
+        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _late("live", "show"))
+        _late("errors", "hang")(shell)
+    html.for_type_by_name("reelbook.sweeps.job", "SweepJob", lambda job: _late("panels", "panel_html")(job.progress))
+    for table, of_kind in ((HTML, html), (JPEG, jpeg)):
+        for (module, name), (home, draw) in table.items():
+            of_kind.for_type_by_name(module, name, _late(home, draw))
+    for (module, name), (home, draw) in LINES.items():
+        plain.for_type_by_name(module, name, _line(_late(home, draw)))
 
 
-def _show_run(run: Any) -> None:
-    from .live import show
+def _late(home: str, name: str) -> Callable[[Any], Any]:
+    """A function of one of our modules, which is imported when it is first called."""
 
-    show(run)
+    def draw(value: Any) -> Any:
+        return getattr(import_module(f".{home}", __name__), name)(value)
 
-
-def _file_html(file: Any) -> str:
-    from .figure import file_figure, measures
-
-    return file_figure(file, *measures(file))
+    return draw
 
 
-def _file_jpeg(file: Any) -> bytes:
-    from .figure import strip
+def _line(draw: Callable[[Any], str]) -> Callable[[Any, Any, bool], None]:
+    """For a value by itself; inside a list it is its `repr`, as Python has it."""
 
-    return strip(file)
+    def write(value: Any, printer: Any, cycle: bool) -> None:
+        printer.text(draw(value) if len(printer.stack) < 2 else repr(value))
 
-
-def _client_html(client: Any) -> str:
-    from .clients import client_card
-
-    return client_card(client)
-
-
-def _library_html(library: Any) -> str:
-    from .libraries import library_card
-
-    return library_card(library)
-
-
-def _uncertain_html(uncertain: Any) -> str:
-    from .libraries import uncertain_table
-
-    return uncertain_table(uncertain)
-
-
-def _plan_html(plan: Any) -> str:
-    from .sweeps import plan_card
-
-    return plan_card(plan)
-
-
-def _job_html(job: Any) -> str:
-    from .sweeps import panel_html
-
-    return panel_html(job.progress)
-
-
-def _provenance_html(provenance: Any) -> str:
-    from .provenance import provenance_table
-
-    return provenance_table(provenance)
-
-
-def _estimate_html(estimate: Any) -> str:
-    from .prices import estimate_table
-
-    return estimate_table(estimate)
+    return write

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from ..errors import ReelbookError
+from .facts import card, fact_table
+from .words import cut
 
 if TYPE_CHECKING:
     from ..clients import Client
 
-ROW = Markup(
-    '<tr><th style="text-align:left;font-weight:normal;opacity:.75;padding-right:24px;vertical-align:top">{}</th>'
-    '<td style="text-align:left">{}</td></tr>'
-)
-CARD = Markup('<table style="font-variant-numeric:tabular-nums;margin:4px 0"><tbody>{}</tbody></table>')
+LONGEST = 300
 
 
 def client_card(client: Client) -> str:
     """The card; where the service does not answer, it says so and shows the rest."""
-    return str(CARD.format(Markup("").join(ROW.format(name, value) for name, value in facts(client))))
+    return card(fact_table((name, cut(value, LONGEST)) for name, value in facts(client)))
 
 
 def facts(client: Client) -> list[tuple[str, str]]:

@@ -1,220 +1,212 @@
-"""A file as a figure: player or picture, a strip of its frames, and one line that says what it is.
+"""A file as a figure: player or picture, a strip of its frames, one line that says what it is, and quiet actions.
 
-The markup needs no script and no style sheet of ours, so it survives being saved, sanitised and exported. Its
-colours are the host's own: text inherits them, and what is not text has none.
+Without our script and style sheet, which a notebook that nobody trusts has lost, it shows and plays all the same.
 """
 
 from __future__ import annotations
 
-import base64
-import io
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
-from PIL import Image
 
 from ..errors import ReelbookError
+from ..media import kept
+from ..settings import options
+from . import embedding, told
+from .embedding import Embedded, uri
+from .facts import SMALL, code_block, fact_table, folded
+from .strips import strip
+from .theme import script, style
+from .told import LONGEST_LEAD, Told
+from .words import cut, joined
 
 if TYPE_CHECKING:
     from ..media.local import LocalFile
-    from ..runs import Run
 
-MOST_INLINE = 2_000_000
-"""Bytes of a file that go into the notebook itself; of a larger one it is a small copy."""
+HEIGHT, LOW, LEAST_PLAYER = 480, 168, 240
+"""The height that a figure may fill, by itself and in a row with others, and the width that a player's buttons need."""
+LEAST_CAPTION = 120
+POSTER_LONGEST, SMALL_LONGEST = 640, 320
+GAP = 16
 
-WIDTH, HEIGHT, HALF_WIDTH, LEAST_PLAYER = 640, 480, 312, 240
-"""The box that a figure may fill, the width of one among several, and the width that a player's buttons need."""
-
-STRIP_FRAMES, STRIP_HEIGHT, GAP, FILM = 6, 90, 2, "#16191c"
-CAPTION = "font-size:12px;line-height:1.5;margin:6px 0 0;opacity:.8;font-variant-numeric:tabular-nums"
-LONGEST_LEAD = 60
-INLINE_KINDS = {".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
-
-
-def run_figure(run: Run) -> str:
-    """A finished run with its media; one that is not finished as a line of text."""
-    if run.status != "completed":
-        return str(Markup("<p>{}</p>").format(status_line(run)))
-    several = len(run.media) > 1
-    figures = [
-        Markup(file_figure(file, *facts(run, file), lead=lead(run), most_width=HALF_WIDTH if several else WIDTH))
-        for file in run.media
-    ]
-    if not several:
-        return "".join(figures)
-    return str(Markup('<div style="display:flex;flex-wrap:wrap;gap:0 16px">{}</div>').format(Markup("").join(figures)))
+CAPTION = f"{SMALL};margin:6px 0 0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums"
+LONGEST_KEPT = 32
+LOOSE = Markup('<span style="white-space:normal">{}{}</span>')
+KEPT = Markup('<span style="white-space:nowrap">{}{}</span>')
+ROW = Markup('<div style="display:flex;flex-wrap:wrap;max-width:{}px;gap:0 {}px">{}</div>')
+# In what is a stranger's, two dollar signs are no formula.
+FIGURE = Markup(
+    '<figure class="rb rb-figure mathjax_ignore tex2jax_ignore" data-rb-figure="" data-lm-suppress-shortcuts="true"{} '
+    'style="margin:4px 0 8px;max-width:{}px">{}</figure>'
+)
 
 
-def run_strip(run: Run) -> bytes | None:
-    """The frames of a run's first file as one picture, for places that show no HTML."""
-    if run.status != "completed" or not run.media:
-        return None
+def file_figure(file: LocalFile, *, many: bool = False) -> str:
+    """A file with all that is known of it. `many` says that others are shown beside it, so that it brings a picture only."""
+    known = told.of_file(file)
+    return page(figure(file, known, width=options.max_width, many=many))
+
+
+def gallery(files: Sequence[LocalFile]) -> str:
+    """Many files in rows, each with what is known of it; one style sheet and one script for all of them."""
+    from ..media.posters import posters
+
+    posters([file.path for file in files], longest=SMALL_LONGEST)  # Several at the same time.
+    figures = [figure(file, told.of_file(file), width=SMALL_LONGEST, many=True) for file in files]
+    return page(ROW.format(options.max_width, GAP, Markup("").join(figures)))
+
+
+def page(*figures: Markup) -> str:
+    """Figures with their style sheet and their script."""
+    return str(style("figure.css") + Markup("").join(figures) + script("figure.js"))
+
+
+def figure(file: LocalFile, known: Told, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:
+    """One file. If it is not alone it stands low in a row, and what its run has in common with others is said elsewhere."""
+    facts = told.measures(file)
+    width = min(width, SMALL_LONGEST) if many and is_alone else width
+    if is_alone:
+        facts = [known.seed, *facts, known.credits]
+    lead = known.lead if is_alone else ""
+    advice = Markup("")
     try:
-        return strip(run.media[0])
-    except ReelbookError:
-        return None
+        box = _box(file, width, HEIGHT if is_alone else LOW)
+        width = width if is_alone else max(box[0], LEAST_CAPTION)
+        body, shown = _body(file, joined(cut(known.lead, LONGEST_LEAD), *facts), box, many)
+    except (ReelbookError, OSError) as error:
+        body, shown = _what_is_left(file, width), Embedded(note=_trouble(error, known.again))
+        advice = code_block(known.again) if known.again else advice
+    foot = caption(lead, facts, shown.note) + advice + (actions(known, file) if is_alone else actions(Told(), None))
+    return FIGURE.format(_data(file, shown), width, body + foot)
 
 
-def file_figure(file: LocalFile, *facts: str, lead: str = "", most_width: int = WIDTH) -> str:
-    """One file with its caption: a lead in the person's own words, then facts. One that cannot be read says so."""
-    try:
-        body, note = _body(file, _joined(_cut(lead), *facts), most_width)
-    except ReelbookError as error:
-        body, note = Markup(""), str(error)
-    return str(
-        Markup(
-            '<figure style="margin:4px 0 8px;max-width:{}px">{}<figcaption style="{}" title="{}">{}</figcaption></figure>'
-        ).format(most_width, body, CAPTION, _joined(lead, *facts, note), _caption(lead, facts, note))
-    )
+def common(known: Told, *, width: int) -> Markup:
+    """What several files of one run have in common."""
+    foot = caption(known.lead, [known.seed, known.credits]) + actions(known, None)
+    return FIGURE.format(Markup(""), width, foot)
 
 
-def strip(file: LocalFile) -> bytes:
-    """Six frames over time side by side, as JPEG; a picture alone if it is one."""
-    return _look(file).strip
-
-
-def lead(run: Run) -> str:
-    """The prompt of a run on one line; empty where its model takes none."""
-    return " ".join(str(getattr(run.input, "prompt", "")).split())
-
-
-def facts(run: Run, file: LocalFile) -> list[str]:
-    """What is known about a file of a run, the most wanted first: seed, size, frames, credits."""
-    seed = getattr(run.output, "seed", None)
-    known = [f"seed {seed}" if seed is not None else "", *measures(file)]
-    if run.credits is not None and file is run.media[-1]:
-        about, in_all = "" if run.credits_source == "charged" else "≈ ", " in all" if len(run.media) > 1 else ""
-        paid = " when it was made; from the library, nothing paid now" if run.from_library else ""
-        known.append(f"{about}{run.credits:,} credits{in_all}{paid}")
-    return known
-
-
-def status_line(run: Run) -> str:
-    """Where a run stands, in one line."""
-    fraction, stage = run.progress
-    if run.status in ("failed", "cancelled"):
-        mark = "✕" if run.status == "failed" else "⊘"
-        return f"{mark} {run.status}: {run.failure}"
-    if run.status == "completed":
-        how = "from the library" if run.from_library else "done"
-        return f"● {how} · {run.timings['total']:.1f} s"
-    seconds = f"{run.timings['total']:.0f} s"
-    if run.status == "IN_QUEUE":
-        return _joined(f"◔ {stage}", seconds)
-    # A service that tells no progress has not stopped at nought.
-    return _joined(f"◑ {stage}", f"{fraction:.0%}" if fraction else "", seconds)
-
-
-def _caption(lead: str, facts: tuple[str, ...], note: str) -> Markup:
+def caption(lead: str, facts: Sequence[str], note: str = "") -> Markup:
     """The words under a figure. A fact stays on one line, together with the dot after it; the others may be broken."""
     words = [fact for fact in facts if fact]
     dots = [*[" ·"] * (len(words) if note else len(words) - 1), ""]
-    kept = Markup('<span style="white-space:nowrap">{}{}</span>')
-    pieces = [kept.format(word, dot) for word, dot in zip(words, dots, strict=False)]
+    pieces = [
+        (KEPT if len(word) <= LONGEST_KEPT else LOOSE).format(word, dot) for word, dot in zip(words, dots, strict=False)
+    ]
     if lead:
         # It may be written from right to left; <bdi> keeps that from turning the facts around.
-        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(_cut(lead), " ·" if pieces or note else ""))
-    return Markup(" ").join([*pieces, note] if note else pieces)
+        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(cut(lead, LONGEST_LEAD), " ·" if pieces or note else ""))
+    line = Markup(" ").join([*pieces, note] if note else pieces)
+    whole = joined(cut(lead, 20_000), *facts, note)
+    return Markup('<figcaption style="{}" title="{}">{}</figcaption>').format(CAPTION, whole, line)
 
 
-def _body(file: LocalFile, text: str, most_width: int) -> tuple[Markup, str]:
-    """What is shown of a file, and what to say about that where it is not the file itself."""
-    width, height = _box(file, most_width)
+def actions(known: Told, file: LocalFile | None) -> Markup:
+    """What can be done with it; our script adds what needs one."""
+    parts = []
+    if known.code:
+        parts.append(folded("Code", code_block(known.code)))
+    tables = [fact_table(facts, caption=name, size=12) for name, facts in _tables(known, file) if facts]
+    if tables:
+        parts.append(folded("Asked and answered", Markup("").join(tables)))
+    return Markup(
+        '<div class="rb-actions" style="display:flex;flex-wrap:wrap;gap:0 16px;font-size:12px;margin-top:2px">{}</div>'
+    ).format(Markup("").join(parts))
+
+
+def _tables(known: Told, file: LocalFile | None) -> list[tuple[str, list[tuple[str, str]]]]:
+    place = [] if file is None else [("file", str(file.path))]
+    return [("asked", list(known.asked)), ("answered", [*known.answered, *place])]
+
+
+def _data(file: LocalFile, shown: Embedded) -> Markup:
+    """What our script needs to know, in numbers and a name that we have made."""
+    data = Markup("")
+    if file.is_video and shown.content:
+        rate = file.probe.rate
+        data += Markup(' data-rb-rate="{}" data-rb-frames="{}"').format(float(rate or 24), file.probe.frames)
+    if shown.content:
+        data += Markup(' data-rb-save="{}"').format(_save_name(file, shown))
+        data += Markup(' data-rb-whole=""') if shown.is_whole else Markup("")
+    return data
+
+
+def _save_name(file: LocalFile, shown: Embedded) -> str:
+    name = told.download_name(file)
+    if shown.is_whole:
+        return name
+    return name.rpartition(".")[0] + (".mp4" if file.is_video else ".jpg")
+
+
+def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, Embedded]:
+    """What is shown of a file, and what the page holds of it."""
+    width, height = size
     # The shape is reserved before anything has loaded, so that nothing jumps.
-    style = f"display:block;width:{width}px;max-width:100%;height:auto;aspect-ratio:{width}/{height};border-radius:6px"
+    box = f"display:block;width:{width}px;max-width:100%;height:auto;aspect-ratio:{width}/{height};border-radius:6px"
     if not file.is_video:
-        picture = Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}">')
-        return picture.format(_inline_picture(file), width, height, text, style), ""
+        shown = embedding.picture(file, width, many=many)
+        picture = Markup('<img src="{}" data-rb-media="" width="{}" height="{}" alt="{}" style="{}">')
+        content = uri(shown.kind, shown.content)
+        return picture.format(content, width, height, text, box) if shown.content else Markup(""), shown
+    shown = embedding.clip(file, many=many)
+    poster = _poster(file, SMALL_LONGEST if many and width <= SMALL_LONGEST else POSTER_LONGEST)
+    if many and not shown.content:
+        return _still(poster, width, height, text, box), shown
     frames = Markup(
         '<img src="{}" alt="six frames over time: {}" style="display:block;width:{}px;max-width:100%;margin-top:4px;border-radius:6px">'
-    ).format(_uri("image/jpeg", strip(file)), text, width)
-    content, note = _inline_video(file)
-    if content is None:
-        return frames, note
+    ).format(uri("image/jpeg", strip(file)), text, width)
+    if not shown.content:
+        return _still(poster, width, height, text, box) + frames, shown
     player = Markup(
         '<video src="{}" poster="{}" controls muted loop playsinline preload="metadata" width="{}" height="{}" '
-        'title="{}" style="{}"></video>'
-    ).format(_uri("video/mp4", content), _uri("image/jpeg", _look(file).still), width, height, text, style)
-    return player + frames, note
+        'title="{}" aria-label="{}" style="{}"></video>'
+    ).format(uri(shown.kind, shown.content), poster, width, height, text, text, box)
+    return player + (Markup("") if many else frames), shown
 
 
-def _box(file: LocalFile, most_width: int) -> tuple[int, int]:
+def _still(address: str, width: int, height: int, text: str, box: str) -> Markup:
+    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}">').format(address, width, height, text, box)
+
+
+def _poster(file: LocalFile, longest: int) -> str:
+    from ..media.posters import poster
+
+    content = poster(file.path, longest=longest)
+    if content is None:
+        file.still(0.5)  # This says what is wrong with it.
+        raise ReelbookError(f"{file.path} cannot be shown.")
+    return uri("image/jpeg", content)
+
+
+def _what_is_left(file: LocalFile, most_width: int) -> Markup:
+    """The poster of a file that is lost or broken, if one was made while it was whole."""
+    from ..media.posters import FOLDER
+
+    for longest in (POSTER_LONGEST, SMALL_LONGEST):
+        place = kept.place(str(file.path), FOLDER, f"{longest}.jpg")
+        content = kept.find(place, lambda found: found.startswith(b"\xff\xd8\xff")) if place else None
+        if content:
+            style = f"display:block;width:{min(longest, most_width)}px;max-width:100%;height:auto;border-radius:6px"
+            return Markup('<img src="{}" alt="what it looked like" style="{}">').format(
+                uri("image/jpeg", content), style
+            )
+    return Markup("")
+
+
+def _trouble(error: Exception, again: str) -> str:
+    """Why a file cannot be shown, and how to get it again."""
+    if isinstance(error, OSError) and not isinstance(error, ReelbookError):
+        words = f"{cut(error.filename or 'The file', 300)} cannot be read ({error.strerror})."
+    else:
+        words = str(error)
+    return f"{words.partition(' Pick the run up')[0]} This fetches it again:" if again else words
+
+
+def _box(file: LocalFile, most_width: int, most_height: int) -> tuple[int, int]:
     """The size on the page: the file's own where that fits, and never too small for a player's buttons."""
     probe = file.probe
-    shrink = min(1.0, most_width / probe.width, HEIGHT / probe.height)
-    if file.is_video:
-        shrink = max(shrink, LEAST_PLAYER / probe.width)
+    shrink = min(1.0, most_width / probe.width, most_height / probe.height)
+    if file.is_video and most_height == HEIGHT:
+        shrink = max(shrink, min(LEAST_PLAYER, most_width) / probe.width)
     return max(1, round(probe.width * shrink)), max(1, round(probe.height * shrink))
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What a file looks like, as small JPEGs."""
-
-    still: bytes
-    strip: bytes
-
-
-@lru_cache(maxsize=64)  # A run is shown again and again, and a file keeps the name of its content.
-def _look(file: LocalFile) -> _Look:
-    if not file.is_video:
-        alone = _jpeg(file.still(), WIDTH)
-        return _Look(alone, alone)
-    stills = file.spread(STRIP_FRAMES)
-    width = max(1, round(STRIP_HEIGHT * stills[0].width / stills[0].height))
-    sheet = Image.new("RGB", (STRIP_FRAMES * (width + GAP) - GAP, STRIP_HEIGHT), FILM)
-    for place, still in enumerate(stills):
-        sheet.paste(
-            still.convert("RGB").resize((width, STRIP_HEIGHT), Image.Resampling.LANCZOS), (place * (width + GAP), 0)
-        )
-    return _Look(_jpeg(stills[STRIP_FRAMES // 2], WIDTH), _jpeg(sheet, sheet.width))
-
-
-def _inline_video(file: LocalFile) -> tuple[bytes | None, str]:
-    """The bytes of a clip, or of a small copy of it, and then a note that says so."""
-    size = file.path.stat().st_size
-    if size <= MOST_INLINE:
-        return file.path.read_bytes(), ""
-    whole = f"{size / 1e6:.1f} MB"
-    small = file.preview(longest=WIDTH, most_bytes=MOST_INLINE)
-    if small is None:
-        return None, f"{whole}, too large to play here"
-    return small, f"preview of {whole}"
-
-
-def _inline_picture(file: LocalFile) -> str:
-    kind = INLINE_KINDS.get(file.path.suffix)
-    if kind and file.path.stat().st_size <= MOST_INLINE:
-        return _uri(kind, file.path.read_bytes())
-    return _uri("image/jpeg", _jpeg(file.still(), 2 * WIDTH))
-
-
-def measures(file: LocalFile) -> list[str]:
-    """Size, frames and seconds of a file; nothing where it cannot be read."""
-    try:
-        return str(file.probe).split(" · ")
-    except ReelbookError:
-        return []  # The figure says what is wrong with it.
-
-
-def _joined(*parts: str) -> str:
-    return " · ".join(part for part in parts if part)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_LEAD else text[: LONGEST_LEAD - 1].rstrip() + "…"
-
-
-def _jpeg(picture: Image.Image, most_width: int) -> bytes:
-    if picture.width > most_width:
-        height = max(1, round(picture.height * most_width / picture.width))
-        picture = picture.resize((most_width, height), Image.Resampling.LANCZOS)
-    out = io.BytesIO()
-    picture.convert("RGB").save(out, "JPEG", quality=80)
-    return out.getvalue()
-
-
-def _uri(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

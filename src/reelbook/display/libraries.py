@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
-from PIL import Image
 
-from ..errors import ReelbookError
-from ..media.local import LocalFile
-from ..models.files import File
-from .figure import CAPTION, FILM, _uri
+from .embedding import uri
+from .facts import SMALL, card, small
+from .words import MARKS, credits_told, cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +17,10 @@ if TYPE_CHECKING:
     from ..libraries.library import Library, Recent, Summary
     from ..libraries.uncertain import Uncertain
 
-MARKS = {
-    "completed": "●", "failed": "✕", "cancelled": "⊘", "uncertain": "?", "rejected": "✕", "expired": "✕", "running": "◑",
-    "waiting": "◔", "planned": "○",
-}  # fmt: skip
 POSTER_WIDTH, POSTER_HEIGHT = 96, 54
 LONGEST_WORDS = 44
+WIDTH = 640
 
-ROOT = Markup('<div style="max-width:640px;font-variant-numeric:tabular-nums;margin:4px 0 8px">{}</div>')
 CELL = "text-align:left;padding:4px 12px 4px 0;vertical-align:middle;border:0"
 NUMBER = "text-align:right;padding:4px 0;vertical-align:middle;white-space:nowrap;border:0"
 """The host draws its tables in its own way; ours has no lines, and numbers on the right."""
@@ -47,13 +38,13 @@ def summary_card(summary: Summary) -> str:
         parts.append(_warning(summary.uncertain))
     if summary.last:
         parts.append(_recent_table(summary.last))
-    return str(ROOT.format(Markup("").join(parts)))
+    return card(*parts, width=WIDTH)
 
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
     """Runs whose answer was lost, with what they may have cost and what to do about them."""
     if not entries:
-        return str(Markup("<p>No uncertain runs.</p>"))
+        return card(Markup("<div>No uncertain runs.</div>"))
     head = Markup(
         '<tr><th style="{}">run</th><th style="{}">asked</th><th style="{}">sent</th><th style="{}">at most</th></tr>'
     )
@@ -63,9 +54,9 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         "If not: resubmit() sends it once more, write_off() gives it up."
     )
     table = Markup(
-        '<table style="border-collapse:collapse;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
     ).format(head.format(CELL, CELL, CELL, NUMBER), Markup("").join(rows))
-    return str(ROOT.format(table + Markup('<div style="{}">{}</div>').format(CAPTION, advice)))
+    return card(table, small(advice), width=WIDTH)
 
 
 def _headline(summary: Summary) -> Markup:
@@ -79,7 +70,7 @@ def _headline(summary: Summary) -> Markup:
 
 
 def _where(summary: Summary) -> Markup:
-    return Markup('<div style="{};overflow-wrap:anywhere">{}</div>').format(CAPTION, f"Library in {summary.folder}")
+    return small(f"Library in {summary.folder}")
 
 
 def _warning(count: int) -> Markup:
@@ -93,7 +84,7 @@ def _recent_table(last: Sequence[Recent]) -> Markup:
     with_posters = any(run.path is not None for run in last)
     rows = Markup("").join(_recent_row(run, with_posters) for run in last)
     return Markup(
-        '<table style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="last runs"><tbody>{}</tbody></table>'
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="last runs"><tbody>{}</tbody></table>'
     ).format(rows)
 
 
@@ -101,14 +92,15 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     poster = (
         Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
     )
-    about = "≈ " if run.credits_source == "estimated" else ""
-    cost = "" if run.credits is None else f"{about}{run.credits:,} credits"
-    facts = Markup("run {} · {} · {}").format(run.run, _cut(run.model.rpartition("/")[2]), _whole(_day(run.created)))
+    cost = credits_told(run.credits, run.credits_source)
+    facts = Markup("run {} · {} · {}").format(
+        run.run, cut(run.model.rpartition("/")[2], LONGEST_WORDS), _day(run.created)
+    )
     return Markup(
         '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
         '<td style="{}">{} {}<br><span style="{}">{}</span></td></tr>'
     ).format(
-        poster, CELL, run.what, _cut(run.what), CAPTION, facts, NUMBER, MARKS.get(run.status, "?"), run.status, CAPTION,
+        poster, CELL, cut(run.what, 4_000), cut(run.what, LONGEST_WORDS), SMALL, facts, NUMBER, MARKS.get(run.status, "?"), cut(run.status, 40), SMALL,
         cost,
     )  # fmt: skip
 
@@ -119,37 +111,23 @@ def _uncertain_row(entry: Uncertain) -> Markup:
         '<tr><td style="{}">{}</td><td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
         '<td style="{}">{}</td><td style="{}">{}</td></tr>'
     ).format(
-        CELL, f"? {entry.run}", CELL, entry.what, _cut(entry.what), CAPTION, _cut(entry.reason, 160), CELL,
+        CELL, f"? {entry.run}", CELL, cut(entry.what, 4_000), cut(entry.what, LONGEST_WORDS), SMALL, cut(entry.reason, 160), CELL,
         f"{entry.when:%Y-%m-%d %H:%M} UTC", NUMBER, cost,
     )  # fmt: skip
 
 
 def _poster(run: Recent) -> Markup:
     """A small picture of the run's first file; a plain box where there is none, so that all rows are alike."""
-    picture = _small(run.path) if run.path is not None else None
-    style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px"
-    if picture is None:
-        return Markup('<div style="{};background:currentColor;opacity:.08"></div>').format(style)
-    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}">').format(
-        _uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, run.what, style
-    )
+    from ..media.posters import thumb
 
-
-@lru_cache(maxsize=256)  # A file keeps the name of its content.
-def _small(path: Path) -> bytes | None:
-    """The middle of a file as a small JPEG, whole within its box; None where it cannot be read."""
-    try:
-        still = LocalFile(path, File(url=path.as_uri())).still(0.5).convert("RGB")
-    except (ReelbookError, OSError, ValueError):
-        return None
     # Twice the size on the page, for screens that are fine enough to show it.
-    box = (2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
-    still.thumbnail(box, Image.Resampling.LANCZOS)
-    poster = Image.new("RGB", box, FILM)
-    poster.paste(still, ((box[0] - still.width) // 2, (box[1] - still.height) // 2))
-    out = io.BytesIO()
-    poster.save(out, "JPEG", quality=80)
-    return out.getvalue()
+    picture = None if run.path is None else thumb(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
+    if picture is None:
+        return Markup('<div class="rb-poster" style="{}"></div>').format(style)
+    return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}">').format(
+        uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, cut(run.what, 200), style
+    )
 
 
 def _whole(*facts: str) -> Markup:
@@ -164,7 +142,3 @@ def _day(seconds: float) -> str:
         return f"{datetime.fromtimestamp(seconds, UTC).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
         return "at an unknown time"
-
-
-def _cut(text: str, longest: int = LONGEST_WORDS) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

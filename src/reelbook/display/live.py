@@ -1,34 +1,46 @@
-"""A run while it is under way: one line, updated in place, that becomes the result."""
+"""A run while it is under way: one output, updated in place, that becomes the result."""
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from .figure import CAPTION, run_figure, run_strip, status_line
+from ..settings import options
+from .facts import card, code_block
+from .runs import failed_line, progress_card, run_figure, run_strip
+from .terminal import is_terminal, line
+from .ticker import UPDATE_SECONDS, Bundle, Card, Key, ticker
+from .told import attach_code, status_line
+from .words import MARKS, credits_told, joined
 
 if TYPE_CHECKING:
     from ..runs import Run
 
-Bundle = dict[str, Any]
-"""One output, by MIME type."""
+__all__ = ["UPDATE_SECONDS", "Bundle", "kernel_shell", "show", "updated", "watch"]
 
-UPDATE_SECONDS = 0.25
-# What the service says goes on one line, however long it is, so that the cell keeps its height.
-LOG_LINE = f"{CAPTION};white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-height:1.5em"
+FEW = 4
+"""So many runs of one cell bring their clips along; where there are more, each brings pictures."""
+OVER = ("completed", "failed", "cancelled")
+GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
+
+_shown: dict[int, int] = {}
+"""How many runs each of the last cells has shown while they were under way."""
 
 
 @contextmanager
 def watch(run: Run) -> Iterator[None]:
-    """Show the run's progress while the block lasts: in a notebook in its cell, elsewhere nothing."""
+    """Show the run's progress while the block lasts: in a notebook in its cell, in a terminal on one line, elsewhere nothing."""
     shell = kernel_shell()
     if shell is None:
-        yield
+        if not is_terminal():
+            yield
+            return
+        with line(lambda: status_line(run), lambda: last_line(run)):
+            yield
         return
     with updated(lambda: progress_bundle(run), lambda stopped: (interrupted_bundle if stopped else final_bundle)(run)):
         yield
@@ -39,22 +51,12 @@ def watch(run: Run) -> Iterator[None]:
 @contextmanager
 def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterator[None]:
     """An output of the cell that keeps up with `now` while the block lasts; `left` is what stays, told whether it was interrupted."""
-    from IPython.display import display
-
     first = now()
-    handle: Any = display(first, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-    over = threading.Event()
-
-    def keep_up() -> None:
-        shown = first
-        while not over.wait(UPDATE_SECONDS):
-            if (bundle := now()) != shown:
-                shown = bundle
-                handle.update(bundle, raw=True)
-
-    # A thread of its own, not the runs': a slow page must not hold up the conversation with the service.
-    ticker = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
-    ticker.start()
+    handle = _displayed(first)
+    output = Card(
+        lambda bundle: handle.update(bundle, raw=True), now, lambda: tuple(now().items()), shown=tuple(first.items())
+    )
+    ticker.add(output)
     stopped = False
     try:
         yield
@@ -62,48 +64,80 @@ def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterat
         stopped = True
         raise
     finally:
-        over.set()
-        ticker.join()
+        ticker.remove(output)
         handle.update(left(stopped), raw=True)
 
 
 def show(run: Run) -> None:
-    """Show a run as the value of a cell; nothing where this very cell has shown it already, while it waited."""
+    """Show a run as the value of a cell; nothing where this very cell has shown it already, while it waited.
+
+    One that is under way is shown as it goes, also after its cell has ended, and becomes its result.
+    """
     shell = kernel_shell()
     if shell is not None and run.shown_in == shell.execution_count:
         return
-    from IPython.display import display
+    if run.status in OVER or shell is None:
+        from IPython.display import display
 
-    display(final_bundle(run), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+        display(final_bundle(run), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+        return
+    cell = shell.execution_count
+    _shown[cell] = _shown.pop(cell, 0) + 1
+    while len(_shown) > 100:
+        del _shown[next(iter(_shown))]
+    key = progress_key(run)
+    handle = _displayed(progress_bundle(run))
+    ticker.add(
+        Card(
+            lambda bundle: handle.update(bundle, raw=True),
+            lambda: live_bundle(run, many=_shown.get(cell, 1) > FEW),
+            lambda: progress_key(run),
+            is_over=lambda: run.status in OVER,
+            shown=key,
+        )
+    )
 
 
-def progress_bundle(run: Run) -> dict[str, str]:
-    """Where the run stands: a line, a bar, and the last thing that the service said."""
-    line, (fraction, _) = status_line(run), run.progress
-    last = run.logs[-1] if run.logs else ""
-    html = Markup(
-        '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
-        '<progress max="1"{} aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress>'
-        '<div style="{}">{}</div></div>'
-    ).format(line, Markup(' value="{:.3f}"').format(fraction) if fraction else "", LOG_LINE, last)
-    return {"text/plain": line, "text/html": str(html)}
+def progress_key(run: Run) -> Key:
+    """What the progress of a run shows, in short. Time alone is worth little: it passes for all runs alike."""
+    fraction, stage = run.progress
+    return run.status, stage, fraction, len(run.logs), min(int(run.timings["total"]), 10**6) / 10
 
 
-def interrupted_bundle(run: Run) -> dict[str, Any]:
+def live_bundle(run: Run, *, many: bool) -> Bundle:
+    """A run as it is now."""
+    return final_bundle(run, many=many) if run.status in OVER else progress_bundle(run)
+
+
+def progress_bundle(run: Run) -> Bundle:
+    """Where the run stands, in words and as a card."""
+    return {"text/plain": status_line(run), "text/html": progress_card(run)}
+
+
+def interrupted_bundle(run: Run) -> Bundle:
     """What stays in the cell after an interrupt: it ended the waiting, not the run, which is paid for."""
-    if run.status in ("completed", "failed", "cancelled"):
+    if run.status in OVER:
         return final_bundle(run)
-    again = f'rb.attach("{run.request_id}", model="{run.endpoint_id}")'
-    words = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
-    html = Markup('<p style="margin:4px 0">{} · {}<br><code>{}</code></p>').format(status_line(run), words, again)
-    return {"text/plain": f"{status_line(run)} · {words} {again}", "text/html": str(html)}
+    again = attach_code(run.request_id, run.endpoint_id)
+    words = Markup("<div>{} · {}</div>").format(status_line(run), GOES_ON)
+    html = card(words, code_block(again), width=options.max_width)
+    return {"text/plain": f"{status_line(run)} · {GOES_ON} {again}", "text/html": html}
 
 
-def final_bundle(run: Run) -> dict[str, Any]:
+def final_bundle(run: Run, *, many: bool = False) -> Bundle:
     """What stays in the cell."""
-    bundle: dict[str, Any] = {"text/plain": repr(run), "text/html": run_figure(run)}
+    line = failed_line(run) if run.status in ("failed", "cancelled") else repr(run)
+    bundle: Bundle = {"text/plain": line, "text/html": run_figure(run, many=many)}
     picture = run_strip(run)
     return {**bundle, "image/jpeg": picture} if picture else bundle
+
+
+def last_line(run: Run) -> str:
+    """What stays in a terminal; why a run failed is told by its error."""
+    if run.status == "completed":
+        files = [str(file.path) for file in run.media[:1]]
+        return joined(status_line(run), credits_told(run.credits, run.credits_source), *files)
+    return f"{MARKS[run.status]} {run.status}" if run.status in OVER else ""
 
 
 def kernel_shell() -> Any:
@@ -111,3 +145,9 @@ def kernel_shell() -> Any:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell if shell is not None and hasattr(shell, "kernel") else None
+
+
+def _displayed(bundle: Bundle) -> Any:
+    from IPython.display import display
+
+    return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here

@@ -6,25 +6,27 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from .facts import card, small
+from .words import credits_told, cut
+
 if TYPE_CHECKING:
     from ..models.pricing import Estimate, Line
 
+LONGEST = 200
 ROW = Markup(
-    '<tr><{0} style="text-align:left;padding-right:32px">{1}</{0}><{0} style="text-align:right">{2}</{0}></tr>'
+    '<tr><{0} style="text-align:left;padding:3px 32px 3px 0;border:0">{1}</{0}><{0} style="text-align:right;border:0">{2}</{0}></tr>'
 )
-TABLE = Markup(
-    '<table style="font-variant-numeric:tabular-nums;margin:4px 0"><tbody>{}'
-    '<tr><td colspan="2" style="text-align:left;font-size:12px"><span style="opacity:.8">{}</span></td></tr></tbody></table>'
-)
+TABLE = Markup('<table class="rb-facts" style="border-collapse:collapse;margin:2px 0"><tbody>{}</tbody></table>')
+ORIGINS = {"exact": "exact, says the service"}
 
 
 def estimate_table(estimate: Estimate) -> str:
     """The table, with its source in small print."""
-    total = "unknown" if estimate.credits is None else f"{estimate.credits:,} credits"
-    origin = "exact, says the service" if estimate.source == "exact" else "≈ assumed, from the catalog kept here"
-    rows = [ROW.format("td", line.label, _amount(line)) for line in estimate.breakdown]
-    rows.append(ROW.format("th", "price", total))
-    return str(TABLE.format(Markup("").join(rows), origin))
+    total = credits_told(estimate.credits) or "unknown"
+    rows = [ROW.format("td", cut(line.label, LONGEST), _amount(line)) for line in estimate.breakdown]
+    rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
+    origin = ORIGINS.get(estimate.source, "≈ assumed, from the catalog kept here")
+    return card(TABLE.format(Markup("").join(rows)), small(origin))
 
 
 def _amount(line: Line) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from .facts import card, fact_table, small
+from .words import cut
 
 if TYPE_CHECKING:
     from ..media.provenance import Provenance
@@ -15,21 +16,11 @@ LONGEST = 200
 MOST_VALUES = 24
 """Rows for what was asked; no model of ours has as many, and a stranger's file may name thousands."""
 
-# The value may be written from right to left; <bdi> keeps that from turning its surroundings around.
-ROW = Markup(
-    '<tr><td style="text-align:left;vertical-align:top;padding-right:32px">{}</td>'
-    '<td style="text-align:left;overflow-wrap:anywhere"><bdi>{}</bdi></td></tr>'
-)
-TABLE = Markup(
-    '<table style="font-variant-numeric:tabular-nums;margin:4px 0"><tbody>{}'
-    '<tr><td colspan="2" style="text-align:left;font-size:12px"><span style="opacity:.8">{}</span></td></tr></tbody></table>'
-)
-
 
 def provenance_table(provenance: Provenance) -> str:
     """The table: the model, what was asked of it and differs from the defaults, then the run; what is unknown is left out."""
-    rows = [ROW.format(_cut(name), _cut(value)) for name, value in _facts(provenance)]
-    return str(TABLE.format(Markup("").join(rows), _source(provenance)))
+    facts = [(cut(name, LONGEST), cut(value, LONGEST)) for name, value in _facts(provenance)]
+    return card(fact_table(facts), small(_source(provenance)))
 
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:
@@ -58,7 +49,7 @@ def _joined(*parts: str | None) -> str | None:
 def _price(provenance: Provenance) -> str | None:
     if provenance.credits is None:
         return None
-    source = f" ({_cut(provenance.credits_source)})" if provenance.credits_source else ""
+    source = f" ({cut(provenance.credits_source, LONGEST)})" if provenance.credits_source else ""
     return f"{provenance.credits:,}{source}"
 
 
@@ -66,8 +57,3 @@ def _source(provenance: Provenance) -> str:
     if provenance.origin != "reelbook":
         return "as another tool wrote it into the file"
     return "as the file says" if provenance.input is not None else "as the file says; not all of it makes an input here"
-
-
-def _cut(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,0 +1,79 @@
+// @ts-check
+/** The buttons and the keys of a group of clips. */
+
+/** @typedef {import("./clock.js").Clock} Clock */
+
+/**
+ * The line to scrub on, and what stands around it.
+ * @param {HTMLElement} root
+ * @param {Clock} clock
+ */
+export function buttons(root, clock) {
+  const one = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-rb-do="${name}"]`));
+  const scrub = /** @type {HTMLInputElement} */ (one("scrub"));
+  const speed = /** @type {HTMLSelectElement} */ (one("speed"));
+  const [play, loop, told] = [one("play"), one("loop"), one("told")];
+  const [count, seconds] = [document.createTextNode(""), document.createElement("span")];
+  told.replaceChildren(count, seconds);
+  play.addEventListener("click", () => clock.toggle());
+  one("back").addEventListener("click", () => clock.step(-1));
+  one("on").addEventListener("click", () => clock.step(1));
+  scrub.addEventListener("input", () => clock.seek(Number(scrub.value)));
+  speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
+  loop.addEventListener("click", () => turnLoop(clock));
+  const show = () => {
+    const frame = clock.frame;
+    const words = `${frame + 1} of ${clock.frames}`;
+    const time = `${(frame / clock.rate).toFixed(2)} s`;
+    scrub.value = String(frame);
+    scrub.style.setProperty("--at", String(clock.frames > 1 ? frame / (clock.frames - 1) : 0));
+    scrub.setAttribute("aria-valuetext", `frame ${words}, ${time}`);
+    count.data = words;
+    seconds.textContent = ` · ${time}`;
+  };
+  const change = () => {
+    root.toggleAttribute("data-playing", clock.playing);
+    play.setAttribute("aria-label", clock.playing ? "Pause" : "Play");
+    loop.setAttribute("aria-pressed", String(clock.loop));
+    show();
+  };
+  clock.addEventListener("frame", show);
+  clock.addEventListener("change", change);
+  scrub.max = String(clock.frames - 1);
+  change();
+  /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]")).hidden = false;
+}
+
+/** @param {Clock} clock */
+function turnLoop(clock) {
+  clock.loop = !clock.loop;
+  clock.dispatchEvent(new Event("change"));
+}
+
+/**
+ * The keys that all viewers share; only while the focus is inside, and none with Ctrl, Alt or Meta.
+ * @param {KeyboardEvent} event
+ * @param {Clock} clock
+ */
+export function keys(event, clock) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  const isWriting = target.matches("select, textarea, input:not([type=range])");
+  const isPressing = event.key === " " && target.matches("button, a, summary");
+  if (isWriting || isPressing || event.ctrlKey || event.altKey || event.metaKey) return;
+  const far = event.shiftKey ? 10 : 1;
+  /** @type {Record<string, () => unknown>} */
+  const known = {
+    " ": () => clock.toggle(),
+    ArrowLeft: () => clock.step(-far),
+    ArrowRight: () => clock.step(far),
+    Home: () => clock.seek(0),
+    End: () => clock.seek(clock.frames - 1),
+    l: () => turnLoop(clock),
+    L: () => turnLoop(clock),
+  };
+  const act = known[event.key];
+  if (!act) return;
+  event.preventDefault(); // The page would scroll.
+  event.stopPropagation(); // Jupyter would run or add a cell.
+  act();
+}

@@ -1,0 +1,99 @@
+// @ts-check
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
+
+/** @param {string} tag @param {string} text */
+function made(tag, text) {
+  return Object.assign(document.createElement(tag), { textContent: text });
+}
+
+/** @param {HTMLVideoElement} video */
+function hover(video) {
+  const end = () => { if ("rbHover" in video.dataset) video.pause(); };
+  video.addEventListener("pointerenter", event => {
+    if (event.pointerType === "touch" || calm.matches || !video.paused) return;
+    for (const other of document.querySelectorAll("video[data-rb-hover]")) /** @type {HTMLVideoElement} */ (other).pause();
+    video.dataset.rbHover = "";
+    video.muted = true;
+    video.play().catch(() => delete video.dataset.rbHover);
+  });
+  video.addEventListener("pointerleave", end);
+  video.addEventListener("pause", () => delete video.dataset.rbHover);
+  new IntersectionObserver(seen => { if (!seen[0].isIntersecting) video.pause(); }).observe(video);
+}
+
+/** @param {HTMLVideoElement} video @param {HTMLElement} root @param {HTMLElement} says */
+function keys(video, root, says) {
+  const rate = Number(root.dataset.rbRate), last = Number(root.dataset.rbFrames) - 1;
+  let loops = true;
+  // A clip that loops takes its last frame for its end, and jumps to the first.
+  video.addEventListener("play", () => { video.loop = loops; });
+  /** @param {number} frame */
+  const go = frame => {
+    const to = Math.min(Math.max(frame, 0), last);
+    video.pause();
+    video.loop = false;
+    if (at() !== to) video.currentTime = (to + 0.5) / rate;
+    says.textContent = `frame ${to + 1} of ${last + 1} · ${(to / rate).toFixed(2)} s`;
+  };
+  // A clip that shows its last frame is at its end, after the frame.
+  const at = () => Math.min(Math.floor(video.currentTime * rate + 0.001), last);
+  root.addEventListener("keydown", event => {
+    if (event.target !== video || event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = event.shiftKey ? 10 : 1;
+    /** @type {Record<string, () => void>} */
+    const does = {
+      " ": () => { video.paused ? video.play() : video.pause(); },
+      ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
+      Home: () => go(0), End: () => go(last),
+      l: () => { loops = !loops; if (!video.paused) video.loop = loops; says.textContent = loops ? "loops" : "plays once"; },
+      "?": () => { says.textContent = says.textContent === KEYS ? "" : KEYS; },
+    };
+    const act = does[event.key];
+    if (act) event.preventDefault();
+    if (act || event.key.length === 1) event.stopPropagation();
+    if (act) act();
+  }, true);
+}
+
+/** @param {HTMLMediaElement | HTMLImageElement} media @param {HTMLElement} root */
+function save(media, root) {
+  if (!media.src.startsWith("data:") || !root.dataset.rbSave) return;
+  const link = /** @type {HTMLAnchorElement} */ (made("a", "rbWhole" in root.dataset ? "Save" : "Save this copy"));
+  link.href = media.src;
+  link.download = root.dataset.rbSave;
+  root.querySelector(".rb-actions")?.prepend(link);
+}
+
+/** @param {Element} code */
+function copy(code) {
+  const button = made("button", "Copy");
+  button.addEventListener("click", async () => {
+    const text = code.textContent ?? "";
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      getSelection()?.selectAllChildren(code);
+      button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  code.closest("pre")?.before(button);
+}
+
+for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-ready])")) {
+  const root = /** @type {HTMLElement} */ (found);
+  root.dataset.rbReady = "";
+  const says = made("div", "");
+  says.setAttribute("role", "status");
+  const video = root.querySelector("video"), media = video ?? root.querySelector("img[data-rb-media]");
+  root.querySelector("figcaption")?.append(says);
+  if (media) save(/** @type {HTMLImageElement} */ (media), root);
+  root.querySelectorAll("pre > code").forEach(copy);
+  if (!video) continue;
+  const broken = () => { says.textContent = "This browser cannot play it; the pictures show what is in it."; };
+  video.error ? broken() : video.addEventListener("error", broken);
+  hover(video);
+  keys(video, root, says);
+}

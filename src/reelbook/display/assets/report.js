@@ -1,0 +1,56 @@
+// @ts-check
+/**
+ * What a report does beyond its clips and its table: opens a run's recipe, copies code, and lends the table its clips.
+ */
+
+/** Open the fold that the address names. */
+function unfold() {
+  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!(found instanceof HTMLDetailsElement)) return;
+  found.open = true;
+  found.scrollIntoView({ block: "nearest" });
+}
+
+/** @param {HTMLButtonElement} button */
+async function copy(button) {
+  const code = /** @type {HTMLElement} */ (button.parentElement?.querySelector("code"));
+  try {
+    await navigator.clipboard.writeText(code.textContent ?? "");
+    button.textContent = "Copied";
+  } catch {
+    // Some browsers do not let a page from the disk copy; then it is selected, and one key away.
+    getSelection()?.selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
+
+/**
+ * The address of a file of the page: of its clip, or of its picture.
+ * @param {number} row
+ * @param {number} place
+ */
+function addressOf(row, place) {
+  const figure = document.querySelector(`figure[data-row="${row}"][data-place="${place}"]`);
+  const box = figure?.querySelector("[data-rb-clip]");
+  const root = /** @type {(HTMLElement & {clock?: {clips: {box: Element, source: string}[]}}) | null} */ (
+    document.querySelector("[data-rb-clock]")
+  );
+  // A clip that is far from view has given its address back; its clock keeps it.
+  const clip = root?.clock?.clips.find((one) => one.box === box);
+  return clip?.source ?? figure?.querySelector(box ? "video" : "img")?.getAttribute("src") ?? null;
+}
+
+addEventListener("reelbook:want", (event) => {
+  const { key, row, place, answer } = /** @type {CustomEvent} */ (event).detail;
+  if (key !== "report") return;
+  event.preventDefault();
+  answer(addressOf(Number(row), Number(place)), "There is no more of it in this page.");
+});
+
+addEventListener("hashchange", unfold);
+unfold();
+for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-copy]"))) {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
+}

@@ -1,0 +1,359 @@
+// @ts-check
+/**
+ * Tables of runs: sorted by a click on a column's name, filtered by words, with only the rows in view on the page.
+ *
+ * The markup holds the first rows and a payload with all of them. Whatever a cell says becomes text, never markup. A clip
+ * that is not in the payload is asked for with the event `reelbook:want`; whoever has it answers.
+ */
+
+import { made } from "./table_element.js";
+import { isFilm, Player } from "./table_player.js";
+import { Posters } from "./table_posters.js";
+import { Column, summed, tests, unpacked } from "./table_query.js";
+
+const PLAIN_ROW = 29;
+const ROW_SPACE = 9; // Pixels around a poster, the hairline included.
+const AHEAD = 6; // Rows beyond the edges that are ready before they are seen.
+const SPEAK_EVERY = 1000;
+const MOST_CHARS = { right: 16, left: 28, all: 80 };
+const MOST_PRINTED = 500;
+
+/** One table on the page. */
+export class Table {
+  /** @param {HTMLElement} root @param {any} payload */
+  constructor(root, payload) {
+    this.root = root;
+    this.payload = payload;
+    /** @type {Column[]} */
+    this.columns = payload.columns.map((/** @type {any} */ one) => new Column(one));
+    /** @type {string[]} */
+    this.captions = unpacked(payload.captions);
+    this.posters = new Posters(root, payload.posters);
+    /** @type {string[][]} */
+    this.files = payload.files.of.map((/** @type {[number, string][]} */ found) => found.map(([folder, name]) => payload.files.in[folder] + name));
+    this.hasFiles = this.files.some((found) => found.length);
+    this.rowHeight = this.hasFiles ? this.posters.box[1] + ROW_SPACE : PLAIN_ROW;
+    /** @type {number[]} */
+    this.view = [];
+    /** @type {Map<number, HTMLElement>} */
+    this.rows = new Map();
+    /** @type {Map<number, Player>} */
+    this.players = new Map();
+    /** @type {{column: Column | null, direction: number}} */
+    this.sort = { column: null, direction: 1 };
+    this.box = /** @type {HTMLElement} */ (root.querySelector(".rb-box"));
+    this.summary = /** @type {HTMLElement} */ (root.querySelector(".rb-summary"));
+    /** @type {number | undefined} */
+    this.waiting = undefined;
+    this.#build();
+    this.update();
+  }
+
+  #build() {
+    this.filter = /** @type {HTMLInputElement} */ (
+      made("input", { type: "search", placeholder: "Filter: words, seed>3, status=failed", "aria-label": "Filter rows", spellcheck: "false" })
+    );
+    this.filter.addEventListener("input", () => this.update());
+    this.menu = made("div", { class: "rb-menu", hidden: "" });
+    this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser" }, "Columns");
+    this.chooser.addEventListener("click", () => this.#toggleMenu());
+    this.voice = made("span", { class: "rb-hidden", role: "status" });
+    this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser), this.menu, this.voice);
+    this.#buildGrid();
+    this.box.tabIndex = 0;
+    this.box.setAttribute("role", "region");
+    this.box.setAttribute("aria-label", "Table, scrolls");
+    this.box.addEventListener("scroll", () => this.#soon());
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+    this.root.querySelector(".rb-first")?.remove();
+    new ResizeObserver(() => this.#fit()).observe(this.box);
+    // Not held by the window: the table goes when its cell is run again.
+    const self = new WeakRef(this);
+    addEventListener("beforeprint", () => self.deref()?.print());
+  }
+
+  #buildGrid() {
+    this.head = made("tr");
+    this.top = made("td");
+    this.bottom = made("td");
+    const above = made("tr", { "aria-hidden": "true", class: "rb-gap" }, this.top);
+    this.below = made("tr", { "aria-hidden": "true", class: "rb-gap" }, this.bottom);
+    this.body = made("tbody", {}, above, this.below);
+    this.widths = made("colgroup");
+    this.grid = made("table", { class: "rb-grid rb-live", style: `--rb-row:${this.rowHeight}px` }, this.widths, made("thead", {}, this.head), this.body);
+    this.box.replaceChildren(this.grid);
+    this.#buildHead();
+  }
+
+  #shown() {
+    return this.columns.filter((column) => column.isShown);
+  }
+
+  #buildHead() {
+    const cells = this.#shown().map((column) => {
+      const isSorted = this.sort.column === column;
+      const arrow = made("span", { class: "rb-arrow", "aria-hidden": "true" }, isSorted ? (this.sort.direction > 0 ? "▲" : "▼") : "");
+      const button = made("button", { type: "button", title: column.name }, made("bdi", {}, column.name || "row"), arrow);
+      button.addEventListener("click", () => this.#sortBy(column));
+      const state = isSorted ? (this.sort.direction > 0 ? "ascending" : "descending") : "none";
+      return made("th", { scope: "col", "aria-sort": state, class: column.isRight ? "rb-right" : "" }, button);
+    });
+    const poster = made("th", { scope: "col" }, made("span", { class: "rb-hidden" }, "poster"));
+    this.head?.replaceChildren(...(this.hasFiles ? [poster] : []), ...cells, made("td", { class: "rb-fill" }));
+  }
+
+  /** @param {Column} column Up, down, and then as it was. */
+  #sortBy(column) {
+    const place = this.#shown().indexOf(column);
+    if (this.sort.column !== column) this.sort = { column, direction: 1 };
+    else if (this.sort.direction > 0) this.sort = { column, direction: -1 };
+    else this.sort = { column: null, direction: 1 };
+    this.#buildHead();
+    /** @type {HTMLElement | undefined} */ (this.head?.querySelectorAll("button")[place])?.focus({ preventScroll: true });
+    this.update();
+  }
+
+  #toggleMenu() {
+    if (!this.menu || !this.chooser) return;
+    if (!this.menu.firstChild) this.#fillMenu(this.menu);
+    this.menu.hidden = !this.menu.hidden;
+    this.chooser.setAttribute("aria-expanded", String(!this.menu.hidden));
+  }
+
+  /** @param {HTMLElement} menu */
+  #fillMenu(menu) {
+    const boxes = this.columns.map((column) => {
+      const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox" }));
+      box.checked = column.isShown;
+      box.addEventListener("change", () => this.#choose(column, box.checked));
+      return made("label", {}, box, made("bdi", {}, column.name || "row"));
+    });
+    const reset = made("button", { type: "button" }, "As at first");
+    reset.addEventListener("click", () => {
+      this.columns.forEach((column, place) => {
+        column.isShown = column.isFirst;
+        /** @type {HTMLInputElement} */ (boxes[place].firstChild).checked = column.isFirst;
+      });
+      this.#redraw();
+    });
+    menu.append(made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...boxes), reset);
+  }
+
+  /** @param {Column} column @param {boolean} isShown */
+  #choose(column, isShown) {
+    column.isShown = isShown;
+    this.#redraw();
+  }
+
+  #redraw() {
+    this.#buildHead();
+    this.#clear();
+    this.#fit();
+  }
+
+  #clear() {
+    for (const node of this.rows.values()) node.remove();
+    this.rows.clear();
+  }
+
+  /** Filter and sort anew. */
+  update() {
+    const asked = tests(this.filter?.value ?? "", this.columns);
+    const all = Array.from({ length: this.payload.rows }, (_, row) => row);
+    const kept = all.filter((row) => asked.every((test) => test(row)));
+    this.view = this.sort.column ? this.sort.column.sorted(kept, this.sort.direction) : kept;
+    this.grid?.setAttribute("aria-rowcount", String(this.view.length + 1));
+    this.box.scrollTop = 0;
+    this.#clear();
+    this.#fit();
+    this.#sumUp();
+  }
+
+  #sumUp() {
+    const line = summed(this.columns, this.view, this.payload.rows);
+    this.summary.textContent = line;
+    clearTimeout(this.speaking);
+    this.speaking = setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
+  }
+
+  /** Share out the width of the box: first what every column needs, then the rest to those with long texts. */
+  #fit() {
+    const room = this.box.clientWidth;
+    this.root.style.setProperty("--rb-room", `${room}px`);
+    const shown = this.#shown();
+    const [least, wanted] = [shown.map((column) => this.#width(column, false)), shown.map((column) => this.#width(column, true))];
+    const poster = this.hasFiles ? [this.posters.box[0] + 16] : [];
+    let spare = room - [...poster, ...least].reduce((a, b) => a + b, 0);
+    const widths = least.map((width, place) => {
+      const more = Math.max(0, Math.min(spare, wanted[place] - width));
+      spare -= more;
+      return width + more;
+    });
+    this.widths?.replaceChildren(...[...poster, ...widths].map((width) => made("col", { style: `width:${width}px` })), made("col"));
+    if (this.grid) this.grid.style.minWidth = `${[...poster, ...widths].reduce((a, b) => a + b, 0)}px`;
+    this.#draw();
+  }
+
+  /** @param {Column} column @param {boolean} isAll @returns {number} Pixels, by the longest of its words. */
+  #width(column, isAll) {
+    const most = isAll ? MOST_CHARS.all : column.isRight ? MOST_CHARS.right : MOST_CHARS.left;
+    return Math.ceil(Math.min(most, Math.max(column.longest, Math.min(column.name.length + 2, most), 3)) * this.#letter() + 18);
+  }
+
+  #letter() {
+    if (this.letter) return this.letter;
+    const probe = made("span", { style: "visibility:hidden;position:absolute" }, "0".repeat(20));
+    this.root.append(probe);
+    this.letter = probe.getBoundingClientRect().width / 20;
+    probe.remove();
+    return this.letter || 8;
+  }
+
+  #soon() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = undefined;
+      this.#draw();
+    });
+  }
+
+  print() {
+    this.#draw(MOST_PRINTED);
+  }
+
+  /** Put the rows in view onto the page, and take the others off it. @param {number} least */
+  #draw(least = 0) {
+    const open = this.view.flatMap((row, place) => (this.players.has(row) ? [{ place, height: this.players.get(row)?.height ?? 0 }] : []));
+    const top = (/** @type {number} */ place) => open.reduce((sum, one) => sum + (one.place < place ? one.height : 0), place * this.rowHeight);
+    let first = Math.max(0, Math.floor(this.box.scrollTop / this.rowHeight));
+    while (first > 0 && top(first) > this.box.scrollTop) first -= 1;
+    first = least ? 0 : Math.max(0, first - AHEAD);
+    const last = Math.min(this.view.length, Math.max(least, first + Math.ceil(this.box.clientHeight / this.rowHeight) + 2 * AHEAD));
+    const wanted = this.view.slice(first, last);
+    const kept = new Set(wanted);
+    for (const [row, node] of this.rows) if (!kept.has(row)) this.#drop(row, node);
+    /** @type {Element | null | undefined} */
+    let next = this.body?.firstElementChild?.nextElementSibling;
+    wanted.forEach((row, place) => {
+      for (const node of this.#nodes(row, first + place)) {
+        if (node === next) next = node.nextElementSibling;
+        else this.body?.insertBefore(node, next ?? null);
+      }
+    });
+    const end = top(this.view.length);
+    const across = String(this.#shown().length + (this.hasFiles ? 2 : 1));
+    for (const cell of [this.top, this.bottom, ...[...this.players.values()].map((one) => one.node.firstElementChild)]) cell?.setAttribute("colspan", across);
+    if (this.top) this.top.style.height = `${top(first)}px`;
+    if (this.bottom) this.bottom.style.height = `${Math.max(0, end - top(last))}px`;
+    this.#measure();
+  }
+
+  /** @param {number} row @param {HTMLElement} node */
+  #drop(row, node) {
+    const player = this.players.get(row)?.node;
+    // A focus that is lost would hand the keys to the notebook.
+    if ([node, player].some((one) => one?.contains(document.activeElement))) this.box.focus({ preventScroll: true });
+    node.remove();
+    player?.remove();
+    this.rows.delete(row);
+  }
+
+  /** Heights of open players, which depend on the width. */
+  #measure() {
+    let isNew = false;
+    for (const player of this.players.values()) {
+      const height = player.node.isConnected ? player.node.getBoundingClientRect().height : player.height;
+      isNew ||= Math.abs(height - player.height) > 1;
+      player.height = height;
+    }
+    if (isNew) this.#soon();
+  }
+
+  /** @param {number} row @param {number} place @returns {HTMLElement[]} */
+  #nodes(row, place) {
+    const node = this.rows.get(row) ?? this.#row(row);
+    node.setAttribute("aria-rowindex", String(place + 2));
+    this.rows.set(row, node);
+    const player = this.players.get(row);
+    return player ? [node, player.node] : [node];
+  }
+
+  /** @param {number} row */
+  #row(row) {
+    const cells = this.#shown().map((column) => this.#cell(column, row));
+    return made("tr", {}, ...(this.hasFiles ? [made("td", { class: "rb-first-cell" }, ...this.#poster(row))] : []), ...cells, made("td", { class: "rb-fill" }));
+  }
+
+  /** @param {Column} column @param {number} row */
+  #cell(column, row) {
+    const words = column.words[row];
+    const cell = made("td", { class: column.isRight ? "rb-right" : "" });
+    if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
+    else if (column.isRight || words.length <= MOST_CHARS.left) cell.append(made("bdi", {}, words));
+    else {
+      const button = made("button", { type: "button", class: "rb-text", title: words.slice(0, 600) }, made("bdi", {}, words.slice(0, 200)));
+      button.addEventListener("click", () => this.open(row, words));
+      cell.append(button);
+    }
+    if (column.role === "state") cell.dataset.state = (column.keys?.[row] ?? "").replaceAll(" ", "-");
+    return cell;
+  }
+
+  /** @param {number} row @returns {HTMLElement[]} */
+  #poster(row) {
+    const files = this.files[row] ?? [];
+    if (!files.length) return [];
+    const label = `${isFilm(files[0]) ? "Play" : "Show"} ${this.captions[row] || files[0]}`;
+    const more = files.length > 1 ? [made("span", { class: "rb-more" }, `×${files.length}`)] : [];
+    const button = made("button", { type: "button", class: "rb-poster", "aria-label": label, title: this.captions[row], "aria-expanded": String(this.players.has(row)) });
+    const [width, height] = this.posters.sizeOf(row);
+    button.style.width = `${width}px`;
+    button.style.height = `${height}px`;
+    button.append(...this.posters.picture(row), ...more);
+    button.addEventListener("click", () => (this.players.has(row) ? this.close(row) : this.open(row)));
+    return [button];
+  }
+
+  /** @param {number} row @param {string} words Show its files under a row, and a text where one was asked for. */
+  open(row, words = "") {
+    this.players.get(row)?.node.remove();
+    this.players.set(row, new Player(this, row, words));
+    this.rows.get(row)?.querySelector(".rb-poster")?.setAttribute("aria-expanded", "true");
+    this.#draw();
+    this.players.get(row)?.node.scrollIntoView?.({ block: "nearest" });
+  }
+
+  /** @param {number} row Take the players of a row away, and give the focus back. */
+  close(row) {
+    const poster = /** @type {HTMLElement | null | undefined} */ (this.rows.get(row)?.querySelector(".rb-poster"));
+    const opener = this.players.get(row)?.opener;
+    this.players.get(row)?.node.remove();
+    this.players.delete(row);
+    poster?.setAttribute("aria-expanded", "false");
+    (this.box.contains(opener ?? null) ? opener : poster ?? this.box)?.focus({ preventScroll: true });
+    this.#draw();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    event.stopPropagation();
+    if (event.key !== "Escape") return;
+    const target = /** @type {Node} */ (event.target);
+    for (const [row, player] of this.players) {
+      if (player.node.contains(target) || this.rows.get(row)?.contains(target)) return this.close(row);
+    }
+    if (this.menu && !this.menu.hidden && (target === this.chooser || this.menu.contains(target))) {
+      this.#toggleMenu();
+      this.chooser?.focus();
+    } else if (target === this.filter && this.filter.value) {
+      this.filter.value = "";
+      this.update();
+    }
+  }
+}
+
+for (const root of document.querySelectorAll("[data-rb-table]:not([data-rb-live])")) {
+  const payload = root.querySelector('script[type="application/json"]');
+  if (!payload) continue;
+  root.setAttribute("data-rb-live", "");
+  new Table(/** @type {HTMLElement} */ (root), JSON.parse(payload.textContent ?? "{}"));
+}

@@ -1,0 +1,100 @@
+"""Clips on one clock: a group of players with one set of buttons, that start, stop and step together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from markupsafe import Markup
+
+STYLE, SCRIPT = "clock.css", "clock.js"
+"""What a page with clips needs, once: `style(clock.STYLE)`, and `script(clock.SCRIPT)` after the last group."""
+
+SPEEDS = ((0.25, "¼ ×"), (0.5, "½ ×"), (1.0, "1 ×"), (2.0, "2 ×"))
+
+# Drawn, because the signs of a font may come as coloured pictures.
+_ICON = Markup(
+    '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="{}"><path d="{}"/></svg>'
+)
+_PLAY, _PAUSE = _ICON.format("rb-on", "M4 2.5v11l9-5.5z"), _ICON.format("rb-off", "M4 3h3v10H4zM9 3h3v10H9z")
+_BACK, _ON = _ICON.format("", "M3 3h2v10H3zM13 3v10L6 8z"), _ICON.format("", "M11 3h2v10h-2zM3 3v10l7-5z")
+_LOOP = _ICON.format(
+    "",
+    "M4.5 4H11a2.5 2.5 0 0 1 2.5 2.5V8H12V6.5a1 1 0 0 0-1-1H4.5V7.5L1.5 4.75 4.5 2zM11.5 12H5a2.5 2.5 0 0 1-2.5-2.5V8H4v1.5a1 1 0 0 0 1 1h6.5V8.5l3 2.75-3 2.75z",
+)
+
+# The picture lies under the video: it shows until there is something to play, where nothing plays, and on paper.
+_CLIP = Markup(
+    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}" style="aspect-ratio:{width}/{height}">{poster}'
+    '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '
+    'aria-label="{name}" tabindex="-1"></video></div>'
+)
+_POSTER = Markup('<img src="{}" alt="{}" width="{}" height="{}" decoding="async">')
+
+_ROOT = Markup(
+    '<div class="rb rb-clock" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
+    'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L">{}{}</div>'
+)
+_TRANSPORT = Markup(
+    '<div class="rb-transport" data-rb-transport hidden>'
+    '<div class="rb-line"><input type="range" min="0" max="{last}" value="0" step="1" data-rb-do="scrub" aria-label="frame">{marks}</div>'
+    '<button type="button" data-rb-do="back" aria-label="One frame back" title="One frame back (←)">{back}</button>'
+    '<button type="button" data-rb-do="play" aria-label="Play" title="Play or pause (Space)">{play}{pause}</button>'
+    '<button type="button" data-rb-do="on" aria-label="One frame on" title="One frame on (→)">{on}</button>'
+    '<span class="rb-told" data-rb-do="told"></span>'
+    '<select data-rb-do="speed" aria-label="speed" title="Speed">{speeds}</select>'
+    '<button type="button" data-rb-do="loop" aria-label="Loop" aria-pressed="true" title="Begin again at the end (L)">{loop}</button>'
+    "</div>"
+)
+_MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One player: where its film is, and what a browser cannot tell of it."""
+
+    src: str
+    """The address of the film; one that we made, never one of somebody else."""
+    poster: str
+    """The address of a picture of it; empty for none."""
+    width: int
+    height: int
+    frames: int
+    rate: Fraction
+    name: str
+    """What it is, for those who do not see it."""
+
+    @property
+    def markup(self) -> Markup:
+        """The player, as wide as its place."""
+        size = {"width": self.width, "height": self.height}
+        poster = _POSTER.format(self.poster, self.name, *size.values()) if self.poster else ""
+        rate = f"{self.rate.numerator}/{self.rate.denominator}"
+        return _CLIP.format(src=self.src, frames=self.frames, rate=rate, poster=poster, name=self.name, **size)
+
+
+def on_one_clock(body: Markup, clips: Sequence[Clip], *, name: str) -> Markup:
+    """The buttons around a body, which has the markup of these clips in it somewhere.
+
+    >>> clip = Clip("a.mp4", "", 640, 360, 25, Fraction(24), "a boat")
+    >>> page = on_one_clock(clip.markup, [clip], name="1 clip")
+    >>> 'data-frames="25" data-rate="24/1"' in page, 'max="24"' in page
+    (True, True)
+    """
+    return _ROOT.format(name, body, _transport(clips))
+
+
+def _transport(clips: Sequence[Clip]) -> Markup:
+    rate = max(clip.rate for clip in clips)
+    ends = sorted({round(clip.frames / clip.rate * rate) for clip in clips})
+    last = max(ends[-1] - 1, 1)
+    # A mark on the line for the end of each length but the longest.
+    marks = Markup("").join(_MARK.format((end - 1) / last, end) for end in ends[:-1])
+    speeds = Markup("").join(
+        Markup('<option value="{}"{}>{}</option>').format(speed, Markup(" selected") if speed == 1 else "", words)
+        for speed, words in SPEEDS
+    )
+    return _TRANSPORT.format(
+        last=last, marks=marks, speeds=speeds, back=_BACK, play=_PLAY, pause=_PAUSE, on=_ON, loop=_LOOP
+    )

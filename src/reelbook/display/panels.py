@@ -1,0 +1,150 @@
+"""A sweep while it runs and after: one bar, one line of figures, what just arrived, and what went wrong."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from ..media.posters import thumb
+from .theme import style
+from .words import MARKS, cut, duration, joined
+
+if TYPE_CHECKING:
+    from ..media.local import LocalFile
+    from ..sweeps.tally import Progress
+
+Bundle = dict[str, Any]
+POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 128, 72
+MOST_REASONS, LONGEST = 4, 300
+SOFT = "color:var(--rb-soft,inherit);font-size:12px"
+STATES = (
+    ("completed", "done", "var(--rb-good,#1a7f37)"),
+    ("running", "running", "var(--rb-accent,#0b62c4)"),
+    ("waiting", "queued", "var(--rb-accent,#0b62c4)"),
+    ("failed", "failed", "var(--rb-bad,#c1242c)"),
+    ("uncertain", "uncertain", "var(--rb-warn,#9a6700)"),
+    ("cancelled", "cancelled", "var(--rb-soft,#57606a)"),
+    ("impossible", "impossible", "var(--rb-soft,#57606a)"),
+    ("not started", "not started", "transparent"),
+)
+"""The states of runs in the order of the bar: their word, and their colour beside it."""
+FAINT = {"waiting": ".45", "impossible": ".45"}
+HINT = (
+    "Interrupt the cell to stop sending. job = plan.start(…) does the same with buttons, and leaves the notebook free."
+)
+
+
+def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
+    """How a sweep stands, as words and as a panel; the panel needs no script and stays in a saved notebook."""
+    return {"text/plain": panel_line(progress), "text/html": panel_html(progress, hint=hint)}
+
+
+def panel_line(progress: Progress) -> str:
+    """The same on one line."""
+    return joined(
+        f"{progress.finished:,} of {progress.total:,}", *_counts(progress), *_money(progress), *_time(progress)
+    )
+
+
+def panel_html(progress: Progress, *, hint: str = "") -> str:
+    """Counts, money, time, the latest results, and failures by reason."""
+    parts = [
+        Markup("<div><b>{}</b>{}</div>").format(
+            f"{progress.finished:,} of {progress.total:,}",
+            "".join(f" · {part}" for part in (*_money(progress), *_time(progress))),
+        ),
+        _bar(progress),
+        Markup('<div style="{}">{}</div>').format(SOFT, _legend(progress)),
+        _reason(progress),
+        _film(progress),
+        *(_failure(group.error_type, group.count, group.first, group.example) for group in progress.failures[:MOST_REASONS]),
+    ]  # fmt: skip
+    if hint and progress.state in ("running", "preparing"):
+        parts.append(Markup('<div style="{};margin-top:4px">{}</div>').format(SOFT, hint))
+    root = '<div class="rb mathjax_ignore tex2jax_ignore" style="max-width:720px;margin:4px 0 8px;font-variant-numeric:tabular-nums;overflow-wrap:anywhere">{}{}</div>'
+    return str(Markup(root).format(style(), Markup("").join(parts)))
+
+
+def _bar(progress: Progress) -> Markup:
+    """One bar in the colours of the states; what is beside it in words says the same."""
+    pieces = [
+        Markup('<div style="flex:{} 0 0;background:{};opacity:{}"></div>').format(
+            progress.counts[status], colour, FAINT.get(status, "1")
+        )
+        for status, _, colour in STATES
+        if progress.counts.get(status)
+    ]
+    return Markup(
+        '<div role="progressbar" aria-label="runs that have ended" aria-valuemin="0" aria-valuemax="{}" aria-valuenow="{}" '
+        'style="display:flex;gap:1px;height:8px;margin:6px 0;border-radius:4px;overflow:hidden;'
+        'border:1px solid var(--rb-line,#d0d7de)">{}</div>'
+    ).format(progress.total, progress.finished, Markup("").join(pieces))
+
+
+def _legend(progress: Progress) -> Markup:
+    """Each state with its sign, its number and its word; a line may break between two of them only."""
+    kept = Markup('<span style="white-space:nowrap;margin-right:12px">{} {}</span>')
+    words = [
+        (MARKS[status], f"{progress.counts[status]:,} {word}") for status, word, _ in STATES if progress.counts.get(status)
+    ]  # fmt: skip
+    if progress.from_library:
+        words.insert(1, (MARKS["from library"], f"{progress.from_library:,} of them from the library"))
+    return Markup("").join(kept.format(mark, word) for mark, word in words)
+
+
+def _reason(progress: Progress) -> Markup:
+    if not progress.reason:
+        return Markup("")
+    word = "Stopped" if progress.state == "done" else "Stopping"
+    return Markup('<div style="margin-top:4px">{}: {}</div>').format(word, progress.reason)
+
+
+def _film(progress: Progress) -> Markup:
+    """The latest results as small pictures; their place is kept while some may still come, so that nothing jumps."""
+    pictures = [_poster(number, file) for number, file in progress.latest[:POSTERS]]
+    if not any(pictures) and progress.state == "done":
+        return Markup("")
+    return Markup('<div style="display:flex;gap:4px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>').format(
+        POSTER_HEIGHT, Markup("").join(pictures)
+    )
+
+
+def _poster(number: int, file: LocalFile) -> Markup:
+    picture = thumb(file.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    if picture is None:
+        return Markup("")
+    return Markup(
+        '<img alt="run {}" title="run {}" height="{}" style="height:{}px;width:auto;border-radius:6px" src="data:image/jpeg;base64,{}">'
+    ).format(number, number, POSTER_HEIGHT, POSTER_HEIGHT, base64.b64encode(picture).decode())
+
+
+def _failure(name: str, count: int, first: int, example: str) -> Markup:
+    return Markup('<div style="{}">✕ {} · {} · run {}: <bdi>{}</bdi></div>').format(
+        SOFT, f"{count:,}", name, first, cut(example, LONGEST)
+    )
+
+
+def _counts(progress: Progress) -> list[str]:
+    found = [f"{progress.counts[status]:,} {word}" for status, word, _ in STATES if progress.counts.get(status)]
+    if progress.from_library:
+        found.insert(1, f"{progress.from_library:,} of them from the library")
+    return found
+
+
+def _money(progress: Progress) -> list[str]:
+    of = "" if progress.budget is None else f" of {progress.budget:,}"
+    found = [f"{progress.spent:,}{of} credits spent"]
+    return [*found, f"{progress.reserved:,} more set aside"] if progress.reserved else found
+
+
+def _time(progress: Progress) -> list[str]:
+    found = [duration(progress.elapsed)]
+    if progress.state in ("paused", "stopping", "preparing"):
+        found.append(progress.state)
+    if progress.per_minute and progress.state == "running":
+        found.append(f"{progress.per_minute:.0f} a minute")
+    if progress.seconds_left is not None and progress.state == "running":
+        found.append(f"about {duration(progress.seconds_left)} left")
+    return found

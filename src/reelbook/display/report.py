@@ -1,0 +1,54 @@
+"""`table.reel.report(…)`: a page of its own about a table of runs, to be sent to a colleague."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import ReelbookError
+from .reports.entries import Group, groups_of
+from .reports.media import Beside, Inside, shown
+from .reports.page import Report
+from .reports.sending import sendable
+from .reports.writing import INDEX, appearing, folder_at, page_at, write_page
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+    """The page, in one file with small copies of the clips; with `folder`, beside the whole clips. Says where it is."""
+    target = folder_at(path) if folder else page_at(path)
+    groups = _checked(table)
+    service = _service(table)
+    entries = [entry for group in groups for entry in group.entries]
+    told = sendable(table)
+    if not folder:
+        return write_page(target, Report(told, groups, shown(entries, Inside()), title, service, is_folder=False).html)
+    with appearing(target) as part:
+        media = shown(entries, Beside(part, service))
+        write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
+    return target
+
+
+def _checked(table: pd.DataFrame) -> Sequence[Group]:
+    """The runs by their models; refused where there is nothing to tell."""
+    if table.empty:
+        raise ReelbookError(
+            "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
+        )
+    groups = groups_of(sendable(table), list(table.reel.paths()))
+    entries = [entry for group in groups for entry in group.entries]
+    # What only failed is worth a report, too.
+    if not any(entry.files or entry.status for entry in entries):
+        raise ReelbookError(
+            "No row of this table has a file or a status, so there is nothing to report. Keep the columns output_video and status in it."
+        )
+    return groups
+
+
+def _service(table: pd.DataFrame) -> str | None:
+    told = table.attrs.get("reelbook")
+    found = told.get("service") if isinstance(told, dict) else None
+    return str(found) if found else None

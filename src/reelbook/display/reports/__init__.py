@@ -1,0 +1,1 @@
+"""The page that one sends to a colleague, by its parts."""

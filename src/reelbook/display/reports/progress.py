@@ -1,0 +1,61 @@
+"""How far a longer piece of work is: in a notebook in its cell, in a terminal on one line, elsewhere nothing."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from markupsafe import Markup
+
+from ..live import UPDATE_SECONDS, Bundle, kernel_shell, updated
+
+BAR = Markup(
+    '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
+    '<progress max="1" value="{:.3f}" aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress></div>'
+)
+
+
+@contextmanager
+def progress(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
+    """Say how much is done while the block lasts; nothing of it stays."""
+
+    def line() -> str:
+        return f"{done():,} of {of:,} {words}"
+
+    def bundle() -> Bundle:
+        return {"text/plain": line(), "text/html": str(BAR.format(line(), done() / of))}
+
+    if kernel_shell() is not None:
+        with updated(bundle, lambda _: {"text/plain": "", "text/html": ""}):
+            yield
+    elif sys.stderr is not None and sys.stderr.isatty():
+        with _line(line):
+            yield
+    else:
+        yield
+
+
+@contextmanager
+def _line(words: Callable[[], str]) -> Iterator[None]:
+    over = threading.Event()
+
+    def keep_up() -> None:
+        while not over.wait(UPDATE_SECONDS):
+            _write(words())
+
+    ticker: Any = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticker.join()
+        _write("")
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{text[:160]}")
+    sys.stderr.flush()

@@ -1,0 +1,106 @@
+"""Reports on the disk: a page, or a folder with a page, that appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...errors import ReelbookError
+
+INDEX, MANIFEST = "index.html", "reelbook-report.json"
+SUFFIXES = (".html", ".htm")
+
+
+def page_at(path: str | Path) -> Path:
+    """Where a page of this name goes."""
+    target = Path(path).expanduser()
+    if not target.name:
+        raise ReelbookError(f"{path} is a folder. Name a file for the report, for instance {target / 'report.html'}.")
+    if target.suffix.lower() not in SUFFIXES:
+        target = target.with_name(f"{target.name}.html")
+    if target.is_dir():
+        raise ReelbookError(
+            f"{target} is a folder. Choose another name, or folder=True for a report with its clips beside it."
+        )
+    return target
+
+
+def folder_at(path: str | Path) -> Path:
+    """Where a folder of this name goes; refused where something is that we have not written."""
+    target = Path(path).expanduser()
+    if not target.exists():
+        return target
+    if not target.is_dir():
+        raise ReelbookError(f"{target} is a file, and a report with folder=True is a folder. Choose another name.")
+    foreign = sorted(_found(target) - _ours(target))
+    if foreign:
+        names = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
+        raise ReelbookError(
+            f"{target} holds what is no report of ours ({names}), which stays. Choose another folder, or move it away."
+        )
+    return target
+
+
+def write_page(target: Path, html: str) -> Path:
+    """The page under its name, when all of it is there."""
+    with _as_ours(target):
+        # Through a link to where it leads, as with any other way to write a file.
+        real = Path(os.path.realpath(target))
+        real.parent.mkdir(parents=True, exist_ok=True)
+        part = real.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            part.write_text(html, encoding="utf-8", errors="replace")
+            part.replace(real)
+        finally:
+            part.unlink(missing_ok=True)
+    return target
+
+
+@contextmanager
+def appearing(target: Path) -> Iterator[Path]:
+    """A folder to be filled, that takes the place of the report that was there when all is in it."""
+    with _as_ours(target):
+        real = Path(os.path.realpath(target))
+        real.parent.mkdir(parents=True, exist_ok=True)
+        part, before = (real.with_name(f".{secrets.token_hex(8)}.part") for _ in range(2))
+        part.mkdir()
+        try:
+            yield part
+            (part / MANIFEST).write_text(json.dumps({"files": sorted(_found(part))}, indent=1), encoding="utf-8")
+            if real.exists():
+                real.rename(before)
+            part.rename(real)
+        finally:
+            if before.exists() and not real.exists():
+                before.rename(real)
+            for left in (part, before):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _found(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def _ours(folder: Path) -> set[str]:
+    """The files of a folder that a report of ours put there."""
+    try:
+        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return {MANIFEST, *map(str, told["files"])}
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
+
+
+@contextmanager
+def _as_ours(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ReelbookError(
+            f"The report could not be written to {target} ({error.strerror or error}). "
+            "Choose a place that can be written to, with room for it, and write it again."
+        ) from error

@@ -1,0 +1,89 @@
+"""A strip: one clip over time, with what there is to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from ...errors import ReelbookError
+from ...media.local import LocalFile
+from ...models.files import File
+from ...runs import Run
+from ..told import of_file, of_run
+from ..words import joined
+from .brush import FULL_WIDTH, UNIT, Brush, filling, scaled, types
+from .colours import colours
+from .contact import MOST_PICTURES, TALLEST, check, size_told, times_told
+from .entries import Entry
+from .looks import Look, one
+from .paper import Sheet
+
+
+def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
+    """Some frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures all that a run made."""
+    check(frames, width, "strip")
+    files, words = _told(run_or_file)
+    entry = Entry("", (), files)
+    scale = width / FULL_WIDTH
+    across = frames if entry.is_film else min(len(files), MOST_PICTURES)
+    gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
+    cell = max(1, min((width - 2 * pad - (across - 1) * gap) // across, width // 2))
+    box = (cell, max(1, round(cell * TALLEST)))
+    found = one(entry, across, box)
+    pictures = [filling(picture, box) for picture in found.pictures]
+    look = Look(pictures, found.sizes, found.film)
+    return Sheet.of(_painted(look, joined(*words[:1]), joined(*words[1:], size_told(look)), width, scale))
+
+
+def _told(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], Sequence[str]]:
+    """The files, and what is known of them; the words that made them first."""
+    if isinstance(given, Run):
+        if given.status != "completed":
+            raise ReelbookError(f"This run is {given.status}, so it has no pictures. Wait for it, or show another one.")
+        told = of_run(given)
+        files = tuple(str(file.path) for file in given.media)
+        if not files:
+            raise ReelbookError("This run made no files, so there is nothing to draw.")
+        return files, [told.lead, told.seed, told.credits] if told.lead else [told.seed, told.credits]
+    if isinstance(given, str | Path):
+        given = LocalFile(Path(given).expanduser(), File(url=""))
+    if isinstance(given, LocalFile):
+        told = of_file(given)
+        if not told.lead:
+            return (str(given.path),), _read(given)
+        return (str(given.path),), [told.lead, told.seed, told.credits]
+    raise ReelbookError(f"A strip is of a run or of a file, and not of {type(given).__name__}.")
+
+
+def _read(file: LocalFile) -> list[str]:
+    """What a file tells about itself; its name where it tells nothing."""
+    try:
+        known = file.provenance
+    except ReelbookError:
+        return [file.path.name]
+    prompt = known.values.get("prompt")
+    seed = "" if known.seed is None else f"seed {known.seed}"
+    return [" ".join(prompt.split()) if isinstance(prompt, str) and prompt.strip() else file.path.name, seed]
+
+
+def _painted(look: Look, lead: str, known: str, width: int, scale: float) -> Image.Image:
+    body, small = types(scale)
+    gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
+    tallest = max(picture.height for picture in look.pictures)
+    lines = body.lines(lead, width - 2 * pad, 2)
+    times = times_told([look], len(look.pictures))
+    height = pad + tallest + gap + small.line + gap + len(lines) * body.line + (small.line if known else 0) + pad
+    brush = Brush(width, height, colours(), scale=scale)
+    left = pad
+    for picture, told in zip(look.pictures, times, strict=True):
+        brush.show(left, pad, picture)
+        brush.text(left, pad + tallest + gap, told, small, brush.colours.soft, picture.width)
+        left += picture.width + gap
+    top = pad + tallest + 2 * gap + small.line
+    for line in lines:
+        brush.text(pad, top, line, body, brush.colours.ink, width - 2 * pad)
+        top += body.line
+    brush.text(pad, top, known, small, brush.colours.soft, width - 2 * pad)
+    return brush.picture

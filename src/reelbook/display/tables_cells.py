@@ -1,0 +1,150 @@
+"""The columns of any DataFrame as words to read and numbers to sort by: what a cell holds cannot break a table."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MOST_TEXT = 2_000
+"""Characters of one cell that are kept; a page of text belongs into a file."""
+
+DIGITS, LARGEST_PLAIN, SMALLEST_PLAIN = 6, 1e15, 1e-4
+MOST_EXACT = 2**53
+"""The largest whole number that a page can count with; beyond it words stay exact, and only the order is rounded."""
+
+MOST_ITEMS, MOST_IN_ONE, DEEPEST = 40, 400, 6
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One column: the words of each cell, None where there is nothing, and what to sort by where that is not the words."""
+
+    name: str
+    words: list[str | None]
+    order: list[Number | None] | None = None
+    is_number: bool = False
+
+
+def cells(name: Any, values: pd.Series[Any]) -> Cells:
+    """A column of a table, whatever it is called and holds."""
+    listed = values.tolist()
+    missing = [_is_missing(value) for value in listed]
+    words = [None if gone else words_of(value) for value, gone in zip(listed, missing, strict=True)]
+    order, is_number = _order(values, listed, missing)
+    return Cells(name_of(name), words, order, is_number)
+
+
+def name_of(label: Any) -> str:
+    """The name of a column in words; of one with several levels, all of them."""
+    if isinstance(label, tuple):
+        return " / ".join(words for part in label if (words := words_of(part)))
+    return words_of(label)
+
+
+def words_of(value: Any) -> str:
+    """A value as one reads it: floats to six digits, anything else as Python says it, and never too long.
+
+    >>> [words_of(value) for value in (0.1 + 0.2, 1272.0, 1e-7, [0.5, "a"], None)]
+    ['0.3', '1272', '1e-07', "[0.5, 'a']", 'None']
+    """
+    if isinstance(value, str):
+        return _kept(value)
+    if isinstance(value, (float, np.floating)):
+        return figure(float(value))
+    try:
+        return _kept(_short().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value))
+    except Exception:  # Whatever somebody's own class stumbles over, the table is shown.
+        return f"<{type(value).__name__}>"
+
+
+def sound(text: str) -> str:
+    """A text that can be sent: halves of characters, which no encoding takes, are a `?` each.
+
+    >>> sound("a\\ud800b")
+    'a?b'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def figure(value: float) -> str:
+    """A number to six digits; those before the point are all kept.
+
+    >>> figure(1234567.891), figure(0.000123456789), figure(-2.50), figure(float("inf"))
+    ('1234568', '0.000123457', '-2.5', 'inf')
+    """
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    if not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
+        return f"{value:.{DIGITS}g}"
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
+    plain = f"{value:.{decimals}f}"
+    return plain.rstrip("0").rstrip(".") if decimals else plain
+
+
+@cache
+def _short() -> reprlib.Repr:
+    """Python's own way to say a list or a dict, that comes to an end with any of them."""
+    short = reprlib.Repr()
+    for name in ("list", "tuple", "set", "frozenset", "dict", "array", "deque"):
+        setattr(short, f"max{name}", MOST_ITEMS)
+    short.maxstring = short.maxlong = short.maxother = MOST_IN_ONE
+    short.maxlevel = DEEPEST
+    return short
+
+
+def _order(
+    values: pd.Series[Any], listed: list[Any], missing: Sequence[bool]
+) -> tuple[list[Number | None] | None, bool]:
+    """What to sort by, and whether it is a number to a reader, too."""
+    kind = values.dtype
+    if isinstance(kind, pd.CategoricalDtype) and kind.ordered:
+        return [None if gone else int(code) for code, gone in zip(values.cat.codes, missing, strict=True)], False
+    kinds = {type(value) for value, gone in zip(listed, missing, strict=True) if not gone}
+    if not kinds:
+        return None, False
+    if kinds <= {pd.Timestamp, pd.Timedelta} and len(kinds) == 1:
+        # `value` is in nanoseconds for both; a page counts in milliseconds.
+        return [None if gone else value.value / 1e6 for value, gone in zip(listed, missing, strict=True)], False
+    if kinds <= {bool, np.bool_}:
+        return [None if gone else int(value) for value, gone in zip(listed, missing, strict=True)], False
+    if all(issubclass(one, (int, float, np.integer, np.floating)) and one is not bool for one in kinds):
+        return [None if gone else _countable(value) for value, gone in zip(listed, missing, strict=True)], True
+    return None, False
+
+
+def _countable(value: Any) -> Number:
+    """A number as a page can count with it: exact where possible, and finite, because JSON knows no other."""
+    if isinstance(value, (int, np.integer)) and abs(int(value)) <= MOST_EXACT:
+        return int(value)
+    try:
+        real = float(value)
+    except OverflowError:
+        real = math.inf if value > 0 else -math.inf
+    if math.isinf(real):
+        return math.copysign(1.7976931348623157e308, real)
+    if real.is_integer() and abs(real) <= MOST_EXACT:
+        return int(real)
+    return real if isinstance(value, (int, np.integer)) else float(f"{real:.12g}")
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, (float, np.floating)) and value != value)
+    )
+
+
+def _kept(text: str) -> str:
+    """A text that can be sent, and no more than a page of it."""
+    return sound(text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text):,} characters)")

@@ -1,0 +1,25 @@
+"""What needs the kernel while it is shown: buttons, forms and viewers, one widget to a module, its script beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def register(shell: Any) -> None:
+    """Teach a notebook to show what has buttons. By name, so that nothing is imported before it is shown."""
+    if hasattr(shell, "kernel"):
+        formatter = shell.display_formatter.ipython_display_formatter
+        formatter.for_type_by_name("reelbook.sweeps.job", "SweepJob", _show_job)
+        formatter.for_type_by_name("reelbook.sweeps.reel", "Reel", _show_table)
+
+
+def _show_job(job: Any) -> None:
+    from .panel import show_job
+
+    show_job(job)
+
+
+def _show_table(reel: Any) -> None:
+    from .courier import show_table
+
+    show_table(reel)

@@ -1,0 +1,66 @@
+// @ts-check
+/** Brings the clips of one table from the kernel: a table asks its window, and this answers with an address. */
+
+/** @typedef {(url: string | null, words?: string) => void} Answer */
+
+/** @param {{model: any}} context */
+function initialize({ model }) {
+  const key = model.get("key");
+  /** What was asked for and is on its way. @type {Map<string, {answers: Answer[], parts: any[], had: number}>} */
+  const awaited = new Map();
+  /** @type {Map<string, string>} */
+  const addresses = new Map();
+
+  /** @param {Event} event */
+  const asked = (event) => {
+    const { key: theirs, row, place, answer } = /** @type {CustomEvent} */ (event).detail;
+    if (theirs !== key) return;
+    event.preventDefault(); // Says that it will be seen to.
+    const name = `${row}/${place}`;
+    const known = addresses.get(name);
+    if (known) return answer(known);
+    const order = awaited.get(name) ?? { answers: [], parts: [], had: 0 };
+    order.answers.push(answer);
+    awaited.set(name, order);
+    // Also where it was asked for before: that message may have been lost with a connection.
+    model.send({ want: [row, place] });
+  };
+
+  /** @param {any} said @param {any[]} buffers */
+  const told = (said, buffers) => {
+    const name = (said?.clip ?? []).join("/");
+    const order = awaited.get(name);
+    if (!order) return; // Another page of the same notebook has asked.
+    if (said.of === undefined) return settle(name, null, said.words);
+    order.had += order.parts[said.part] ? 0 : 1;
+    order.parts[said.part] = buffers[0];
+    if (order.had < said.of) return;
+    const address = URL.createObjectURL(new Blob(order.parts, { type: said.kind }));
+    addresses.set(name, address);
+    settle(name, address, "");
+  };
+
+  /** @param {string} name @param {string | null} address @param {string} words */
+  const settle = (name, address, words) => {
+    const answers = awaited.get(name)?.answers ?? [];
+    awaited.delete(name);
+    answers.forEach((answer) => answer(address, words));
+  };
+
+  window.addEventListener("reelbook:want", asked);
+  model.on("msg:custom", told);
+  model.send({ here: true });
+  return () => {
+    window.removeEventListener("reelbook:want", asked);
+    model.off("msg:custom", told);
+    for (const name of [...awaited.keys()]) settle(name, null, "The kernel has ended; run the cell again to see it here.");
+    addresses.forEach((address) => URL.revokeObjectURL(address));
+  };
+}
+
+/** Nothing is seen of it. @param {{el: HTMLElement}} view */
+function render({ el }) {
+  el.style.display = "none";
+}
+
+export default { initialize, render };

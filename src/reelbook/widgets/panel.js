@@ -1,0 +1,70 @@
+// @ts-check
+/** Buttons for a sweep that runs in the kernel, below its panel or with it. */
+
+const LABELS = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
+const TITLES = {
+  pause: "Send nothing more for now; what was sent goes on",
+  resume: "Go on sending",
+  cancel: "Send nothing more; what is paid for runs to its end",
+};
+/** Which buttons are of use in which state. */
+const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["resume", "cancel"] };
+
+/** @param {{model: any, el: HTMLElement}} view */
+function render({ model, el }) {
+  const panel = document.createElement("div");
+  const row = document.createElement("div");
+  row.className = "rb";
+  row.setAttribute("role", "group");
+  row.setAttribute("aria-label", "sweep");
+  row.setAttribute("data-lm-suppress-shortcuts", "true");
+  row.style.cssText = "display:flex;gap:8px;align-items:center;min-height:32px;margin:0 0 4px";
+  row.addEventListener("keydown", (event) => event.stopPropagation());
+  el.append(panel, row);
+
+  /** The state that was asked for and is not there yet. @type {string | null} */
+  let asked = null;
+
+  const redraw = () => {
+    const state = model.get("state");
+    const focused = row.contains(document.activeElement);
+    row.replaceChildren();
+    row.hidden = !(state in OF_USE);
+    row.style.display = row.hidden ? "none" : "flex";
+    for (const name of OF_USE[state] ?? []) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = LABELS[name];
+      button.title = TITLES[name];
+      button.disabled = asked !== null;
+      button.style.cssText =
+        "font:inherit;color:var(--jp-ui-font-color1,inherit);background:transparent;border:1px solid " +
+        "var(--jp-border-color1,var(--vscode-panel-border,currentColor));border-radius:6px;padding:3px 12px;cursor:pointer";
+      button.addEventListener("click", () => {
+        asked = state;
+        model.send({ do: name });
+        redraw();
+      });
+      row.append(button);
+    }
+    if (focused) row.querySelector("button")?.focus();
+  };
+
+  const changed = () => {
+    asked = null;
+    redraw();
+  };
+  // The kernel has made it from escaped words; nothing of a person or a service stands in it as markup.
+  const drawn = () => { panel.innerHTML = model.get("html"); };
+
+  model.on("change:state", changed);
+  model.on("change:html", drawn);
+  drawn();
+  redraw();
+  return () => {
+    model.off("change:state", changed);
+    model.off("change:html", drawn);
+  };
+}
+
+export default { render };

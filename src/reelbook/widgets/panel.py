@@ -1,0 +1,79 @@
+"""A sweep with buttons: pause, resume, cancel. What it shows is drawn elsewhere; this makes the buttons work."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+from IPython.display import display
+
+from ..display.panels import panel_bundle, panel_html
+
+if TYPE_CHECKING:
+    from ..sweeps.job import SweepJob
+
+HERE = Path(__file__).parent
+COMMANDS = ("pause", "resume", "cancel")
+TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's kernel runs."
+
+
+class Panel(anywidget.AnyWidget):
+    """How a sweep stands, with its buttons. Shown by itself it leaves a picture in the notebook; it also fits into a layout."""
+
+    _esm = HERE / "panel.js"
+    html = traitlets.Unicode().tag(sync=True)
+    """The panel; empty where it stands beside the buttons already."""
+    state = traitlets.Unicode("preparing").tag(sync=True)
+
+    def __init__(self, job: SweepJob, *, whole: bool = True) -> None:
+        super().__init__()
+        self._job, self._whole = job, whole
+        self.on_msg(self._told)
+        job.on_change(self._follow)
+        self._follow(job)
+
+    def _follow(self, job: SweepJob) -> None:
+        progress = job.progress
+        with self.hold_sync():
+            self.state = progress.state
+            if self._whole:
+                self.html = panel_html(progress)
+
+    def _told(self, _: Any, content: Any, __: Any) -> None:
+        command = content.get("do") if isinstance(content, dict) else None
+        if command in COMMANDS:
+            # A thread of its own: the job answers from its own loop, and the kernel has other messages to handle.
+            threading.Thread(target=getattr(self._job, command), name=f"reelbook-{command}", daemon=True).start()
+
+    def bundle(self) -> dict[str, Any]:
+        """What a cell shows of it, with a text for where there are no widgets."""
+        shown = self._repr_mimebundle_()
+        return {**(shown[0] if shown else {}), "text/plain": TEXT}
+
+    def _ipython_display_(self) -> None:
+        show_job(self._job)
+
+
+def show_job(job: SweepJob) -> None:
+    """Show a sweep as the value of a cell: a panel that keeps up and stays, and buttons for as long as they are of use."""
+    handle = _display(panel_bundle(job.progress))
+    if job.is_done:
+        return
+    buttons = Panel(job, whole=False)
+    below = _display(buttons.bundle())
+
+    def follow(job: SweepJob) -> None:
+        handle.update(panel_bundle(job.progress), raw=True)
+        if job.is_done:
+            # A saved notebook has no kernel for buttons, so they are not left in it.
+            below.update({"text/plain": "", "text/html": ""}, raw=True)
+            buttons.close()
+
+    job.on_change(follow)
+
+
+def _display(bundle: dict[str, Any]) -> Any:
+    return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here

@@ -1,0 +1,410 @@
+"""Sheets, strips and animated pictures of tables: what is on them, read from their pixels and from what was written."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from IPython.core.formatters import DisplayFormatter
+from PIL import Image
+
+import reelbook as rb
+from reelbook.display.sheets import gif, sheet, strip
+from reelbook.display.sheets import moving as moving_module
+from reelbook.display.sheets.brush import Brush, label_lines
+from reelbook.display.sheets.colours import colours
+from reelbook.display.sheets.encoding import encoded
+from reelbook.media.lettering import Lettering
+from tests.clips import DARKEST, STEP, at, film
+from tests.display.stand_in import run_of
+
+PAPER = (255, 255, 255)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Everything that is written from now on, before it is cut."""
+    words: list[str] = []
+    write = Brush.text
+
+    def listening(self: Brush, left: float, top: float, text: str, lettering: Lettering, ink: str, room: float) -> None:
+        words.append(text)
+        write(self, left, top, text, lettering, ink, room)
+
+    monkeypatch.setattr(Brush, "text", listening)
+    return words
+
+
+def table_of(*paths: Path | None, **columns: Any) -> pd.DataFrame:
+    """A table with a run for each clip."""
+    files = [None if path is None else str(path) for path in paths]
+    states = ["failed" if path is None else "completed" for path in paths]
+    return pd.DataFrame({"seed": range(len(paths)), "output_video": files, "status": states, **columns})
+
+
+def greys(picture: Image.Image, top: int, bottom: int) -> list[int]:
+    """The numbers of the frames in a stretch of a sheet, from left to right: a film of ours is greyer with each."""
+    pixels = np.asarray(picture.convert("RGB"))[top:bottom]
+    found: list[int] = []
+    for x in range(pixels.shape[1]):
+        column = pixels[:, x].astype(int)
+        middle = column[len(column) // 2]
+        # Only what is the same grey from top to bottom: neither letters nor ground.
+        if np.ptp(middle) <= 6 and np.ptp(column[:, 0]) <= 4 and middle[0] < 225:
+            number = round((middle[0] - DARKEST) / STEP)
+            if not found or found[-1] != number:
+                found.append(number)
+    return found
+
+
+def colours_of(picture: Image.Image) -> set[str]:
+    """Every colour that is on a picture."""
+    packed = np.asarray(picture.convert("RGB")).astype(int) @ (1 << 16, 1 << 8, 1)
+    return {f"#{value:06x}" for value in np.unique(packed)}
+
+
+def picture_at(path: Path, size: tuple[int, int], colour: str = "red", mode: str = "RGB") -> str:
+    Image.new(mode, size, colour).save(path)
+    return str(path)
+
+
+class TestSheet:
+    def test_time_goes_across(self, tmp_path: Path) -> None:
+        """The first frame, the last, and those evenly between them; each cell is one of them."""
+        picture = sheet(table_of(film(tmp_path / "clip.mp4").path), frames=5)
+
+        assert picture.size[0] == 1600
+        assert greys(picture, 230, 240) == [0, 6, 12, 18, 24]
+
+    def test_the_header_tells_seconds_where_all_are_equally_long(self, tmp_path: Path, said: list[str]) -> None:
+        """Else it tells the part of the whole; one frame alone is that in the middle."""
+        long, short = film(tmp_path / "long.mp4").path, film(tmp_path / "short.mp4", frames=13).path
+
+        sheet(table_of(long, long), frames=3)
+        equal = list(said)
+        said.clear()
+        sheet(table_of(long, short), frames=3)
+        unequal = list(said)
+        one = sheet(table_of(long), frames=1)
+
+        assert [word for word in equal if word.endswith(" s")] == ["0.00 s", "0.50 s", "1.00 s"]
+        assert [word for word in unequal if word in ("start", "50%", "end")] == ["start", "50%", "end"]
+        assert any("25 frames at 24/s" in word for word in equal)
+        assert not any("frames at" in word for word in unequal)
+        assert greys(one, 230, 240) == [12]
+
+    def test_a_run_is_told_by_what_varies(self, tmp_path: Path, said: list[str]) -> None:
+        """What all have in common stands once, above; other columns can be chosen."""
+        clip = film(tmp_path / "clip.mp4", frames=2).path
+        table = table_of(clip, clip, prompt="a paper boat", num_frames=[9, 17], credits=53, credits_source="charged")
+
+        sheet(table)
+        by_itself = list(said)
+        said.clear()
+        sheet(table, labels=["num_frames"])
+
+        assert by_itself[:2] == ["a paper boat", "2 runs · 106 credits · 64×48 · 2 frames at 24/s"]
+        assert "9 frames" in "".join(said)
+        assert not any("seed" in word for word in said)
+        assert any("seed 1" in word for word in by_itself)
+        with pytest.raises(rb.ReelbookError, match="Did you mean 'num_frames'"):
+            sheet(table, labels="num_frame")
+
+    def test_a_run_without_a_file_says_how_it_stands(self, tmp_path: Path, said: list[str]) -> None:
+        """It keeps its place, with its word and the reason; a file that is gone or broken says that."""
+        clip = film(tmp_path / "clip.mp4", noise=40).path
+        (tmp_path / "torn.mp4").write_bytes(clip.read_bytes()[:900])
+        table = table_of(clip, None, tmp_path / "gone.mp4", tmp_path / "torn.mp4")
+        table["error"] = [None, "The picture could not be read.", None, None]
+
+        picture = sheet(table)
+
+        assert {"failed", "The picture could not be read.", "file is gone", "file cannot be read"} <= set(said)
+        assert colours().raised in colours_of(picture)
+
+    def test_none_has_a_file(self, said: list[str]) -> None:
+        """Then it is a list of how the runs stand."""
+        table = table_of(None, None).assign(status=["waiting", "not started"])
+
+        sheet(table)
+
+        assert {"waiting", "not started"} <= set(said)
+
+    def test_pictures_stand_side_by_side(self, tmp_path: Path, said: list[str]) -> None:
+        """Several outputs of a run go across, under their sizes."""
+        red, blue = picture_at(tmp_path / "a.png", (40, 80)), picture_at(tmp_path / "b.png", (90, 30), "blue")
+        table = pd.DataFrame({"seed": [1, 2], "output_images": [[red, blue], [red, blue]], "status": "completed"})
+
+        picture = sheet(table)
+
+        assert {"#ff0000", "#0000ff"} <= colours_of(picture)
+        assert {"40×80", "90×30"} <= set(said)
+
+    def test_a_picture_for_each_run_makes_a_grid(self, tmp_path: Path, said: list[str]) -> None:
+        """A column of single pictures would waste the rest of the sheet."""
+        paths = [[picture_at(tmp_path / f"{number}.png", (60, 40))] for number in range(9)]
+        table = pd.DataFrame({"seed": range(9), "output_images": paths, "status": "completed"})
+
+        picture = sheet(table)
+
+        assert picture.height < picture.width
+        assert {f"seed {number}" for number in range(9)} <= set(said)
+
+    def test_a_long_table_says_what_is_left_out(self, said: list[str]) -> None:
+        """And how to get it; a picture that programs can open ends somewhere."""
+        picture = sheet(table_of(*[None] * 450))
+
+        assert "The first 200 of 450 runs. The next ones: table[200:].reel.sheet()" in said
+        assert picture.height < 30_500
+
+    @pytest.mark.parametrize("size", [(2, 2), (640, 64), (64, 640), (36, 64)])
+    def test_every_shape_fits(self, tmp_path: Path, size: tuple[int, int]) -> None:
+        """A speck, a band, a pole, and a telephone; also on a narrow sheet."""
+        table = table_of(film(tmp_path / "clip.mp4", frames=3, size=size).path)
+
+        wide, narrow = sheet(table, frames=3), sheet(table, frames=24, width=320)
+
+        assert (wide.width, narrow.width) == (1600, 320)
+        assert wide.height < 1400
+        assert np.asarray(wide)[:, -16:].min() > 200
+
+    @pytest.mark.parametrize(
+        "prompt", ["very long " * 200, "قارب ورقي في شارع ممطر", "纸船在雨中的街道上", "🚀👩‍🚀\0\u202e", ""]
+    )
+    def test_every_text_fits(self, tmp_path: Path, prompt: str) -> None:
+        """Nothing is written over the pictures, whatever a person has typed."""
+        clip = film(tmp_path / "clip.mp4", frames=2, size=(320, 180)).path
+
+        picture = sheet(table_of(clip, clip, prompt=["a boat", prompt]), frames=4)
+
+        lower = np.asarray(picture.convert("L"))[-90:-70]
+        assert set(np.unique(lower[:, 800:1100])) <= {*range(10, 40), *range(250, 256)}
+
+    def test_it_is_light_unless_dark_was_chosen(self) -> None:
+        """A picture has no host to ask for its colours."""
+        table = table_of(None)
+        with rb.options(theme="dark"):
+            dark = sheet(table).getpixel((0, 0))
+
+        assert sheet(table).getpixel((0, 0)) == PAPER
+        assert dark == (15, 19, 24)
+
+    @pytest.mark.parametrize(("wrong", "words"), [({"frames": 0}, "1 to 24"), ({"frames": True}, "whole number"), ({"width": 10}, "320")])  # fmt: skip
+    def test_what_cannot_be_drawn_is_refused(self, wrong: dict[str, Any], words: str) -> None:
+        """With what would do instead."""
+        with pytest.raises(rb.ReelbookError, match=words):
+            sheet(table_of(None), **wrong)
+
+    def test_an_empty_table_is_refused(self) -> None:
+        """A white picture would say nothing."""
+        with pytest.raises(rb.ReelbookError, match="no runs"):
+            sheet(table_of(None)[:0])
+
+    def test_table_reel_draws_it(self, tmp_path: Path) -> None:
+        """The accessor hands everything on."""
+        table_of(film(tmp_path / "clip.mp4", frames=2).path).to_parquet(tmp_path / "runs.parquet")
+        table = rb.read(tmp_path / "runs.parquet")
+
+        assert table.reel.sheet(frames=2, width=800).width == 800
+        assert table.reel.gif(tmp_path / "out.gif", width=400) == tmp_path / "out.gif"
+
+
+class TestLabels:
+    def test_a_sentence_gets_what_short_facts_leave(self) -> None:
+        """Short facts share a line; they are there however long the prompt is."""
+        lettering = Lettering(26)
+
+        lines = label_lines(["a paper boat on a rainy street " * 9, "seed 7", "25 frames"], lettering, 300, 4)
+
+        assert len(lines) == 4
+        assert lines[-1] == "seed 7 · 25 frames"
+        assert lines[2].endswith("…")
+
+
+def steps_of(path: Path) -> tuple[list[int], list[int]]:
+    """Which frame of the film each step of an animated picture shows, and for how long."""
+    shown, lasting = [], []
+    with Image.open(path) as animated:
+        for number in range(animated.n_frames):  # type: ignore[attr-defined]
+            animated.seek(number)
+            grey = np.asarray(animated.convert("RGB")).astype(int)[animated.height // 3, 20]
+            shown.append(round((grey[0] - DARKEST) / STEP))
+            lasting.append(animated.info["duration"])
+    return shown, lasting
+
+
+class TestGif:
+    @pytest.mark.parametrize("kind", ["gif", "webp"])
+    def test_it_runs_as_quick_as_the_clip(self, tmp_path: Path, kind: str) -> None:
+        """Each step shows the frame that is on the screen then, and all together last as long as the clip."""
+        table = table_of(film(tmp_path / "clip.mp4").path)
+
+        path = gif(table, tmp_path / f"out.{kind}", width=320)
+
+        shown, lasting = steps_of(path)
+        times = np.cumsum([0, *lasting[:-1]]) / 1000
+        # A GIF has few colours: a grey may be that of a neighbour.
+        assert all(abs(number - int(time * 24 + 1e-6)) <= 1 for number, time in zip(shown, times, strict=True))
+        assert sum(lasting) == pytest.approx(1000 * 25 / 24, abs=90)
+
+    def test_shorter_clips_rest_on_their_last_frame(self, tmp_path: Path) -> None:
+        """The longest one sets the length of the loop."""
+        short, long = film(tmp_path / "short.mp4", frames=6).path, film(tmp_path / "long.mp4", rate=Fraction(12)).path
+
+        shown, lasting = steps_of(gif(table_of(short, long), tmp_path / "out.gif", width=320))
+
+        assert sum(lasting) == pytest.approx(1000 * 25 / 12, abs=90)
+        assert shown[0] <= 1
+        assert set(shown[4:]) <= {4, 5, 6}
+        assert len(set(shown[4:])) == 1
+
+    def test_it_goes_on_without_end_and_tells_what_it_is(self, tmp_path: Path) -> None:
+        """Its comment has runs, pace and width."""
+        with Image.open(gif(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)) as animated:
+            assert animated.info["loop"] == 0
+            assert animated.info["comment"] == b"1 run, 11 steps/s, 320 px"
+
+    def test_a_large_one_gets_fewer_steps_then_fewer_pixels(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It stays within the bytes."""
+        clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=60).path
+        whole = gif(table_of(clip), tmp_path / "whole.gif", width=400).stat().st_size
+        monkeypatch.setattr(moving_module, "MOST_BYTES", int(whole * 0.6))
+        fewer = gif(table_of(clip), tmp_path / "fewer.gif", width=400)
+        monkeypatch.setattr(moving_module, "MOST_BYTES", int(whole * 0.42))
+        smaller = gif(table_of(clip), tmp_path / "smaller.gif", width=400)
+
+        with Image.open(fewer) as one, Image.open(smaller) as two:
+            assert one.width == 400
+            assert one.info["duration"] == 180
+            assert two.width < 400
+        assert fewer.stat().st_size <= whole * 0.6
+        assert smaller.stat().st_size <= whole * 0.42
+
+    def test_what_does_not_change_is_not_drawn_again(self) -> None:
+        """Ten equal steps take hardly more than one."""
+        noise = np.random.default_rng(7).integers(0, 256, (200, 200, 3), np.uint8)
+        still = Image.fromarray(noise)
+
+        one, ten = len(encoded([still], 9, ".gif", "")), len(encoded([still] * 10, 9, ".gif", ""))
+
+        assert ten < one * 1.1
+
+    def test_the_ground_has_exactly_its_colour(self, tmp_path: Path) -> None:
+        """On a page of the same colour no edge is seen."""
+        with Image.open(gif(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)) as animated:
+            assert animated.convert("RGB").getpixel((1, 1)) == PAPER
+
+    def test_pictures_are_shown_in_turn(self, tmp_path: Path) -> None:
+        """A run without one is passed over."""
+        paths = [[picture_at(tmp_path / "a.png", (60, 40))], None, [picture_at(tmp_path / "b.png", (60, 40), "blue")]]
+        table = pd.DataFrame({"seed": range(3), "output_images": paths, "status": "completed"})
+
+        with Image.open(gif(table, tmp_path / "out.gif", width=320)) as animated:
+            assert animated.n_frames == 2  # type: ignore[attr-defined]
+
+    def test_runs_without_a_file_keep_their_place(self, tmp_path: Path, said: list[str]) -> None:
+        """With the word for how they stand."""
+        gif(table_of(film(tmp_path / "clip.mp4", frames=2).path, None), tmp_path / "out.gif")
+
+        assert "failed" in said
+
+    def test_only_animated_pictures_are_written(self, tmp_path: Path) -> None:
+        """A name that ends in something else is a mistake; so is a table with nothing to show, or too much."""
+        clip = film(tmp_path / "clip.mp4", frames=2).path
+
+        with pytest.raises(rb.ReelbookError, match=r"\.gif or a \.webp"):
+            gif(table_of(clip), tmp_path / "out.mp4")
+        with pytest.raises(rb.ReelbookError, match="No run of this table has a file"):
+            gif(table_of(None), tmp_path / "out.gif")
+        with pytest.raises(rb.ReelbookError, match="can be read"):
+            gif(table_of(tmp_path / "gone.mp4"), tmp_path / "out.gif")
+        with pytest.raises(rb.ReelbookError, match="too many"):
+            gif(table_of(*[clip] * 61), tmp_path / "out.gif")
+        with pytest.raises(rb.ReelbookError, match="width"):
+            gif(table_of(clip), tmp_path / "out.gif", width=1)
+
+    def test_a_full_disk_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No half of a picture is left."""
+        clip = film(tmp_path / "clip.mp4", frames=2).path
+        (tmp_path / "out.gif").write_bytes(b"before")
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr("reelbook.display.sheets.moving.os.replace", full)
+        with pytest.raises(rb.ReelbookError, match="No space left"):
+            gif(table_of(clip), tmp_path / "out.gif")
+
+        assert (tmp_path / "out.gif").read_bytes() == b"before"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.mp4", "out.gif"]
+
+
+class TestStrip:
+    def test_it_is_one_clip_over_time(self, tmp_path: Path, said: list[str]) -> None:
+        """With its times and what is known of it."""
+        clip = film(tmp_path / "clip.mp4")
+
+        picture = strip(clip, frames=3, width=800)
+
+        assert greys(picture, 40, 60) == [0, 12, 24]
+        assert said == ["0.00 s", "0.50 s", "1.00 s", "clip.mp4", "64×48 · 25 frames at 24/s"]
+        assert strip(str(clip.path), frames=3, width=800).tobytes() == picture.tobytes()
+
+    def test_a_run_has_its_prompt_and_its_price(
+        self, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same caption as everywhere."""
+        run = run_of(film(tmp_path / "clip.mp4", frames=2))
+        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+
+        strip(run)
+
+        assert "a paper boat" in said
+        assert "seed 7 · 53 credits · 64×48 · 2 frames at 24/s" in said
+
+    def test_a_run_that_is_not_done_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It says how it stands."""
+        run = run_of(status="IN_QUEUE")
+        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+
+        with pytest.raises(rb.ReelbookError, match="IN_QUEUE"):
+            strip(run)
+
+    def test_a_picture_is_a_strip_too(self, tmp_path: Path, said: list[str]) -> None:
+        """It has one frame."""
+        picture = strip(picture_at(tmp_path / "a.png", (1, 1)))
+
+        assert "#ff0000" in colours_of(picture)
+        assert "1×1" in said
+
+    def test_what_is_none_is_refused(self, tmp_path: Path) -> None:
+        """A file that is gone, one that cannot be read, and something else."""
+        (tmp_path / "torn.mp4").write_bytes(b"torn")
+
+        with pytest.raises(rb.ReelbookError, match="not there any more"):
+            strip(tmp_path / "gone.mp4")
+        with pytest.raises(rb.ReelbookError, match="cannot be read"):
+            strip(at(tmp_path / "torn.mp4"))
+        with pytest.raises(rb.ReelbookError, match="of a run or of a file"):
+            strip(7)  # type: ignore[arg-type]
+
+
+def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
+    """As one JPEG, not also as a PNG five times as large; saved as PNG it has every pixel."""
+    drawn = sheet(table_of(film(tmp_path / "clip.mp4").path))
+    bundle = DisplayFormatter().format(drawn)[0]  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+    whole = io.BytesIO()
+    drawn.save(whole, "PNG")
+    assert set(bundle) == {"text/plain", "image/jpeg"}
+    assert str(drawn.width) in bundle["text/plain"]
+    assert np.array_equal(np.asarray(Image.open(whole)), np.asarray(drawn))

@@ -1,0 +1,102 @@
+"""The buttons of a sweep, pressed without a page: what they send does what they say, and nothing else does anything."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.errors import ReelbookError
+from reelbook.sweeps.job import SweepJob
+from reelbook.sweeps.sweep import sweep
+from reelbook.widgets.panel import Panel
+from tests.client.variants import Hosted
+from tests.sweeps.dots import BOAT, PRICE, Scripted
+
+WAIT = 20.0
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    with Hosted() as hosted:
+        yield Scripted(hosted)
+
+
+@pytest.fixture
+def job(scripted: Scripted, tmp_path: Path) -> Iterator[SweepJob]:
+    """A sweep of six runs, two at a time, which end when the test says so."""
+    with rb.connect(scripted.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library"):
+        job = rb.sweep(BOAT, seed=range(6)).start(budget=6 * PRICE, concurrency=2)
+        scripted.hosted.wait_until(lambda _: scripted.sent == 2)
+        yield job
+        job.cancel()
+        scripted.end.set()
+        job.wait(WAIT)
+
+
+def press(panel: Panel, content: Any) -> None:
+    """What the page sends when somebody presses a button."""
+    panel._handle_custom_msg(content, [])
+
+
+def until(panel: Panel, state: str) -> None:
+    """Wait until the panel shows this state."""
+    seen = threading.Event()
+    panel.observe(lambda _: seen.set() if panel.state == state else None, "state")
+    assert panel.state == state or seen.wait(WAIT), f"still {panel.state}"
+
+
+def test_the_buttons_pause_resume_and_cancel(job: SweepJob, scripted: Scripted) -> None:
+    """Each message has its effect, the panel says so, and what was sent is not touched."""
+    panel = job.panel
+    until(panel, "running")
+
+    press(panel, {"do": "pause"})
+    until(panel, "paused")
+    press(panel, {"do": "resume"})
+    until(panel, "running")
+    press(panel, {"do": "cancel"})
+    until(panel, "stopping")
+    sent = scripted.sent
+    scripted.end.set()
+    until(panel, "done")
+
+    assert sent == scripted.sent == 2
+    assert scripted.cancelled == []
+    assert "The sweep was cancelled" in panel.html
+
+
+@pytest.mark.parametrize(
+    "content", [{"do": "wait"}, {"do": "__init__"}, {"do": ["cancel"]}, {"do": None}, {}, [], "cancel", None, 5]
+)
+def test_a_page_can_ask_for_nothing_else(job: SweepJob, content: Any) -> None:
+    """A message is data from outside: of the job's methods only three are for it."""
+    panel = job.panel
+    until(panel, "running")
+
+    press(panel, content)
+
+    assert job.progress.state == "running"
+
+
+def test_buttons_beside_a_panel_do_not_carry_it_again(job: SweepJob) -> None:
+    """The state alone goes to the page with each change, not the pictures."""
+    beside, whole = Panel(job, whole=False), Panel(job)
+    until(whole, "running")
+
+    assert beside.html == ""
+    assert "0 of 6" in whole.html
+
+
+def test_a_plan_without_a_house_has_no_panel(scripted: Scripted, tmp_path: Path) -> None:
+    """A plan made below the doors says where to look instead."""
+    scripted.end.set()
+    with rb.connect(scripted.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+        job = sweep(BOAT, seed=[1]).start(budget=PRICE, client=client)
+        with pytest.raises(ReelbookError, match=r"job\.progress"):
+            _ = job.panel
+        job.wait(WAIT)
