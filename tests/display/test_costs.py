@@ -149,6 +149,34 @@ def test_words_of_others_stay_words(name: str) -> None:
     assert ' id="' not in html
 
 
+@pytest.mark.parametrize("value", ["a\ud800b", ["a\ud800b"], {"a\ud800": 1}], ids=["text", "list", "dict"])
+def test_half_a_character_breaks_nothing(value: object) -> None:
+    """It can be grouped by, apart from the other half, and what is shown of it can be sent; a name may have one, too."""
+    values = pd.Series([value, "a\udfffb", "a", value], dtype=object)
+    table = pd.DataFrame({"kind": values, "status": "completed", "credits": [60, 10, 1, 40]})
+    table.columns = pd.Index(["n\ud800", "status", "credits"], dtype=object)
+    found = costs_of(table, ["n\ud800"], [1.0] * 4)
+
+    shown = costs_html(found)
+
+    assert sorted(found["credits"]) == [1, 10, 100]
+    assert cost_svg(found).encode()
+    assert shown.encode()
+    assert "Credits by n?" in shown
+    assert costs_html(Costs(found[["credits"]])).encode()
+
+
+def test_a_category_may_have_half_a_character() -> None:
+    """Categories are grouped by as they are, and shown as all else."""
+    kinds = pd.Categorical.from_codes([0, 1], categories=pd.Index(["a\ud800b", "c"], dtype=object))
+    table = pd.DataFrame({"kind": kinds, "status": "completed", "credits": [1, 2]})
+
+    shown = costs_html(costs_of(table, ["kind"], [1.0, 1.0]))
+
+    assert shown.encode()
+    assert "a?b" in shown
+
+
 def test_where_drawings_are_removed_their_words_are_hidden() -> None:
     """A host that takes away the sheet takes the drawing, too, and leaves its words: in a block that only the sheet opens."""
     html = costs_html(costs([("a", 53, "charged", 53)]))

@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from html.parser import HTMLParser
@@ -24,6 +25,8 @@ from reelbook.display import tables_columns, tables_media
 from reelbook.display.tables import FIRST, table_bundle, table_html, table_line, table_markup
 from reelbook.display.tables_cells import cells
 from reelbook.display.tables_columns import as_json, packed
+from reelbook.display.tables_media import Known
+from reelbook.display.theme import asset, module, script
 from reelbook.media import posters
 from tests.clips import film
 from tests.hostile import TEXTS
@@ -239,6 +242,20 @@ class TestAnyTable:
         assert page.payload["rows"] == len(table)
         assert len({column["name"] for column in page.payload["columns"]}) >= table.shape[1]
 
+    @pytest.mark.parametrize("levels", [1, 2])
+    def test_half_a_character_in_an_index_breaks_nothing(self, levels: int) -> None:
+        """Pandas itself cannot keep such a text as a text; the table shows a `?` in its place, and in its name, too."""
+        half = [pd.Index(["a\ud800b", "c"], dtype=object)] * levels
+        index = pd.MultiIndex.from_arrays(half) if levels > 1 else half[0]
+        table = pd.DataFrame({"seed": [1, 2], "other": 3}, index=index.set_names(["n\ud800"] * levels))
+        table.columns = pd.Index(["seed", "\udfff"], dtype=object)
+
+        columns = Page(table_html(table)).payload["columns"]
+
+        assert table_html(table).encode()
+        assert [(one["name"], one["words"]) for one in columns[:levels]] == [("n?", ["a?b", "c"])] * levels
+        assert columns[-1]["name"] == "?"
+
     def test_a_value_that_cannot_be_said_is_named_by_its_type(self) -> None:
         """An object whose own text raises an error does not take the table with it."""
 
@@ -441,7 +458,7 @@ class TestClips:
 
     def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
         """A report has posters and clips already: they are used, and none are made."""
-        posters, films = {clips[0]: "media/1.jpg"}, {clips[0]: "media/1.mp4"}
+        posters, films = {clips[0]: Known("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
 
         markup = table_markup(runs(2, output_video=clips), posters=posters, clips=films)
 
@@ -450,9 +467,63 @@ class TestClips:
         assert [found["src"] for tag, found in page.attributes if tag == "img"] == ["media/1.jpg"]
         assert "<style" not in markup
 
+    def test_what_a_page_brings_keeps_its_shape(self, clips: list[str]) -> None:
+        """A portrait poster is as high as its row, and narrow; one that is smaller than its place is not blown up."""
+        posters = {clips[0]: Known("tall.jpg", 90, 160), clips[1]: Known("tiny.jpg", 40, 30)}
+
+        page = Page(table_markup(runs(2, output_video=clips), posters=posters, clips={}))
+
+        pictures = [(found["width"], found["height"]) for tag, found in page.attributes if tag == "img"]
+        assert pictures == [("30", "54"), ("40", "30")]
+        assert unpacked(page.payload["posters"]["sizes"]) == [[30, 54], [40, 30]]
+
     def test_a_clip_that_is_gone_leaves_its_row(self, clips: list[str]) -> None:
         """No poster, no error; the row is there."""
         page = Page(table_html(runs(2, output_video=[os.devnull, clips[0]])))
 
         assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
         assert len(page.texts["tr"]) == 3
+
+
+FILES = (
+    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_element.js",
+    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js",
+)  # fmt: skip
+
+
+class TestScripts:
+    """Scripts of several files, which a notebook has to hold in one."""
+
+    @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js"])
+    def test_a_module_has_all_it_needs(self, name: str) -> None:
+        """Every file once and after what it imports; nothing is left that asks for an address, and nothing ends the element."""
+        text = module(name)
+
+        names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
+        assert not re.search(r"^\s*(?:import|export)\b", text, re.MULTILINE)
+        assert len(names) == len(set(names)) > 0
+        assert not {"</script", "<!--", "<script"} & set(re.findall(r"</?script|<!--", text))
+        assert str(script(name)) == f'<script type="module">{text}</script>'
+
+    @pytest.mark.parametrize("name", ["table.js", "clock.js"])
+    def test_what_is_imported_stands_before_its_use(self, name: str) -> None:
+        """The files that a script names are in its module, before its own text; each of them is a script of its own, too."""
+        text, own = module(name), module(name).index(asset(name).rpartition("\nfor (const root")[2])
+
+        found = re.findall(r'import \{([^}]*)\} from "\./([\w.]+)"', asset(name))
+
+        assert len(found) >= 2
+        for words, file in found:
+            for word in words.replace(" ", "").split(","):
+                declared = re.search(rf"^(?:function|class|const) {word}\b", text, re.MULTILINE)
+                assert declared is not None
+                assert declared.start() < own
+            assert re.search(r"^export ", asset(file), re.MULTILINE)
+
+    def test_comments_stay_at_home(self) -> None:
+        """What explains a script to us makes no notebook heavier; what only looks like a comment is kept."""
+        text = module("table.js", "clock.js")
+
+        assert not re.search(r"^\s*(?://|/\*\*[^\n]*\*/$|\* )", text, re.MULTILINE)
+        assert "/\\.(mp4|m4v|mov|webm|mkv)$/i" in text
+        assert text.count("\nclass ") == len(re.findall(r"^export class", "".join(map(asset, FILES)), re.MULTILINE))

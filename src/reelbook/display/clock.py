@@ -33,7 +33,7 @@ _CLIP = Markup(
 _POSTER = Markup('<img src="{}" alt="{}" width="{}" height="{}" decoding="async">')
 
 _ROOT = Markup(
-    '<div class="rb rb-clock" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
+    '<div class="rb rb-clock mathjax_ignore tex2jax_ignore" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
     'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L">{}{}</div>'
 )
 _TRANSPORT = Markup(

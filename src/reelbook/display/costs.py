@@ -72,7 +72,7 @@ def costs_html(costs: Costs) -> str:
     chart = Markup('<div class="rb-costs-chart" hidden style="display:none">{}</div>').format(cost_svg(costs))
     parts = [chart, _table(costs)] if len(costs) else [Markup("<p>{}</p>").format(NOTHING)]
     return str(
-        Markup('<div class="rb" style="font-variant-numeric:tabular-nums">{}{}</div>').format(
+        Markup('<div class="rb mathjax_ignore tex2jax_ignore" style="font-variant-numeric:tabular-nums">{}{}</div>').format(
             style("costs.css"), Markup("").join(parts)
         )
     )

@@ -33,7 +33,7 @@ LONGEST_CELL, LONGEST_TITLE = 60, 600
 
 # What matters for the layout stands in the markup itself: a saved notebook may lose its style sheets.
 ROOT = Markup(
-    '<div class="rb rb-table" data-rb-table data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
+    '<div class="rb rb-table mathjax_ignore tex2jax_ignore" data-rb-table data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
     '<div class="rb-box" style="overflow:auto;max-height:520px">{}</div><p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p>'
     '<script type="application/json">{}</script></div>'
 )

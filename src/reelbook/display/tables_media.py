@@ -88,7 +88,8 @@ def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None =
         return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
     wanted = dict(islice(firsts.items(), MOST_POSTERS))
     contents = dict(zip(wanted, made(wanted.values()), strict=True))
-    alone, others = {}, {}
+    alone: dict[int, Image.Image] = {}
+    others: dict[int, Image.Image] = {}
     for row, content in contents.items():
         if content is not None:
             (alone if row < single else others)[row] = _within(content, box)

@@ -89,12 +89,21 @@ def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _key(values: pd.Series[Any]) -> pd.Series[Any]:
-    """A column to group by; lists and the like, which nothing can be grouped by, as text."""
+    """A column to group by, as it is but for what nothing can be grouped by."""
     if values.dtype != object:
         return values
-    keys = [written(value) if isinstance(value, (list, dict)) else value for value in values]
-    # Not for pandas to guess its type, which would fail at half a character.
-    return pd.Series(keys, index=values.index, name=values.name, dtype=object)
+    return pd.Series([_groupable(value) for value in values], index=values.index, name=values.name, dtype=object)
+
+
+def _groupable(value: Any) -> Any:
+    """A value that can be grouped by: of lists and the like their text, and of half a character its number.
+
+    >>> _groupable([1, "a"]), _groupable("a\\ud800b"), _groupable(7)
+    ('[1, "a"]', 'a\\\\ud800b', 7)
+    """
+    text = written(value) if isinstance(value, (list, dict)) else value
+    # Pandas fails at half a character, and any sign in its place would make one of two groups.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(text, str) else text
 
 
 def _share(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:

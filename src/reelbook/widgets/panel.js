@@ -1,13 +1,15 @@
 // @ts-check
 /** Buttons for a sweep that runs in the kernel, below its panel or with it. */
 
+/** @type {Record<string, string>} */
 const LABELS = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
+/** @type {Record<string, string>} */
 const TITLES = {
   pause: "Send nothing more for now; what was sent goes on",
   resume: "Go on sending",
   cancel: "Send nothing more; what is paid for runs to its end",
 };
-/** Which buttons are of use in which state. */
+/** Which buttons are of use in which state. @type {Record<string, string[]>} */
 const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["resume", "cancel"] };
 
 /** @param {{model: any, el: HTMLElement}} view */

@@ -42,6 +42,7 @@ function keys(video, root, says) {
     if (event.target !== video || event.altKey || event.ctrlKey || event.metaKey) return;
     const step = event.shiftKey ? 10 : 1;
     /** @type {Record<string, () => void>} */
+    /** @type {Record<string, (() => void) | undefined>} */
     const does = {
       " ": () => { video.paused ? video.play() : video.pause(); },
       ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
@@ -89,7 +90,7 @@ for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-rea
   says.setAttribute("role", "status");
   const video = root.querySelector("video"), media = video ?? root.querySelector("img[data-rb-media]");
   root.querySelector("figcaption")?.append(says);
-  if (media) save(/** @type {HTMLImageElement} */ (media), root);
+  if (media) save(/** @type {HTMLMediaElement | HTMLImageElement} */ (media), root);
   root.querySelectorAll("pre > code").forEach(copy);
   if (!video) continue;
   const broken = () => { says.textContent = "This browser cannot play it; the pictures show what is in it."; };

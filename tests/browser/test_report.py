@@ -1,0 +1,380 @@
+"""A report on the screen: opened from the disk of a machine without a network, played, scrubbed, read and printed."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Dialog, Page, Request
+
+import reelbook as rb
+from reelbook.display.report import report
+from reelbook.libraries.identity import canonical
+from reelbook.sweeps import reel
+from tests.browser.looks import contrast, overflow, shot
+from tests.clips import DARKEST, STEP, film
+from tests.hostile import PAYLOADS, TEXTS
+
+pytestmark = pytest.mark.browser
+
+assert reel.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
+
+FRAMES = (25, 49, 73)
+RATE = 24
+MOST_APART = 1 / RATE
+
+Scheme = Literal["light", "dark"]
+
+# What is on the screen now, by the clips' own frame callbacks, sampled with every picture that the browser draws.
+WATCH = """() => {
+  window.shown = new Map();
+  for (const clip of document.querySelector('[data-rb-clock]').clock.clips) {
+    const look = (_, meta) => {
+      shown.set(clip, Math.round(meta.mediaTime * clip.rate));
+      clip.video.requestVideoFrameCallback(look);
+    };
+    clip.video.requestVideoFrameCallback(look);
+  }
+}"""
+SAMPLES = """async seconds => {
+  const clock = document.querySelector('[data-rb-clock]').clock, found = [];
+  const until = performance.now() + seconds * 1000;
+  while (performance.now() < until) {
+    await new Promise(requestAnimationFrame);
+    const going = clock.clips.filter(({isInView, video}) => isInView && !video.paused && !video.seeking && !video.ended);
+    if (going.length < 4) continue;
+    const range = values => Math.max(...values) - Math.min(...values);
+    found.push([range(going.map(clip => clip.video.currentTime)), range(going.map(clip => shown.get(clip))), clock.time]);
+  }
+  return found;
+}"""
+# How grey the picture is; by that the films tell the numbers of their frames.
+GREY = """async frame => {
+  const clock = document.querySelector('[data-rb-clock]').clock;
+  await clock.seek(frame);
+  return clock.clips.filter(clip => clip.isInView).map(({video, frames}) => {
+    const context = new OffscreenCanvas(8, 8).getContext('2d', {willReadFrequently: true});
+    context.drawImage(video, 0, 0, 8, 8);
+    const {data} = context.getImageData(0, 0, 8, 8);
+    return [frames, data.filter((_, place) => place % 4 === 0).reduce((sum, value) => sum + value, 0) / 64];
+  });
+}"""
+HASH = "[...document.querySelectorAll('details[open]')].map(fold => fold.id)"
+
+
+def table_of(folder: Path, *, seeds: int = 4) -> pd.DataFrame:
+    """Twelve runs: films of three lengths, each four times, whose greys tell their frames; one more has failed."""
+    rows: list[dict[str, Any]] = []
+    for seed in range(seeds):
+        for frames in FRAMES:
+            asked = rb.TextToVideo(prompt="a paper boat on a rainy street", seed=seed, num_frames=frames)
+            path = film(folder / f"{seed}-{frames}.mp4", frames=frames, size=(320, 180), rate=Fraction(RATE)).path
+            rows.append(
+                {
+                    "prompt": asked.prompt, "seed": seed, "num_frames": frames, "output_video": str(path), "output_seed": seed,
+                    "status": "completed", "credits": 53, "credits_source": "charged", "running_s": 2.5, "error_type": None,
+                    "error": None, "request_id": f"request-{len(rows)}", "model": asked.endpoint_id, "take": 0,
+                    "input_json": canonical(asked),
+                }
+            )  # fmt: skip
+    failed = {
+        **rows[0],
+        "seed": seeds,
+        "output_video": None,
+        "status": "failed",
+        "credits": 0,
+        "error": "It is no picture.",
+    }
+    return pd.DataFrame([*rows, failed]).rename_axis("run")
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report."""
+    folder = tmp_path_factory.mktemp("report")
+    return report(table_of(folder), folder / "boats.html")
+
+
+@contextmanager
+def opened(
+    browser: Browser, path: Path, scheme: Scheme = "light", width: int = 1200, height: int = 900, **options: Any
+) -> Iterator[tuple[Page, list[str]]]:
+    """The page without a network, and every address from outside that it asks for, or complaint that it makes."""
+    context = browser.new_context(
+        offline=True, viewport={"width": width, "height": height}, color_scheme=scheme, **options
+    )
+    page, noted = context.new_page(), list[str]()
+
+    def note_dialog(dialog: Dialog) -> None:
+        noted.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def note_request(request: Request) -> None:
+        if not _is_inside(request.url, path):
+            noted.append(request.url)
+
+    page.on("request", note_request)
+    page.on("pageerror", lambda error: noted.append(f"uncaught: {error}"))
+    page.on("dialog", note_dialog)
+    context.route("**/*", lambda route: route.continue_() if _is_inside(route.request.url, path) else route.abort())
+    try:
+        page.goto(path.as_uri())
+        yield page, noted
+    finally:
+        context.close()
+
+
+def _is_inside(url: str, path: Path) -> bool:
+    return url.startswith(("data:", "blob:", path.parent.as_uri()))
+
+
+@pytest.fixture
+def told(page_path: Path, chromium: Browser) -> Iterator[Page]:
+    """The report on a wide screen, with the clips in view."""
+    with opened(chromium, page_path) as (page, noted):
+        page.locator("#clips").evaluate("section => section.scrollIntoView()")
+        until(page, "clock.clips.filter(c => c.isInView).length >= 9")
+        yield page
+    assert noted == []
+
+
+def until(page: Page, claim: str) -> None:
+    """Wait until it is true. Playwright's own way to wait needs `eval`, which the policy of the page forbids."""
+    page.evaluate(
+        f"""async () => {{
+          const clock = document.querySelector('[data-rb-clock]')?.clock, end = performance.now() + 10_000;
+          while (!({claim})) {{
+            if (performance.now() > end) throw new Error({json.dumps(claim)});
+            await new Promise(requestAnimationFrame);
+          }}
+        }}"""
+    )
+
+
+def clock(page: Page, expression: str) -> Any:
+    """Something about the clock."""
+    return page.evaluate(f"document.querySelector('[data-rb-clock]').clock.{expression}")
+
+
+def test_all_clips_play_in_step(told: Page) -> None:
+    """From the start and over a loop: never a frame's time apart, and what is shown is the same frame or the next."""
+    told.evaluate(WATCH)
+    told.locator("[data-rb-do=play]").click()
+
+    samples = told.evaluate(SAMPLES, 4.5)
+
+    apart = [time for time, _, _ in samples]
+    frames = sorted(frames for _, frames, _ in samples)
+    times = [time for _, _, time in samples]
+    assert len(samples) > 20
+    assert any(later < earlier for earlier, later in pairwise(times)), "it did not loop"
+    assert max(apart) <= MOST_APART
+    assert statistics.median(frames) <= 1
+    # A busy machine draws one film of twelve late now and then.
+    assert frames[int(len(frames) * 0.9)] <= 1
+
+
+def test_a_clip_that_fell_behind_catches_up(told: Page) -> None:
+    """By playing a little quicker, and not by a jump; one that is far off jumps."""
+    told.locator("[data-rb-do=play]").click()
+    until(told, "clock.time > 0.3")
+
+    told.evaluate(
+        "window.late = document.querySelector('[data-rb-clock]').clock.clips.filter(c => c.frames === 73)[1].video"
+    )
+    told.evaluate("late.currentTime -= 0.15")
+    until(told, "!late.seeking && late.playbackRate > 1.05")
+    until(told, f"Math.abs(late.currentTime - clock.time) < {MOST_APART} && clock.time > 0.5")
+    told.evaluate("late.currentTime = 2.9")
+    until(told, f"!late.seeking && Math.abs(late.currentTime - clock.time) < {MOST_APART}")
+
+
+def test_scrubbing_shows_exactly_that_frame(told: Page) -> None:
+    """In every clip, by what is painted on it; a shorter one shows its last."""
+    for frame in (0, 1, 72, 12, 24, 25, 48, 60, 61, 3):
+        greys = told.evaluate(GREY, frame)
+
+        painted = [(frames, round((grey - DARKEST) / STEP)) for frames, grey in greys]
+        assert len(painted) >= 9
+        assert painted == [(frames, min(frame, frames - 1) % 25) for frames, _ in painted], frame
+
+
+def test_keys_act_while_the_clips_have_the_focus(told: Page) -> None:
+    """Arrows step, Home and End jump, L loops, Space plays; outside they do what they always do."""
+    done: list[tuple[int, bool]] = []
+    press: Callable[[str], None] = told.keyboard.press
+
+    told.locator("[data-rb-clock]").focus()
+    for key in ("End", "ArrowLeft", "Shift+ArrowLeft", "Home", "ArrowRight", "l"):
+        press(key)
+        done.append((clock(told, "frame"), clock(told, "loop")))
+    press(" ")
+    is_playing = clock(told, "playing")
+    press(" ")
+    told.locator("h1").click()
+    press("End")
+
+    assert done == [(72, True), (71, True), (61, True), (0, True), (1, True), (1, False)]
+    assert is_playing
+    assert not clock(told, "playing")
+    assert clock(told, "frame") < 72
+
+
+def test_without_loop_it_ends_on_the_last_frame(told: Page) -> None:
+    """And the next press of the button begins again."""
+    told.locator("[data-rb-do=speed]").select_option("2.0")
+    told.locator("[data-rb-do=loop]").click()
+    told.evaluate("document.querySelector('[data-rb-clock]').clock.seek(60)")
+    told.locator("[data-rb-do=play]").click()
+
+    until(told, "!clock.playing")
+
+    assert told.locator("[data-rb-do=told]").inner_text().startswith("73 of 73")
+    told.locator("[data-rb-do=play]").click()
+    until(told, "clock.time > 0.1")
+    assert clock(told, "frame") < 60
+
+
+def test_what_is_out_of_view_rests(told: Page) -> None:
+    """And has its place again when it is seen."""
+    told.locator("[data-rb-do=play]").click()
+    until(told, "clock.time > 0.2")
+
+    told.locator("footer").scroll_into_view_if_needed()
+    until(told, "clock.clips.every(c => !c.isInView && c.video.paused)")
+    told.locator("#clips").evaluate("section => section.scrollIntoView()")
+    until(told, "clock.clips.filter(c => c.isInView && !c.video.paused).length >= 4")
+    assert clock(told, "playing")
+
+
+def test_nothing_plays_unasked(told: Page) -> None:
+    """No film is even loaded before somebody wants to see it."""
+    assert clock(told, "clips.filter(clip => clip.isLoaded || !clip.video.paused).length") == 0
+    assert clock(told, "clips.every(clip => clip.video.muted)")
+
+
+def test_a_clip_leads_to_its_recipe_and_the_table_plays_it(told: Page) -> None:
+    """The number of a run opens how it was made; its poster in the table plays the clip that the page has already."""
+    told.locator("figcaption a").nth(4).click()
+    until(told, f"{HASH}.length === 1")
+    opened_folds = told.evaluate(HASH)
+    told.locator(".rb-table tbody tr button, .rb-table tbody tr img").first.click()
+    until(told, "document.querySelector('.rb-table video')?.readyState >= 1")
+
+    assert opened_folds == ["again-4"]
+    assert told.locator("#again-4 code").first.inner_text().startswith("import reelbook as rb")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 320)])
+def test_it_fits_and_can_be_read(chromium: Browser, page_path: Path, scheme: Scheme, width: int) -> None:
+    """In both schemes and on a telephone; all words stand out by 4.5 to 1, and nobody is shut out."""
+    kinds = [
+        "h1", "h2", "header p", "dt", ".rb-number", ".rb-completed", ".rb-failed", ".rb-plan th", ".rb-plan td", ".rb-clips th",
+        "figcaption span", ".rb-none p", ".rb-told", ".rb-plot text", ".rb-table th", "summary b", "summary .rb-soft",
+        ".rb-recipe dt", ".rb-code code", ".rb-code button", "footer",
+    ]  # fmt: skip
+
+    with opened(chromium, page_path, scheme, width, height=800) as (page, noted):
+        page.locator("#again-0 summary").first.click()
+        shot(page, f"report-{scheme}-{width}", whole=scheme == "light")
+        faint = {kind: value for kind in kinds if (value := contrast(page.locator(kind).first)) < 4.5}
+        wide = overflow(page)
+        # On the wide light page it would look at the same once more, and it takes its time.
+        findings = Axe().run(page).response["violations"] if (scheme, width) != ("light", 1200) else []
+
+    assert noted == []
+    assert wide == 0
+    assert faint == {}
+    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
+
+
+def test_on_paper_there_are_pictures_and_a_table(chromium: Browser, page_path: Path) -> None:
+    """Posters and all rows, and no buttons; black on white, also where the screen is dark."""
+    with opened(chromium, page_path, "dark", width=720) as (page, _):
+        page.emulate_media(media="print")
+        shot(page, "report-print", whole=True)
+        seen = {
+            name: page.locator(name).first.is_visible()
+            for name in (".rb-transport", "video", ".rb-live", ".rb-folds", ".rb-clip img", ".rb-paper", ".rb-plot")
+        }
+        rows = page.locator(".rb-paper tbody tr").count()
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        pages = page.pdf(format="A4").count(b"/Type /Page\n")
+
+    assert seen == {
+        ".rb-transport": False, "video": False, ".rb-live": False, ".rb-folds": False, ".rb-clip img": True, ".rb-paper": True,
+        ".rb-plot": True,
+    }  # fmt: skip
+    assert rows == 13
+    assert paper == "rgb(255, 255, 255)"
+    assert 1 <= pages <= 4
+
+
+def test_without_scripts_it_still_tells_and_shows(chromium: Browser, page_path: Path) -> None:
+    """Pictures, players with the browser's own buttons, table, recipes: scripts only add to them."""
+    with opened(chromium, page_path, java_script_enabled=False) as (page, noted):
+        assert page.locator("video[controls]").count() == 12
+        assert not page.locator("[data-rb-transport]").is_visible()
+        assert page.locator(".rb-table tbody tr").count() == 13
+        assert noted == []
+
+
+def test_a_folder_plays_from_the_disk(chromium: Browser, tmp_path: Path) -> None:
+    """The whole clips beside the page, under the same policy."""
+    target = report(table_of(tmp_path, seeds=1), tmp_path / "boats", folder=True)
+
+    with opened(chromium, target / "index.html") as (page, noted):
+        page.locator("[data-rb-do=play]").click()
+        until(page, "clock.time > 0.3")
+        broken = page.locator("[data-broken]").count()
+
+    assert noted == []
+    assert broken == 0
+
+
+def test_hostile_texts_do_nothing(chromium: Browser, tmp_path: Path) -> None:
+    """Whatever prompts, errors, ids, names and titles say, nothing runs and nothing is asked for."""
+    clip = str(film(tmp_path / "a.mp4", frames=5).path)
+    said = pd.Series(TEXTS, dtype=object)
+    table = pd.DataFrame(
+        {
+            "prompt": said, TEXTS[0]: said, "output_video": [clip] * len(said), "status": said, "error_type": said, "error": said,
+            "request_id": said, "model": ["svc/x" if number % 50 else text for number, text in enumerate(TEXTS)],
+            "credits": 1, "credits_source": said, "input_json": [f'{{"prompt": {json.dumps(text)}}}' for text in TEXTS],
+        },
+        index=pd.Index([text.encode(errors="replace").decode() for text in TEXTS], name="run"),
+    )  # fmt: skip
+    path = report(table, tmp_path / "hostile.html", title=TEXTS[0])
+
+    with opened(chromium, path, width=600) as (page, noted):
+        page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        page.evaluate("for (const image of document.images) image.loading = 'eager'")
+        page.locator(".rb-table tbody tr:not(.rb-gap)").first.wait_for()
+        page.wait_for_load_state("load")
+        ran = page.evaluate("window.__pwned ?? null")
+
+    assert ran is None
+    assert noted == []
+
+
+def test_the_watch_on_hostile_texts_works(chromium: Browser, tmp_path: Path) -> None:
+    """The control of the test above: the same texts as markup, in a page without a policy, are noticed."""
+    acting = [payload for payload in PAYLOADS if payload.can_act and payload.place == "text"][:40]
+    path = tmp_path / "control.html"
+    path.write_text("".join(payload.raw for payload in acting), encoding="utf-8", errors="replace")
+
+    with opened(chromium, path) as (page, noted):
+        page.wait_for_load_state("load")
+        ran = page.evaluate("window.__pwned ?? null")
+
+    assert ran is not None
+    assert any(line.startswith("http://") for line in noted)
