@@ -101,7 +101,7 @@ def hostile_table(media: Media, texts: Sequence[str]) -> pd.DataFrame:
             "request_id": texts,
             "model": texts,
         },
-        index=pd.Index([t.encode("utf8", "replace").decode() for t in texts], name=texts[0]),
+        index=pd.Series(texts, dtype=object, name=texts[0]),
         dtype=object,
     )
     frame.attrs["reelbook"] = {

@@ -416,7 +416,7 @@ def film_poster(path: str) -> str:
 def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str, scheme: Any) -> None:
     """Whatever the machine prefers; one outside of it follows the machine, and one with a theme of its own keeps that."""
     table = table_markup(runs(2))
-    own = Markup(str(table).replace('class="rb rb-table"', f'class="rb rb-table rb-{scheme}"'))
+    own = Markup(str(table).replace('class="rb rb-table ', f'class="rb rb-table rb-{scheme} '))
     page = opened(
         style(STYLE), Markup('<div class="rb rb-{}">{}{}</div>').format(forced, table, own), table, color_scheme=scheme
     )

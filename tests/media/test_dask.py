@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,10 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from reelbook.media.measures import METRICS, Cache, measure_file, measured
 from tests.clips import film
@@ -44,6 +43,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Two workers, each a process of its own with one thread; one that dies is not tried with its file again."""
     folder = tmp_path_factory.mktemp("dask")
+    # Importing it changes for the whole process how errors are pickled, which is no concern of other tests.
+    before = dict(copyreg.dispatch_table)
+    import dask
+    from distributed import Client, LocalCluster
+
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         LocalCluster(  # type: ignore[no-untyped-call]  # Dask has types for some of its names only.
@@ -52,6 +56,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         Client(cluster) as client,  # type: ignore[no-untyped-call]  # The same.
     ):
         yield client
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(before)
 
 
 def test_two_hundred_files_have_the_same_figures_on_a_cluster(client: Any, files: list[Path]) -> None:

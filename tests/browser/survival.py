@@ -1,0 +1,207 @@
+"""One notebook with everything that a cell can end with, run once in a real JupyterLab; and what is left of it in each place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Browser, Page
+
+from tests.browser.lab import Lab, OpenNotebook
+
+TALL = 12_000
+"""So high that Lab draws every cell: it leaves out what is far from being seen."""
+
+PROMPT = "a paper boat on a calm lake at sunset"
+SETUP = """\
+import pathlib, warnings
+import reelbook as rb
+from reelbook.media.local import LocalFile
+from reelbook.models.files import File
+client = rb.connect(library={library!r})
+boat = rb.TextToVideo(prompt={prompt!r}, num_frames=25, resolution="480p", seed=7)"""
+SWEEP = "plan = rb.sweep(boat.revised(seed=None), seed=range(12), num_frames=[9, 17])"
+
+CELLS: Mapping[str, str] = {
+    "setup": SETUP,
+    "run": "run = rb.run(boat)",
+    "video": "run.video",
+    "picture": """\
+run.video.still(0.5).save("still.png")
+LocalFile(pathlib.Path("still.png").resolve(), File(url="http://127.0.0.1/still.png"))""",
+    "failed": """\
+lost = rb.start(rb.ImageToVideo(prompt="a boat", image_url="http://127.0.0.1:9/none.png"))
+try:
+    lost.wait(60)
+except rb.ReelbookError:
+    pass
+lost""",
+    "plan": f"{SWEEP}\nplan",
+    "sweep": "table = plan.run()",
+    "table": "table.reel",
+    "panel": "job = plan.start()\njob.wait(60)\njob",
+    "library": "rb.library()",
+    "sheet": "table.reel.sheet()",
+    "report": 'table.reel.report("survival.html")',
+    "costs": 'table.reel.cost("num_frames")',
+    "client": "client",
+    "estimate": "rb.estimate(boat)",
+    "provenance": "run.video.provenance",
+    "input": "boat",
+    "answer": "run.output",
+    "uncertain": "rb.library().uncertain",
+    "options": "rb.options",
+}  # fmt: skip
+
+MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet")
+"""The rows of the matrix; `report` is a page of its own."""
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "run": (PROMPT, "seed 7", "25 frames at 24/s", "53 credits"),
+    "video": (PROMPT, "seed 7", "25 frames at 24/s", "53 credits"),
+    "picture": ("kB",),
+    "failed": ("failed", "could not be", "none.png"),
+    "plan": ("24 runs", "num_frames", "9, 17", "credits"),
+    "sweep": ("24 of 24", "24 done"),
+    "table": ("24 runs", "24 done", "num_frames", "17", "53"),
+    "panel": ("24 of 24",),
+    "library": ("runs", "credits", PROMPT[:20]),
+    "sheet": (),
+}
+"""What a reader must find there, whatever else is lost."""
+PICTURES: Mapping[str, int] = {"run": 1, "video": 1, "picture": 1, "sweep": 1, "table": 20, "library": 3, "sheet": 1}
+"""How many pictures a reader must see there at least."""
+PLAYERS = ("run", "video")
+
+# What is there to see of the outputs of each cell: words, pictures that have arrived and have a size, and players.
+LOOK = """async () => {
+  const cells = [...document.querySelectorAll('.jp-CodeCell')];
+  const seen = element => { const box = element.getBoundingClientRect(); return box.width > 8 && box.height > 8; };
+  const arrived = image => image.complete ? null : new Promise(done => { image.onload = image.onerror = done; setTimeout(done, 3000); });
+  await Promise.all([...document.querySelectorAll('.jp-CodeCell img')].map(arrived));
+  return Promise.all(cells.map(async cell => {
+    const area = cell.querySelector('.jp-OutputArea');
+    if (!area) return {text: '', pictures: 0, broken: 0, players: []};
+    const pictures = [...area.querySelectorAll('img')];
+    const players = await Promise.all([...area.querySelectorAll('video')].map(async video => {
+      const poster = Object.assign(new Image(), {src: video.poster});
+      const hasPoster = await poster.decode().then(() => poster.naturalWidth > 0, () => false);
+      return {poster: hasPoster, width: video.getBoundingClientRect().width};
+    }));
+    return {
+      text: area.innerText, pictures: pictures.filter(one => one.naturalWidth > 0 && seen(one)).length,
+      broken: pictures.filter(one => one.complete && !one.naturalWidth).length, players,
+    };
+  }));
+}"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What there is to see of the outputs of one cell."""
+
+    text: str
+    pictures: int
+    broken: int
+    players: list[dict[str, Any]]
+
+    def lacks(self, name: str) -> list[str]:
+        """What a reader misses of the words that must be there."""
+        flat = " ".join(self.text.split())
+        return [words for words in WORDS[name] if words not in flat]
+
+
+View = Mapping[str, Seen]
+
+
+def look(page: Page) -> View:
+    """What there is to see, by the names of the cells."""
+    # Lab draws the last cells when it has nothing else to do.
+    page.wait_for_function("count => document.querySelectorAll('.jp-CodeCell').length >= count", arg=len(CELLS))
+    found = page.evaluate(LOOK)
+    return {name: Seen(**one) for name, one in zip(CELLS, found, strict=True)}
+
+
+@dataclass(frozen=True)
+class Executed:
+    """The notebook after its run: on disk, and as it was seen while its kernel lived."""
+
+    path: Path
+    live: View
+    complaints: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def report(self) -> Path:
+        """The page that one of its cells has written."""
+        return self.path.with_name("survival.html")
+
+    @property
+    def notebook(self) -> Any:
+        """What is saved."""
+        return nbformat.read(self.path, as_version=4)  # type: ignore[no-untyped-call]
+
+    def outputs(self, name: str) -> list[Any]:
+        """The saved outputs of a cell that are no streams."""
+        cell = self.notebook.cells[list(CELLS).index(name)]
+        return [output for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
+
+
+_executed: dict[Path, Executed] = {}
+
+
+def executed(lab: Lab, chromium: Browser) -> Executed:
+    """The notebook, run and saved when it is first asked for, and shared by all tests of the session."""
+    if lab.root not in _executed:
+        _executed[lab.root] = _run(lab, chromium, lab.root / "survival.ipynb")
+    return _executed[lab.root]
+
+
+def _run(lab: Lab, chromium: Browser, path: Path) -> Executed:
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    sources = [
+        text.replace("{library!r}", repr(str(lab.root / "library"))).replace("{prompt!r}", repr(PROMPT))
+        for text in CELLS.values()
+    ]
+    book.cells = [nbformat.v4.new_code_cell(text) for text in sources]  # type: ignore[no-untyped-call]
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
+        notebook.open()
+        notebook.run_all(within=100)
+        live = look(notebook.page)
+        notebook.save()
+        return Executed(path, live, list(notebook.complaints), notebook.cell_errors())
+
+
+def received(executed: Executed, lab: Lab) -> Path:
+    """The notebook as somebody gets it by mail: no trust, and no kernel of that name."""
+    saved = executed.notebook
+    saved.metadata.kernelspec = {"name": "elsewhere", "display_name": "Elsewhere", "language": "elsewhere"}
+    saved.metadata.language_info = {"name": "elsewhere"}
+    path = lab.root / "survival-received.ipynb"
+    nbformat.write(saved, path)  # type: ignore[no-untyped-call]
+    return path
+
+
+def as_page(executed: Executed, folder: Path, *, policy: str = "") -> Path:
+    """The notebook as nbconvert writes it; with a policy, as a strict site serves it."""
+    from nbconvert import HTMLExporter
+
+    html, _ = HTMLExporter().from_notebook_node(executed.notebook)  # type: ignore[no-untyped-call]
+    if policy:
+        html = re.sub("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">', html, count=1)
+    path = folder / f"notebook-{len(list(folder.iterdir()))}.html"
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def empty_page() -> str:
+    """What nbconvert writes for a notebook without cells: the addresses in it are nbconvert's own."""
+    from nbconvert import HTMLExporter
+
+    empty = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    return str(HTMLExporter().from_notebook_node(empty)[0])  # type: ignore[no-untyped-call]

@@ -1,0 +1,155 @@
+"""Every display for people who see little, use a keyboard, or hold a phone: light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser import axe, survival
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import overflow, shot
+from tests.browser.survival import TALL, Executed
+
+pytestmark = pytest.mark.browser
+
+OUTPUTS = ".jp-OutputArea-output[data-mime-type='text/html']"
+NARROW, WIDE = 320, 1200
+TAKEN_APART = re.compile(r"<(script|style)\b.*?</\1>", re.DOTALL)
+# The room of an output beside Lab's own margins and prompts.
+ROOM = "outputs => document.querySelector(outputs).getBoundingClientRect().width"
+FAULTY = """<!doctype html><html lang=en><title>x</title><body><main class=rb style="background:#fff">
+  <img src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><button></button><p style="color:#bbb">faint words</p>
+  <div style="width:5000px">wide</div><a href="#" style="outline:none">x</a><span onclick="x()" tabindex=-1>unreachable</span></main>"""
+
+
+@pytest.fixture(scope="module")
+def executed(lab: Lab, chromium: Browser) -> Executed:
+    """The notebook with everything in it, which the tests of survival share."""
+    return survival.executed(lab, chromium)
+
+
+@pytest.fixture(scope="module")
+def notebook(executed: Executed, lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
+    """It in JupyterLab, trusted, so that scripts run."""
+    path = lab.root / "access.ipynb"
+    path.write_bytes(executed.path.read_bytes())
+    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
+        notebook.open()
+        notebook.page.locator("figure[data-rb-ready]").first.wait_for()
+        yield notebook
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_no_display_shuts_anybody_out(notebook: OpenNotebook, theme: str, width: int) -> None:
+    """No serious finding of axe-core, text stands out by 4.5 to 1, and nothing sticks out of a column of 320 pixels."""
+    page = notebook.page
+    notebook.use_theme(f"JupyterLab {theme}")
+    make_room(page, width)
+    page.evaluate("for (const fold of document.querySelectorAll('.jp-OutputArea details')) fold.open = true")
+
+    found = axe.findings(page, OUTPUTS)
+    faint = axe.faint(page, OUTPUTS)
+    beyond = axe.beyond(page, OUTPUTS)
+
+    shot(page, f"access-{theme.lower()}-{width}", whole=True)
+    assert found == []
+    assert faint == []
+    assert beyond == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_report_shuts_nobody_out(executed: Executed, chromium: Browser, theme: str, width: int) -> None:
+    """The same for a page of its own, in the colours that the reader's system asks for."""
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
+    page.goto(executed.report.as_uri())
+
+    found = axe.findings(page, "body")
+    faint = axe.faint(page, "body")
+    wide = overflow(page)
+
+    shot(page, f"access-report-{theme}-{width}", whole=True)
+    page.close()
+    assert found == []
+    assert faint == []
+    assert wide <= 0
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_what_is_left_without_scripts_shuts_nobody_out(executed: Executed, chromium: Browser, width: int) -> None:
+    """As a notebook that nobody trusts shows it: without our scripts and style sheets."""
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    page.set_content(TAKEN_APART.sub("", outputs_of(executed)))
+
+    found = axe.findings(page, ".output")
+    faint = axe.faint(page, ".output")
+    beyond = axe.beyond(page, ".output")
+
+    shot(page, f"access-static-{width}", whole=True)
+    page.close()
+    assert found == []
+    assert faint == []
+    assert beyond == []
+
+
+def test_a_keyboard_reaches_every_control(executed: Executed, chromium: Browser) -> None:
+    """One after the other by Tab, and each shows that it is the one: what a cell shows by itself on a page."""
+    page = chromium.new_page(viewport={"width": WIDE, "height": 900})
+    page.set_content(outputs_of(executed))
+    page.locator("figure[data-rb-ready]").first.wait_for()
+
+    reached = axe.tabbed(page, ".output")
+
+    page.close()
+    assert len(reached.controls) >= 8
+    assert reached.missed == []
+    assert reached.unseen == []
+
+
+def test_a_keyboard_gets_through_a_report(executed: Executed, chromium: Browser) -> None:
+    """The same for the page of a report."""
+    page = chromium.new_page(viewport={"width": WIDE, "height": 900})
+    page.goto(executed.report.as_uri())
+
+    reached = axe.tabbed(page, "body")
+
+    page.close()
+    assert len(reached.controls) >= 8
+    assert reached.missed == []
+    assert reached.unseen == []
+
+
+def test_faults_are_found(chromium: Browser) -> None:
+    """The control: a page with a picture without words, a nameless button, faint words, hidden focus and a wide box."""
+    page = chromium.new_page(viewport={"width": NARROW, "height": 600})
+    page.set_content(FAULTY)
+
+    rules = {one.rule for one in axe.findings(page, "main")}
+    reached = axe.tabbed(page, "main")
+    faint, beyond, wide = axe.faint(page, "main"), axe.beyond(page, "main"), overflow(page)
+
+    page.close()
+    assert {"image-alt", "button-name"} <= rules
+    assert any("faint words" in one for one in faint)
+    assert any("wide" in one for one in beyond)
+    assert wide > 0
+    assert reached.unseen == ["a x"]
+
+
+def outputs_of(executed: Executed) -> str:
+    """A bare page with what each cell shows."""
+    outputs = [output.data.get("text/html") for name in survival.CELLS for output in executed.outputs(name)]
+    body = "".join(f'<div class="output">{html}</div>' for html in outputs if html)
+    return f"<!doctype html><html lang=en><meta charset=utf-8><title>outputs</title><body>{body}"
+
+
+def make_room(page: Page, width: int) -> None:
+    """Change the window so that an output has this much room."""
+    page.set_viewport_size({"width": width, "height": TALL})
+    if width == NARROW:
+        room = float(page.evaluate(ROOM, OUTPUTS))
+        page.set_viewport_size({"width": round(2 * width - room), "height": TALL})
