@@ -12,8 +12,12 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from reelbook.connecting import default_client
+from reelbook.display.runs import failed_line
 from reelbook.models.base import Output
+from tests.client.variants import Hosted
 from tests.support import png
+from tests.sweeps.dots import Scripted
 
 Answers = dict[str, tuple[int, Any]]
 
@@ -108,3 +112,35 @@ def test_a_file_that_cannot_be_fetched_leaves_the_run_to_be_picked_up(
         client.run(BOAT)
 
     assert list((tmp_path / "media").iterdir()) == []
+
+
+def test_a_run_whose_client_is_closed_is_not_called_failed(tmp_path: Path) -> None:
+    """It goes on at the service and is paid for: it says so, and counts its price."""
+    with Hosted() as service:
+        scripted = Scripted(service)
+        with rb.connect(service.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+            run = client.start(BOAT)
+        with rb.connect(service.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+            scripted.end.set()
+            again = client.run(BOAT)
+
+    assert (run.status, run.credits, run.credits_source) == ("unfinished", 53, "estimated")
+    assert run.row["status"] == "unfinished"
+    assert "goes on" in failed_line(run)
+    assert (again.status, again.request_id, scripted.sent) == ("completed", run.request_id, 1)
+
+
+def test_who_goes_on_after_closing_a_client_is_told_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another service or another library would be used without a word, and what the first one had be paid again."""
+    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "usual"))
+    with rb.connect(library=tmp_path / "a"):
+        pass
+
+    with caplog.at_level("WARNING", "reelbook"):
+        client = default_client()
+        client.close()
+
+    assert "The client was closed, so a new one is used" in caplog.text
+    assert str(tmp_path / "usual") in caplog.text

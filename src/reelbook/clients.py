@@ -15,14 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from .client.asked import checked, checked_take
 from .client.http import Http
 from .client.key import Key
-from .client.names import checked_id, kind_of
+from .client.names import checked_id
 from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .commons import books_of, embedded_in, leave_books, stop_embedded
-from .errors import LibraryError, NotFound, ReelbookError, UnknownModel, Unreachable
+from .errors import Interrupted, LibraryError, NotFound, ReelbookError, UnknownModel, Unreachable
 from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
 from .libraries.descriptions import Descriptions
@@ -45,6 +46,8 @@ T = TypeVar("T")
 
 _guard = threading.Lock()
 _open_clients: list[Client] = []
+_count = 0
+"""How many clients were ever opened here."""
 
 
 class Client:
@@ -135,14 +138,14 @@ class Client:
 
         `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
         """
-        take = _checked_take(take, fresh)
+        take = checked_take(take, fresh)
         return self._begun(Submission(self._open_desk(), checked(request), take=take, fresh=fresh, join=False))
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
         from .display.live import kernel_shell, watch
 
-        take = _checked_take(take, fresh)
+        take = checked_take(take, fresh)
         submission = Submission(self._open_desk(), checked(request), take=take, fresh=fresh)
         run = self._begun(submission, watched=kernel_shell() is not None)
         try:
@@ -150,7 +153,7 @@ class Client:
                 run.wait()
         except KeyboardInterrupt:
             self._mark_stop("while waiting")
-            raise KeyboardInterrupt(run.goes_on) from None
+            raise Interrupted(run.goes_on) from None
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
@@ -212,7 +215,7 @@ class Client:
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
-            raise KeyboardInterrupt(
+            raise Interrupted(
                 "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any "
                 "more; if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
             ) from None
@@ -305,41 +308,23 @@ class Client:
 
 def opened(client: Client) -> Client:
     """The client, which is the default one from now on."""
+    global _count
     with _guard:
         _open_clients.append(client)
+        _count += 1
     return client
+
+
+def another_was_closed() -> bool:
+    """Whether a client was open here before the latest one, and is closed."""
+    with _guard:
+        return _count > len(_open_clients)
 
 
 def latest_client() -> Client | None:
     """The client that was opened last, if one is open."""
     with _guard:
         return _open_clients[-1] if _open_clients else None
-
-
-def _checked_take(take: Any, fresh: bool) -> int | None:
-    if take is None:
-        return None
-    if fresh:
-        raise ReelbookError(
-            "`fresh` opens a new take and `take` names one, so only one of them can be given. Nothing was sent."
-        )
-    try:
-        number = take.__index__()
-    except AttributeError:
-        number = -1
-    if isinstance(take, bool) or not 0 <= number < 2**31:
-        raise ReelbookError(f"`take` is the number of a repetition, 0 or more, and not {take!r}. Nothing was sent.")
-    return int(number)
-
-
-def checked(request: Input) -> Input:
-    """The request, if it is one."""
-    if not isinstance(request, Input):
-        names = ", ".join(row.input.__name__ for row in CATALOG)
-        raise ReelbookError(
-            f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
-        )
-    return request
 
 
 async def _desk(

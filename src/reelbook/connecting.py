@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
 
+from .client.asked import checked
 from .client.http import Key
-from .clients import Client, checked, latest_client, opened
+from .clients import Client, another_was_closed, latest_client, opened
 from .commons import from_keyring
 from .errors import ReelbookError
 from .libraries.folder import library_folder
 from .models.base import Input
 from .models.pricing import Estimate, Rates
 from .runs import Run
+
+log = logging.getLogger("reelbook")
 
 
 def connect(
@@ -66,7 +70,15 @@ def folder_named(library: str | Path) -> Path:
 
 def default_client() -> Client:
     """The client that was opened last, else a new one."""
-    return latest_client() or connect()
+    client = latest_client()
+    if client is None:
+        client = connect()
+        if another_was_closed():
+            # Not where a person has never connected: there it is what they expect.
+            log.warning(
+                "The client was closed, so a new one is used: %s, with the library %s.", client.base_url, client.library
+            )
+    return client
 
 
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:

@@ -42,6 +42,10 @@ class ReelbookError(Exception):
     """The base of all errors of this package."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A person has interrupted the waiting; it says what goes on, and how to pick it up or stop it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong with one value of an input."""

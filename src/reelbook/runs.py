@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from .client.service import Accepted
-from .errors import InvalidInput, ReelbookError, RunCancelled, RunTimeout
+from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
 from .following import Following, kind_of
 from .libraries.ledger import NO_NAME, STORED, Entry
 from .loop import TICK_SECONDS, background
@@ -75,12 +75,18 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`."""
+        """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`.
+
+        It is `unfinished` where it went on at the service, or ended there, and what went wrong was on the way here: nobody
+        follows it any more, and `rb.attach` picks it up again at no cost.
+        """
         if not self._settled.is_set():
             return self._known.status.status if self._known.status.status != COMPLETED else IN_PROGRESS
         if self._known.failure is None:
             return "completed"
-        return "cancelled" if isinstance(self._known.failure, RunCancelled) else "failed"
+        if isinstance(self._known.failure, RunCancelled):
+            return "cancelled"
+        return "failed" if isinstance(self._known.failure, RunFailed) else "unfinished"
 
     @property
     def progress(self) -> tuple[float, str]:
@@ -126,7 +132,8 @@ class Run:
     @property
     def credits(self) -> int | None:
         """What it cost, as far as is known; `credits_source` says from where."""
-        failed = self._settled.is_set() and self._known.failure is not None
+        # What went wrong on the way here was no failure of the run, which is paid for.
+        failed = self._settled.is_set() and isinstance(self._known.failure, RunFailed | RunCancelled)
         return 0 if failed and self._known.entry.charged is None else self._known.entry.credits
 
     @property
@@ -193,7 +200,7 @@ class Run:
                 if time.monotonic() >= deadline:
                     raise RunTimeout(self.request_id, self.status, limit)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(self.goes_on) from None
+            raise Interrupted(self.goes_on) from None
         if self._known.failure is not None:
             raise self._known.failure.with_traceback(None)
         return self

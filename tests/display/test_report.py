@@ -15,15 +15,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.display import live
 from reelbook.display.clock import Clip, on_one_clock
 from reelbook.display.report import report
-from reelbook.display.reports import media
+from reelbook.display.reports import media, progress
 from reelbook.display.reports.axes import axes_of, layout_of
 from reelbook.display.reports.entries import groups_of
+from reelbook.display.words import size
 from reelbook.errors import ReelbookError
 from reelbook.libraries.identity import canonical
 from reelbook.sweeps import reel
@@ -176,6 +179,48 @@ class TestPage:
         assert "a.png" in page
         assert [told for told in ("jane", "token-", str(Path(clips[0]).parent), str(tmp_path)) if told in page] == []
 
+    @pytest.mark.parametrize("folder", [False, True])
+    def test_no_address_of_a_result_goes_out_at_any_depth(
+        self, clips: list[str], tmp_path: Path, *, folder: bool
+    ) -> None:
+        """A resize repeats its pictures in each size; also as JSON, as Python writes it, and in an array, they lose their addresses."""
+        told = [{"name": "wide", "images": [{"url": "https://host.example/files/token-1", "width": 640}]}]
+        table = table_of(
+            clips[:2], output_results=[told, told], output_images_url=[["https://host.example/files/token-2"]] * 2,
+            output_json=[json.dumps(told)] * 2, output_python=[repr(told)] * 2,
+            output_array=pd.Series([np.array(told, dtype=object)] * 2, dtype=object),
+            output_broken=["[{'url': 'https://host.example/files/token-3'", "see https://host.example/files/token-4"],
+            output_zip=[{"archive_url": "/files/token-5", "count": 41237}] * 2,
+        )  # fmt: skip
+
+        written = report(table, tmp_path / "x.html", folder=folder)
+        page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
+
+        assert "token-" not in page
+        assert "41237" in page
+        assert "640" in page
+        assert "token-1" in str(table["output_results"][0])
+
+    def test_runs_have_the_same_numbers_everywhere(self, clips: list[str], tmp_path: Path) -> None:
+        """Of tables that were joined, the index says the same twice: cards, recipes and the table count anew, together."""
+        both = pd.concat([table_of(clips[:2]), table_of(clips[2:4])])
+        apart = pd.concat({"one": table_of(clips[:2]), "two": table_of(clips[2:4])})
+
+        page, told = page_of(both, tmp_path), page_of(apart, tmp_path)
+
+        index = json.loads(re.findall(r'<script type="application/json">(\{"key".*?)</script>', page)[0])["columns"][0]
+        assert (index["name"], index["order"]) == ("run", [0, 1, 2, 3])
+        assert re.findall(r"<summary><b>(.*?)</b>", page) == ["run 0", "run 1", "run 2", "run 3"]
+        assert re.findall(r"<summary><b>(.*?)</b>", told) == ["run one 0", "run one 1", "run two 0", "run two 1"]
+        assert list(both.index) == [0, 1, 0, 1]
+
+    def test_a_title_ends(self, clips: list[str], tmp_path: Path) -> None:
+        """One that somebody pasted is cut on the page."""
+        page = page_of(table_of(clips[:1]), tmp_path, title="boat " * 1000)
+
+        assert 150 < len(re.findall(r"<h1><bdi>(.*?)</bdi>", page)[0]) <= 200
+        assert len(re.findall(r"<title>(.*?)</title>", page)[0]) <= 200
+
     def test_its_colours_can_be_chosen(self, clips: list[str], tmp_path: Path) -> None:
         """For a page that is to look the same everywhere."""
         with rb.options(theme="dark"):
@@ -301,6 +346,24 @@ class TestRefused:
         with pytest.raises(ReelbookError, match="is a file"):
             report(table_of(clips[:1]), tmp_path / "b", folder=True)
 
+    def test_a_folder_is_no_name_for_a_page(self, clips: list[str], tmp_path: Path) -> None:
+        """One that is there, or a path that ends like one: nothing is written beside it, and both ways out are named."""
+        (tmp_path / "mine").mkdir()
+
+        for path in (str(tmp_path / "mine"), tmp_path / "mine", f"{tmp_path}/new/"):
+            with pytest.raises(ReelbookError, match=r"is a folder.*report\.html.*folder=True"):
+                report(table_of(clips[:1]), path)
+
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+        assert report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
+
+    @pytest.mark.parametrize("folder", [False, True])
+    @pytest.mark.parametrize("path", [None, 7, ""])
+    def test_what_is_no_path_is_refused_in_words(self, clips: list[str], path: Any, *, folder: bool) -> None:
+        """With an example of one."""
+        with pytest.raises(ReelbookError, match=r"A report goes to a path, for instance table\.reel\.report"):
+            report(table_of(clips[:1]), path, folder=folder)
+
 
 class TestLayout:
     """Where the clips stand."""
@@ -423,6 +486,34 @@ def test_work_that_takes_longer_says_how_far_it_is(
 
     assert re.search(r"\d of 6 files made ready for the report", terminal.getvalue())
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_in_a_notebook_a_line_is_left_and_no_gap(
+    clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What told of the progress ends with the name of the page and its size; nothing empty stays in the cell."""
+    outputs: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, bundle: dict[str, str], **_: Any) -> None:
+            outputs.append(bundle)
+
+    def displayed(bundle: dict[str, str]) -> Handle:
+        outputs.append(bundle)
+        return Handle()
+
+    release = threading.Event()
+    monkeypatch.setattr(media, "PATIENCE", 0.0)
+    monkeypatch.setattr(media, "preview", lambda *_, **__: release.wait(0.2) and None)
+    monkeypatch.setattr(progress, "kernel_shell", lambda: object())
+    monkeypatch.setattr(live, "_displayed", displayed)
+    written = report(table_of(clips), tmp_path / "<b>.html")
+
+    assert outputs[-1] == {
+        "text/plain": f"<b>.html · {size(written.stat().st_size)}",
+        "text/html": f"<div><bdi>&lt;b&gt;.html · {size(written.stat().st_size)}</bdi></div>",
+    }
+    assert all(all(output.values()) for output in outputs)
 
 
 def test_a_clock_marks_where_shorter_clips_end() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from reelbook.display.sheets import moving as moving_module
 from reelbook.display.sheets.brush import Brush, label_lines
 from reelbook.display.sheets.colours import colours
 from reelbook.display.sheets.encoding import encoded
+from reelbook.display.sheets.paper import display_copy
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
 from tests.display.stand_in import run_of
@@ -136,6 +139,7 @@ class TestSheet:
         sheet(table)
 
         assert {"waiting", "not started"} <= set(said)
+        assert not any(word.startswith("picture") for word in said)
 
     def test_pictures_stand_side_by_side(self, tmp_path: Path, said: list[str]) -> None:
         """Several outputs of a run go across, under their sizes."""
@@ -289,6 +293,29 @@ class TestGif:
         assert fewer.stat().st_size <= whole * 0.6
         assert smaller.stat().st_size <= whole * 0.42
 
+    def test_a_large_one_is_foretold_and_drawn_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whole attempts take long; those who wait are told of clips and of steps."""
+        clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=60).path
+        whole, told = [], []
+
+        def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
+            whole.extend([len(steps)] if options.get("tell") else [])
+            return encoded(steps, *others, **options)
+
+        @contextmanager
+        def listening(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
+            yield
+            told.append((done(), of, words.split()[0]))
+
+        monkeypatch.setattr(moving_module, "MOST_BYTES", 200_000)
+        monkeypatch.setattr(moving_module.encoding, "encoded", counted)
+        monkeypatch.setattr(moving_module, "progress", listening)
+        path = gif(table_of(clip), tmp_path / "out.gif", width=800)
+
+        assert 100_000 <= path.stat().st_size <= 200_000
+        assert whole == [6]
+        assert told == [(1, 1, "clips"), (6, 6, "steps")]
+
     def test_what_does_not_change_is_not_drawn_again(self) -> None:
         """Ten equal steps take hardly more than one."""
         noise = np.random.default_rng(7).integers(0, 256, (200, 200, 3), np.uint8)
@@ -356,7 +383,7 @@ class TestStrip:
         picture = strip(clip, frames=3, width=800)
 
         assert greys(picture, 40, 60) == [0, 12, 24]
-        assert said == ["0.00 s", "0.50 s", "1.00 s", "clip.mp4", "64×48 · 25 frames at 24/s"]
+        assert said == ["0.00 s", "0.50 s", "1.00 s", "clip.mp4", "64×48 · 25 frames at 24/s · 1.0 s"]
         assert strip(str(clip.path), frames=3, width=800).tobytes() == picture.tobytes()
 
     def test_a_run_has_its_prompt_and_its_price(
@@ -369,7 +396,19 @@ class TestStrip:
         strip(run)
 
         assert "a paper boat" in said
-        assert "seed 7 · 53 credits · 64×48 · 2 frames at 24/s" in said
+        assert "seed 7 · 64×48 · 2 frames at 24/s · 0.1 s · 53 credits" in said
+
+    def test_several_pictures_of_a_run_tell_their_sizes(
+        self, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """How many there are, from the smallest to the largest; also those that there is no room for."""
+        sizes = [(64, 36), (32, 32), *[(48, 48)] * 7, (80, 60)]
+        run = run_of(*(at(Path(picture_at(tmp_path / f"{n}.png", size))) for n, size in enumerate(sizes)))
+        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+
+        strip(run)
+
+        assert "seed 7 · 10 pictures, 32×32 to 80×60 · 53 credits" in said
 
     def test_a_run_that_is_not_done_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It says how it stands."""
@@ -408,3 +447,61 @@ def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
     assert set(bundle) == {"text/plain", "image/jpeg"}
     assert str(drawn.width) in bundle["text/plain"]
     assert np.array_equal(np.asarray(Image.open(whole)), np.asarray(drawn))
+
+
+def test_a_notebook_keeps_a_sheet_of_noisy_clips_in_300_kb(tmp_path: Path) -> None:
+    """However grainy 24 runs are; it stays at least 1000 pixels wide, and what is saved stays whole."""
+    clip = film(tmp_path / "clip.mp4", frames=6, size=(320, 180), noise=120).path
+    drawn = sheet(table_of(*[clip] * 24))
+
+    shown = DisplayFormatter().format(drawn)[0]["image/jpeg"]  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+    whole = io.BytesIO()
+    drawn.convert("RGB").save(whole, "JPEG", quality=88, subsampling=0)
+    assert len(whole.getvalue()) > 1_000_000
+    assert len(shown) <= 300_000
+    assert 1000 <= Image.open(io.BytesIO(shown)).width <= drawn.width == 1600
+
+
+def test_a_quiet_sheet_is_shown_as_it_is(tmp_path: Path) -> None:
+    """What needs few bytes loses neither pixels nor colours."""
+    drawn = sheet(table_of(film(tmp_path / "clip.mp4").path))
+
+    shown = Image.open(io.BytesIO(display_copy(drawn.convert("RGB"))))
+
+    assert shown.size == drawn.size
+    assert np.abs(np.asarray(shown, np.int16) - np.asarray(drawn.convert("RGB"), np.int16)).mean() < 1
+
+
+def test_pure_noise_is_shown_too() -> None:
+    """No picture needs more bytes for its size."""
+    noise = Image.fromarray(np.random.default_rng(7).integers(0, 256, (600, 400, 3), np.uint8))
+
+    assert Image.open(io.BytesIO(display_copy(noise))).size == noise.size
+    assert Image.open(io.BytesIO(display_copy(noise, 1))).size == noise.size
+
+
+class TestLabelsOfSeveralModels:
+    def test_each_model_is_told_by_what_varies_in_it(self, said: list[str]) -> None:
+        """Its short name comes first; what only the other models have is not named at all."""
+        clips = pd.DataFrame(
+            {"model": "svc/text-to-video", "prompt": "a boat", "loras": [[], []], "seed": [7, 8], "status": "failed"}
+        )
+        sized = pd.DataFrame({"model": "svc/smart-resize", "prompt": "", "seed": [1, 2], "status": "failed"})
+        table = pd.concat([clips, sized], ignore_index=True).assign(output_video=None)
+
+        sheet(table)
+
+        assert [words for words in said if "seed" in words] == [
+            *(f"text-to-video · seed {seed}" for seed in (7, 8)),
+            *(f"smart-resize · seed {seed}" for seed in (1, 2)),
+        ]
+        assert not any("loras" in words or '""' in words or "–" in words for words in said)
+
+    def test_a_table_joined_to_itself_is_drawn(self, said: list[str]) -> None:
+        """The first of two columns with one name counts."""
+        table = table_of(None, None)
+
+        sheet(pd.concat([table, table], axis=1))
+
+        assert {"seed 0", "seed 1"} <= set(said)

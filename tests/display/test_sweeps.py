@@ -96,8 +96,8 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
 
 def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
     """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
-    assert "min-height:72px" not in panel_html(progress(state="done"))
-    assert "min-height:72px" in panel_html(progress())
+    assert "min-height:64px" not in panel_html(progress(state="done"))
+    assert "min-height:64px" in panel_html(progress())
 
 
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

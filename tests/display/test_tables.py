@@ -151,6 +151,51 @@ class TestWithoutScripts:
         assert table_line(runs(1)) == "1 run · 1 done · 53 credits"
         assert table_line(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
 
+    def test_only_what_is_spent_is_summed(self) -> None:
+        """While runs are under way, what is set aside for them is told apart; a clip that does not exist has no length."""
+        states = ["completed", "running", "waiting", "uncertain", "failed"]
+        sources = ["charged", "estimated", "estimated", "estimated", "charged"]
+        table = runs(5, status=states, credits=[53, 53, 53, 53, 0], credits_source=sources)
+
+        page = Page(table_html(table))
+        seconds = next(one for one in page.payload["columns"] if one["name"] == "seconds")
+
+        assert table_line(table).endswith("1 failed · 53 credits · 159 credits set aside")
+        assert unpacked(seconds["order"]) == [2.04, None, None, None, None]
+        assert (
+            table_line(runs(1, status=["waiting"], credits_source="estimated"))
+            == "1 run · 1 waiting · 53 credits set aside"
+        )
+
+    def test_a_file_has_a_length_whatever_the_table_says(self) -> None:
+        """A table without states is believed where it names a file, or where it says nothing of files at all."""
+        asked = runs(2)[["num_frames", "frame_rate"]]
+
+        def lengths(table: pd.DataFrame) -> list[Any]:
+            columns = Page(table_html(table)).payload["columns"]
+            return unpacked(next(one for one in columns if one["name"] == "seconds")["order"])
+
+        assert lengths(asked) == [2.04, 2.04]
+        assert lengths(asked.assign(output_video=["a.mp4", None])) == [2.04, None]
+
+    def test_of_several_models_what_all_have_comes_first(self) -> None:
+        """Fields that one of them lacks vary for that reason only, and stand behind what every run has."""
+        models = pd.Categorical(["one", "two"])
+        table = pd.concat([runs(1, loras=["a"]), runs(1, negative_prompt=["b"])]).assign(
+            model=models, error=[None, "no"]
+        )
+
+        heads = Page(table_html(table)).heads
+
+        assert heads[:7] == ["run", "model", "prompt", "seed", "credits", "status", "error"]
+        assert {"loras", "negative_prompt"} <= set(heads[7:])
+
+    def test_the_box_can_be_scrolled_by_keys_without_a_script(self) -> None:
+        """It can have the focus, and has a name."""
+        box = next(found for _, found in Page(table_html(runs(1))).attributes if found.get("class") == "rb-box")
+
+        assert (box["tabindex"], box["role"], box["aria-label"]) == ("0", "region", "Table, scrolls")
+
 
 class TestAnyTable:
     """Tables that no sweep has made."""
@@ -355,6 +400,31 @@ class TestHostile:
         assert all(not any(found) for found in Page(html).payload["clips"].values())
 
 
+class TestAddresses:
+    """What opens a file at the service."""
+
+    TOLD = [{"name": "wide", "images": [{"url": "https://host.example/token-1", "width": 640}]}]
+
+    def test_they_stay_out_of_a_notebook(self) -> None:
+        """Neither their own columns nor those that stand deeper, also as a text, come along; a notebook is sent around."""
+        table = runs(
+            2, output_results=[self.TOLD, self.TOLD], output_json=pd.array([json.dumps(self.TOLD)] * 2, dtype="string"),
+            output_images_url=[["https://host.example/token-2"]] * 2, output_video_url="https://host.example/token-3",
+        )  # fmt: skip
+
+        html = table_html(table)
+
+        assert "token-" not in html
+        assert "640" in html
+        assert "output_images_url" not in html
+
+    def test_they_are_there_where_they_are_shown_on_purpose(self) -> None:
+        """A table of nothing else is about them."""
+        table = pd.DataFrame({"output_video_url": ["https://host.example/token-1"]})
+
+        assert "token-1" in table_html(table)
+
+
 class TestWeight:
     """What a notebook has to carry."""
 
@@ -379,12 +449,34 @@ class TestWeight:
         weight = sum(map(len, found["sheets"])) + sum(
             len(str(one["src"])) for tag, one in page.attributes if tag == "img"
         )
-        seen = FIRST + len(found["at"])
+        seen = FIRST + sum(spot is not None for spot in unpacked(found["at"]))
 
         assert 0 < weight <= 600_000
         assert seen == count or page.notes.endswith(
             f"{count - seen:,} rows have no poster here, which would make the notebook too heavy."
         )
+
+    @pytest.mark.usefixtures("noise")
+    def test_a_file_of_many_rows_is_carried_once(self) -> None:
+        """Two thousand rows of six files are as light as six, and every row has its poster."""
+        page = Page(table_html(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
+
+        found = page.payload["posters"]
+        spots = unpacked(found["at"])
+        assert "poster" not in page.notes
+        assert spots[FIRST:] == [[0, (row - FIRST) % 6] for row in range(FIRST, 2_004)]
+        assert len(found["sheets"]) == 1
+        assert len(found["at"]["of"]) == 7
+
+    def test_a_file_is_shrunk_once_in_a_session(self, clips: list[str]) -> None:
+        """The same table again makes no picture anew."""
+        table = runs(40, output_video=clips * 20)
+        table_html(table)
+        before = tables_media._within.cache_info().misses
+
+        table_html(table)
+
+        assert tables_media._within.cache_info().misses == before
 
     @pytest.mark.usefixtures("noise")
     def test_a_sweep_of_24_runs_leaves_room(self) -> None:

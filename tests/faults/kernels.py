@@ -4,7 +4,7 @@ with Kernel(folder) as kernel:
     cell = kernel.begin("import time\\nprint('here')\\ntime.sleep(60)")
     cell.until("here")
     kernel.interrupt()
-    assert cell.ended().error == "KeyboardInterrupt"
+    assert cell.ended().error == "Interrupted"
 """
 
 from __future__ import annotations

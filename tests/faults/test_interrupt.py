@@ -192,7 +192,7 @@ def test_an_interrupt_while_rb_run_waits(bench: Bench) -> None:
     (paid,) = bench.paid()
     again = bench.kernel.run(code)
 
-    assert_back_at_the_prompt(ended, "KeyboardInterrupt", names=paid)
+    assert_back_at_the_prompt(ended, "Interrupted", names=paid)
     assert_nothing_sent_after_the_stop(bench)
     assert again.out == f"True {paid}\n"
     assert bench.paid() == [paid]
@@ -223,7 +223,7 @@ def test_an_interrupt_while_a_run_is_downloaded(bench: Bench) -> None:
     (paid,) = bench.paid()
     again = bench.kernel.run(code)
 
-    assert_back_at_the_prompt(ended, "KeyboardInterrupt", names=paid)
+    assert_back_at_the_prompt(ended, "Interrupted", names=paid)
     assert_nothing_sent_after_the_stop(bench)
     assert again.out == f"True {paid}\n"
     assert bench.paid() == [paid]
@@ -244,7 +244,7 @@ def test_an_interrupt_while_many_are_submitted_in_a_loop(bench: Bench) -> None:
     assert_nothing_sent_after_the_stop(bench)
     again = bench.kernel.run(code)
 
-    assert_back_at_the_prompt(ended, "KeyboardInterrupt")
+    assert_back_at_the_prompt(ended, "Interrupted")
     assert len(paid) == len(states) == 12
     assert "uncertain" not in states
     assert "sending" not in states
@@ -263,7 +263,7 @@ def test_what_has_not_left_when_the_interrupt_comes_does_not_leave(bench: Bench)
     assert_nothing_sent_after_the_stop(bench)
     again = bench.kernel.run(code)
 
-    assert_back_at_the_prompt(ended, "KeyboardInterrupt")
+    assert_back_at_the_prompt(ended, "Interrupted")
     assert paid == []
     assert again.out == "True\n"
     assert len(bench.paid()) == 1
@@ -305,7 +305,7 @@ def test_interrupts_at_any_moment(bench: Bench, times: int, runs: int) -> None:
         bench.kernel.interrupt()
         ended = cell.ended()
         bench.drained()
-        assert ended.error == "KeyboardInterrupt"
+        assert ended.error == "Interrupted"
         assert ended.seconds <= PROMPT_SECONDS
         assert len(bench.paid()) == len(bench.states()) - bench.states().count("planned")
 

@@ -34,6 +34,15 @@ LINES = {
 """The same for pictures, and for the one line that is left where nothing else is shown."""
 
 
+NOTEBOOK_LINES = {
+    ("reelbook.media.local", "LocalFile"): ("told", "short_file_line"),
+    ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_line"),
+    ("reelbook.models.base", "Output"): ("files", "output_line"),
+    ("reelbook.sweeps.plan", "Plan"): ("plans", "plan_line"),
+}
+"""Of what a terminal shows at length, because it has no other form there."""
+
+
 def register(shell: Any) -> None:
     """Teach a shell to show our values."""
     formatter = shell.display_formatter
@@ -46,7 +55,7 @@ def register(shell: Any) -> None:
     for table, of_kind in ((HTML, html), (JPEG, jpeg)):
         for (module, name), (home, draw) in table.items():
             of_kind.for_type_by_name(module, name, _late(home, draw))
-    for (module, name), (home, draw) in LINES.items():
+    for (module, name), (home, draw) in {**LINES, **(NOTEBOOK_LINES if hasattr(shell, "kernel") else {})}.items():
         plain.for_type_by_name(module, name, _line(_late(home, draw)))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from ..errors import ReelbookError
+from ..errors import Interrupted, ReelbookError
 from .words import cut
 
 HOME = str(Path(__file__).resolve().parents[1])
@@ -30,7 +30,7 @@ _shown: weakref.WeakKeyDictionary[BaseException, int] = weakref.WeakKeyDictionar
 def hang(shell: Any) -> None:
     """Let a shell show our errors in short; nobody else's are touched."""
 
-    def render(error: ReelbookError) -> list[str]:
+    def render(error: BaseException) -> list[str]:
         trace = id(error.__traceback__)
         # Who has chosen another `%xmode` wants to see more, or less, than we would show.
         if _shown.get(error) == trace or shell.InteractiveTB.mode != "Context":
@@ -39,7 +39,8 @@ def hang(shell: Any) -> None:
         return short(shell, error)
 
     # IPython asks for a method of this name. The error's own module is a lower floor and knows nothing of notebooks.
-    ReelbookError._render_traceback_ = render  # type: ignore[attr-defined]
+    for kind in (ReelbookError, Interrupted):
+        kind._render_traceback_ = render  # type: ignore[union-attr]
 
 
 def full(shell: Any, error: BaseException) -> list[str]:

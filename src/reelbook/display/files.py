@@ -11,7 +11,7 @@ from .facts import card, fact_table, heading, small
 from .figure import figure, page
 from .runs import several
 from .strips import strip
-from .words import cut, size
+from .words import cut, joined, size
 
 if TYPE_CHECKING:
     from ..media.local import LocalFile
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 MOST_FILES, LONGEST_ADDRESS = 12, 600
 ELSEWHERE = "At the service, and nothing is loaded from there. run.media has the files of a run on this machine."
+
+
+def output_line(output: Output) -> str:
+    """An answer on one line: what kind it is, its first files, and its seed."""
+    media = _media_of(output)
+    files = [told.short_file_line(file) for file in media[:1]]
+    more = f"{len(media)} files" if len(media) > 1 else ""
+    return cut(joined(type(output).__name__, *files, more), 200)
 
 
 def output_card(output: Output) -> str:

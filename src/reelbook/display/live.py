@@ -14,7 +14,7 @@ from .facts import card, code_block
 from .runs import failed_line, progress_card, run_figure, run_strip
 from .terminal import is_terminal, line
 from .ticker import UPDATE_SECONDS, Bundle, Card, Key, ticker
-from .told import attach_code, status_line
+from .told import attach_code, run_line, status_line
 from .words import MARKS, credits_told, joined
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["UPDATE_SECONDS", "Bundle", "kernel_shell", "show", "updated", "watch
 
 FEW = 4
 """So many runs of one cell bring their clips along; where there are more, each brings pictures."""
-OVER = ("completed", "failed", "cancelled")
+OVER = ("completed", "failed", "cancelled", "unfinished")
 GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
 
 _shown: dict[int, int] = {}
@@ -49,8 +49,11 @@ def watch(run: Run) -> Iterator[None]:
 
 
 @contextmanager
-def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterator[None]:
-    """An output of the cell that keeps up with `now` while the block lasts; `left` is what stays, told whether it was interrupted."""
+def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterator[Callable[[Bundle], object]]:
+    """An output of the cell that keeps up with `now` while the block lasts; `left` is what stays, told whether it was interrupted.
+
+    Gives what shows something else in its place, also after the block.
+    """
     first = now()
     handle = _displayed(first)
     output = Card(
@@ -59,7 +62,7 @@ def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterat
     ticker.add(output)
     stopped = False
     try:
-        yield
+        yield lambda bundle: handle.update(bundle, raw=True)
     except KeyboardInterrupt:
         stopped = True
         raise
@@ -126,7 +129,7 @@ def interrupted_bundle(run: Run) -> Bundle:
 
 def final_bundle(run: Run, *, many: bool = False) -> Bundle:
     """What stays in the cell."""
-    line = failed_line(run) if run.status in ("failed", "cancelled") else repr(run)
+    line = run_line(run) if run.status == "completed" else failed_line(run)
     bundle: Bundle = {"text/plain": line, "text/html": run_figure(run, many=many)}
     picture = run_strip(run)
     return {**bundle, "image/jpeg": picture} if picture else bundle

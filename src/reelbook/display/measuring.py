@@ -91,7 +91,7 @@ def watch_measuring(files: int) -> Iterator[Count]:
         shower.join()
 
 
-def _screen(count: Count) -> AbstractContextManager[None] | None:
+def _screen(count: Count) -> AbstractContextManager[object] | None:
     """Where there is somebody to see it."""
     if kernel_shell() is not None:
         return updated(count.bundle, lambda _: count.last())

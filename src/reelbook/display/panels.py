@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..sweeps.tally import Progress
 
 Bundle = dict[str, Any]
-POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 128, 72
+POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (

@@ -39,6 +39,11 @@ def plan_card(plan: Plan) -> str:
     )  # fmt: skip
 
 
+def plan_line(plan: Plan) -> str:
+    """A plan on one line."""
+    return headline(plan.facts)
+
+
 def headline(facts: Facts) -> str:
     """Runs, model, price and time on one line."""
     return joined(runs(facts), *price(facts))

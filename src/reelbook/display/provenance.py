@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .facts import card, fact_table, small
-from .words import cut
+from .words import cut, joined
 
 if TYPE_CHECKING:
     from ..media.provenance import Provenance
@@ -21,6 +21,16 @@ def provenance_table(provenance: Provenance) -> str:
     """The table: the model, what was asked of it and differs from the defaults, then the run; what is unknown is left out."""
     facts = [(cut(name, LONGEST), cut(value, LONGEST)) for name, value in _facts(provenance)]
     return card(fact_table(facts), small(_source(provenance)))
+
+
+def provenance_line(provenance: Provenance) -> str:
+    """The same on one line: the model, the seed, the request."""
+    seed = None if provenance.seed is None else f"seed {provenance.seed}"
+    request = provenance.request_id and f"request {provenance.request_id}"
+    return (
+        joined(*(cut(part, 60) for part in (provenance.model, seed, request) if part))
+        or "Nothing is known of its making."
+    )
 
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:

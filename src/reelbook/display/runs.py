@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..media.local import LocalFile
     from ..runs import Run
 
-MOST_REASON = 900
+MOST_REASON, LONGEST_LINE, LONGEST_FAULT = 900, 110, 50
 # What the service says goes on one line, however long it is, so that the cell keeps its height.
 LOG_LINE = f"{SMALL};white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-height:1.5em"
 PROGRESS = Markup(
@@ -38,7 +38,7 @@ PROMPTS = ("content_policy_violation",)
 
 def run_figure(run: Run, *, many: bool = False) -> str:
     """A run in whatever state it is; `many` says that others are shown beside it."""
-    if run.status in ("failed", "cancelled"):
+    if run.status in ("failed", "cancelled", "unfinished"):
         return failed_card(run)
     if run.status != "completed":
         return progress_card(run)
@@ -82,9 +82,10 @@ def failed_card(run: Run) -> str:
 
 def failed_line(run: Run) -> str:
     """The same on one line."""
-    faults = [f"{name} = {value}" for name, value in blamed(run)]
-    advice, code = next_step(run)
-    return joined(cut(status_line(run), MOST_REASON), *faults, _cost(run), joined(advice, cut(code, 300)))
+    faults = [cut(f"{name} = {value}", LONGEST_FAULT) for name, value in blamed(run)[:1]]
+    reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure)
+    why = ": ".join(part for part in (f"{MARKS[run.status]} {run.status}", kind_in_words(run), reason) if part)
+    return joined(cut(why, LONGEST_LINE), *faults, _cost(run))
 
 
 def failure_facts(run: Run) -> list[tuple[str, str]]:

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 def watch_job(job: SweepJob) -> Iterator[None]:
     """Show a sweep while the block lasts."""
     if kernel_shell() is not None:
-        with updated(lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress)):
-            yield
+        with updated(lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress)) as show:
+            try:
+                yield
+            except KeyboardInterrupt:
+                # What is paid for goes on, and the panel with it, also after its cell has ended.
+                job.on_change(lambda job: show(panel_bundle(job.progress)))
+                raise
     elif sys.stderr is not None and sys.stderr.isatty():
         with _line(job):
             yield

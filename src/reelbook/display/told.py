@@ -15,6 +15,8 @@ from .code import run_code
 from .words import MARKS, credits_told, cut, duration, joined, size
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..media.local import LocalFile
     from ..runs import Run
 
@@ -100,14 +102,39 @@ def measures(file: LocalFile) -> list[str]:
 
 def file_line(file: LocalFile) -> str:
     """A file on one line, with where it is."""
+    return joined(*_of_file(file), str(file.path))
+
+
+def short_file_line(file: LocalFile) -> str:
+    """The same with no more of its place than tells it from others."""
+    return joined(*_of_file(file), _place(file.path))
+
+
+def _of_file(file: LocalFile) -> list[str]:
     told = of_file(file)
-    return joined(cut(told.lead, LONGEST_LEAD), told.seed, *measures(file), told.credits, str(file.path))
+    return [cut(told.lead, LONGEST_LEAD), told.seed, *measures(file), told.credits]
+
+
+def run_line(run: Run) -> str:
+    """A finished run on one line: how it went, what was asked, what came of it."""
+    told = of_run(run)
+    files = run.media[:1]
+    known = [*(fact for file in files for fact in measures(file)), *(_place(file.path) for file in files)]
+    return joined(
+        status_line(run), cut(told.lead, LONGEST_LEAD), told.seed, credits_told(run.credits, run.credits_source), *known
+    )
+
+
+def _place(path: Path) -> str:
+    """Where a file is, in short: its name is a hash, of which the first letters tell it from others."""
+    name = path.name if len(path.name) <= 24 else f"{path.stem[:8]}…{path.suffix[:8]}"
+    return f"{cut(path.parent.name, 24)}/{name}"
 
 
 def status_line(run: Run) -> str:
     """Where a run stands, in one line."""
     fraction, stage = run.progress
-    if run.status in ("failed", "cancelled"):
+    if run.status in ("failed", "cancelled", "unfinished"):
         return f"{MARKS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
         mark, how = (MARKS["from library"], "from library") if run.from_library else (MARKS["completed"], "done")

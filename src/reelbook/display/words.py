@@ -7,6 +7,7 @@ from collections.abc import Mapping
 MARKS: Mapping[str, str] = {
     "planned": "○", "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
     "from library": "◉", "failed": "✕", "rejected": "✕", "expired": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?",
+    "unfinished": "◔",
 }  # fmt: skip
 """One sign for each state, beside its word."""
 

@@ -258,7 +258,7 @@ class Conduct:
             return  # Let go of: the service goes on with it.
         is_open = run.failure is not None and run.credits_source != "charged"
         self.tally.change(
-            one, ending(run.failure), run.failure, spent=run.credits or 0, reserved=price if is_open else 0
+            one, ending(run.failure), run.failure, spent=0 if is_open else run.credits or 0, reserved=price if is_open else 0
         )  # fmt: skip
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False

@@ -165,7 +165,8 @@ class SweepJob:
         background.submit(self._stop("The sweep was interrupted"))
         progress = self.progress
         left = progress.counts[NOT_STARTED]
-        under_way = f"{_runs(progress.under_way)} paid for and under way; they end in the background" if progress.under_way else "nothing is under way"  # fmt: skip
+        end = "it ends" if progress.under_way == 1 else "they end"
+        under_way = f"{_runs(progress.under_way)} paid for and under way ({end} in the background)" if progress.under_way else "nothing is under way"  # fmt: skip
         return (
             f"You interrupted a sweep: {progress.counts[COMPLETED]:,} of {_runs(progress.total)} are completed, {under_way}, and "
             f"{_runs(left)} will not be sent. Run the same plan again to go on: nothing is paid for twice."

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from ..errors import Interrupted
 from ..models.base import Input
 from ..models.pricing import Estimate
 from ..models.problems import shown
@@ -285,7 +286,7 @@ class Plan:
             try:
                 return job.wait()
             except KeyboardInterrupt:
-                raise KeyboardInterrupt(job.interrupted()) from None
+                raise Interrupted(job.interrupted()) from None
 
     def start(
         self,

@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..display.panels import panel_bundle, panel_html
+from ..display.panels import panel_bundle, panel_html, panel_line
 
 if TYPE_CHECKING:
     from ..sweeps.job import SweepJob
@@ -52,6 +52,9 @@ class Panel(anywidget.AnyWidget):
         """What a cell shows of it, with a text for where there are no widgets."""
         shown = self._repr_mimebundle_()
         return {**(shown[0] if shown else {}), "text/plain": TEXT}
+
+    def __repr__(self) -> str:
+        return panel_line(self._job.progress)
 
     def _ipython_display_(self) -> None:
         show_job(self._job)

@@ -1,0 +1,37 @@
+"""What a person asks for, checked before anything is started or sent for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ReelbookError
+from ..models.base import Input
+from ..models.catalog import CATALOG
+from .names import kind_of
+
+
+def checked_take(take: Any, fresh: bool) -> int | None:
+    """The number of the take that is asked for; None for whichever comes."""
+    if take is None:
+        return None
+    if fresh:
+        raise ReelbookError(
+            "`fresh` opens a new take and `take` names one, so only one of them can be given. Nothing was sent."
+        )
+    try:
+        number = take.__index__()
+    except AttributeError:
+        number = -1
+    if isinstance(take, bool) or not 0 <= number < 2**31:
+        raise ReelbookError(f"`take` is the number of a repetition, 0 or more, and not {take!r}. Nothing was sent.")
+    return int(number)
+
+
+def checked(request: Input) -> Input:
+    """The request, if it is one."""
+    if not isinstance(request, Input):
+        names = ", ".join(row.input.__name__ for row in CATALOG)
+        raise ReelbookError(
+            f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
+        )
+    return request
