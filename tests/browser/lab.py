@@ -176,6 +176,11 @@ class OpenNotebook:
         self.command("apputils:change-theme", {"theme": name})
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
+        # The name changes before the style sheet has come.
+        paper = "getComputedStyle(document.body).getPropertyValue('--jp-layout-color0').trim()"
+        self.page.wait_for_function(
+            f"light => {paper} && ['white', '#fff', '#ffffff'].includes({paper}) === light", arg="Dark" not in name
+        )
 
     def command(self, name: str, arguments: dict[str, Any] | None = None) -> None:
         """Do what a menu entry does, and wait until it is done."""

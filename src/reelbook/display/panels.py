@@ -20,16 +20,16 @@ POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
-    ("completed", "done", "var(--rb-good,#1a7f37)"),
-    ("running", "running", "var(--rb-accent,#0b62c4)"),
-    ("waiting", "queued", "var(--rb-accent,#0b62c4)"),
-    ("failed", "failed", "var(--rb-bad,#c1242c)"),
-    ("uncertain", "uncertain", "var(--rb-warn,#9a6700)"),
-    ("cancelled", "cancelled", "var(--rb-soft,#57606a)"),
-    ("impossible", "impossible", "var(--rb-soft,#57606a)"),
-    ("not started", "not started", "transparent"),
+    ("completed", "done", "#1a7f37", "--rb-good"),
+    ("running", "running", "#0b62c4", "--rb-accent"),
+    ("waiting", "queued", "#0b62c4", "--rb-accent"),
+    ("failed", "failed", "#c1242c", "--rb-bad"),
+    ("uncertain", "uncertain", "#9a6700", "--rb-warn"),
+    ("cancelled", "cancelled", "#57606a", "--rb-soft"),
+    ("impossible", "impossible", "#57606a", "--rb-soft"),
+    ("not started", "not started", "transparent", "--rb-none"),
 )
-"""The states of runs in the order of the bar: their word, and their colour beside it."""
+"""The states of runs in the order of the bar: their word, and their colour, where the page has none and where it has."""
 FAINT = {"waiting": ".45", "impossible": ".45"}
 HINT = (
     "Interrupt the cell to stop sending. job = plan.start(…) does the same with buttons, and leaves the notebook free."
@@ -70,10 +70,11 @@ def panel_html(progress: Progress, *, hint: str = "") -> str:
 def _bar(progress: Progress) -> Markup:
     """One bar in the colours of the states; what is beside it in words says the same."""
     pieces = [
-        Markup('<div style="flex:{} 0 0;background:{};opacity:{}"></div>').format(
-            progress.counts[status], colour, FAINT.get(status, "1")
-        )
-        for status, _, colour in STATES
+        # A page that trusts nobody drops what it does not know: of each pair it keeps the first.
+        Markup(
+            '<div style="flex-grow:{0};flex:{0} 0 0;height:8px;background:{1};background:var({2},{1});opacity:{3}"></div>'
+        ).format(progress.counts[status], plain, colour, FAINT.get(status, "1"))
+        for status, _, plain, colour in STATES
         if progress.counts.get(status)
     ]
     return Markup(
@@ -87,7 +88,7 @@ def _legend(progress: Progress) -> Markup:
     """Each state with its sign, its number and its word; a line may break between two of them only."""
     kept = Markup('<span style="white-space:nowrap;margin-right:12px">{} {}</span>')
     words = [
-        (MARKS[status], f"{progress.counts[status]:,} {word}") for status, word, _ in STATES if progress.counts.get(status)
+        (MARKS[status], f"{progress.counts[status]:,} {word}") for status, word, *_ in STATES if progress.counts.get(status)
     ]  # fmt: skip
     if progress.from_library:
         words.insert(1, (MARKS["from library"], f"{progress.from_library:,} of them from the library"))
@@ -127,7 +128,7 @@ def _failure(name: str, count: int, first: int, example: str) -> Markup:
 
 
 def _counts(progress: Progress) -> list[str]:
-    found = [f"{progress.counts[status]:,} {word}" for status, word, _ in STATES if progress.counts.get(status)]
+    found = [f"{progress.counts[status]:,} {word}" for status, word, *_ in STATES if progress.counts.get(status)]
     if progress.from_library:
         found.insert(1, f"{progress.from_library:,} of them from the library")
     return found
