@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,10 +15,11 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import uri
-from reelbook.display.tables import SCRIPT, STYLE, table_html, table_markup
+from reelbook.display.tables import SCRIPT, STYLE, table_html, table_line, table_markup
 from reelbook.display.tables_media import Known
 from reelbook.display.theme import script, style
 from reelbook.media.posters import poster
+from reelbook.widgets import courier
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
 from tests.clips import film
@@ -33,7 +35,7 @@ ROWS = "tbody tr:not(.rb-gap):not(.rb-open)"
 Open = Callable[..., Page]
 
 
-def runs(count: int, clips: list[str] | None = None) -> pd.DataFrame:
+def runs(count: int, clips: list[str] | None = None, **columns: Any) -> pd.DataFrame:
     """A table as a sweep gives it."""
     status = pd.Categorical(["failed" if row % 10 == 3 else "completed" for row in range(count)])
     table = pd.DataFrame(
@@ -47,6 +49,7 @@ def runs(count: int, clips: list[str] | None = None) -> pd.DataFrame:
         },
         index=pd.RangeIndex(count, name="run"),
     )  # fmt: skip
+    table = table.assign(**columns)
     return table if clips is None else table.assign(output_video=[clips[row % len(clips)] for row in range(count)])
 
 
@@ -134,6 +137,11 @@ FILTERS: list[tuple[str, Sequence[int]]] = [
     ("run=5", [5]),
     ("note>take seed<1", [0]),
     ("[.*+?^${}()|\\", []),
+    ("seed > 36", [37, 38, 39]),
+    ("seed >= 36 seed< 38", [36, 37]),
+    ('note = "take 7, number 7"', [7]),
+    ('"seed>3"', []),
+    ("rainy seed<2", [0, 1]),
 ]
 
 
@@ -148,6 +156,82 @@ def test_words_and_comparisons_filter(opened: Open) -> None:
         assert shown == [str(row) for row in rows][: len(shown)], text
         assert told.startswith(f"{len(rows)} of 40 runs" if len(rows) < 40 else "40 runs"), text
         assert page.locator(ROWS).count() == len(shown)
+
+
+def test_a_filter_that_cannot_be_meant_is_told(opened: Open) -> None:
+    """A column that is not there, and a word where a number belongs, are said beside the count; an address is just words."""
+    page = opened(table_html(runs(40)))
+
+    assert filtered(page, "nope = 3") == "0 of 40 runs · no column nope"
+    assert filtered(page, "seed > x").endswith(" · seed is a number")
+    assert filtered(page, "seed>3 status=failed").endswith(" credits")
+    assert filtered(page, "https://a.b/?c=d") == "0 of 40 runs"
+
+
+def test_words_are_looked_for_in_what_is_shown(opened: Open) -> None:
+    """A column that is put into view is searched from then on; prompts and errors always are."""
+    page = opened(table_html(runs(40, request_id=[f"ab{row:02}cd" for row in range(40)])))
+
+    assert filtered(page, "ab07").startswith("0 of 40 runs")
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_label("request_id").check()
+
+    assert page.locator(".rb-summary").inner_text().startswith("1 of 40 runs")
+    assert filtered(page, "boat").startswith("40 runs")
+
+
+def test_page_and_python_sum_up_alike(opened: Open) -> None:
+    """What is spent, and apart from it what is set aside for runs under way."""
+    states = ["completed", "running", "waiting", "from library", "uncertain", "failed"]
+    table = runs(6).assign(status=states, credits_source=["charged", *["estimated"] * 5])
+
+    page = opened(table_html(table))
+
+    assert page.locator(".rb-summary").inner_text() == table_line(table)
+    assert "credits set aside" in table_line(table)
+
+
+def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
+    """The word is as dark as any other; a sign need not be read."""
+    page = opened(table_html(runs(4)))
+
+    cell = page.locator("td[data-state=completed]").first
+    word, sign = (one.evaluate("one => getComputedStyle(one).color") for one in (cell, cell.locator(".rb-sign")))
+
+    assert cell.inner_text() == "● done"
+    assert sign != word == page.locator(".rb-summary").evaluate("one => getComputedStyle(one).color")
+
+
+def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> None:
+    """Also far below the first rows, each shows the picture of its own file."""
+    page = opened(table_html(runs(300, clips)))
+    page.locator(".rb-box").evaluate("box => box.scrollTo(0, box.scrollHeight)")
+
+    row = page.locator(ROWS).last
+    expect(row.locator("td").nth(1)).to_have_text("299")
+
+    assert row.locator("img").evaluate("one => [one.style.width, one.style.objectPosition]") == ["20px", "-128px 0px"]
+
+
+def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
+    """After a restart nothing can be sent: whoever asked for a clip is told, and no error is left on the page."""
+    page = opened(table_html(runs(1)))
+    code = base64.b64encode((Path(courier.__file__).parent / "courier.js").read_bytes()).decode()
+
+    told = page.evaluate(
+        """async (code) => {
+          const { default: courier } = await import(`data:text/javascript;base64,${code}`);
+          const send = () => { throw new Error("Cannot send"); };
+          courier.initialize({ model: { get: () => "word", on: () => null, off: () => null, send } });
+          return new Promise((answered) => {
+            const answer = (url, words) => answered([url, words]);
+            dispatchEvent(new CustomEvent("reelbook:want", { detail: { key: "word", row: 0, place: 0, answer }, cancelable: true }));
+          });
+        }""",
+        code,
+    )
+
+    assert told == [None, "The kernel has ended; run the cell again to see it here."]
 
 
 def test_the_summary_is_of_what_is_filtered(opened: Open) -> None:

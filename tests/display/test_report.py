@@ -214,6 +214,17 @@ class TestPage:
         assert re.findall(r"<summary><b>(.*?)</b>", told) == ["run one 0", "run one 1", "run two 0", "run two 1"]
         assert list(both.index) == [0, 1, 0, 1]
 
+    def test_what_is_set_aside_is_not_told_as_spent(self, clips: list[str], tmp_path: Path) -> None:
+        """Of a sweep under way: what it has cost so far, and apart from it what is set aside for the rest."""
+        states, sources = ["completed", "running", "waiting"], ["charged", "estimated", "estimated"]
+        table = table_of([clips[0], None, None], status=states, credits_source=sources, credits=[53, 53, 53])
+
+        page = page_of(table, tmp_path)
+
+        assert (
+            '<dt>credits</dt><dd class="rb-number">53</dd><dd class="rb-soft">charged · 106 more set aside</dd>' in page
+        )
+
     def test_a_title_ends(self, clips: list[str], tmp_path: Path) -> None:
         """One that somebody pasted is cut on the page."""
         page = page_of(table_of(clips[:1]), tmp_path, title="boat " * 1000)

@@ -176,13 +176,13 @@ class TestWithoutScripts:
             return unpacked(next(one for one in columns if one["name"] == "seconds")["order"])
 
         assert lengths(asked) == [2.04, 2.04]
-        assert lengths(asked.assign(output_video=["a.mp4", None])) == [2.04, None]
+        assert lengths(asked.assign(output_video=pd.Series(["a.mp4", None]))) == [2.04, None]
 
     def test_of_several_models_what_all_have_comes_first(self) -> None:
         """Fields that one of them lacks vary for that reason only, and stand behind what every run has."""
         models = pd.Categorical(["one", "two"])
         table = pd.concat([runs(1, loras=["a"]), runs(1, negative_prompt=["b"])]).assign(
-            model=models, error=[None, "no"]
+            model=models, error=pd.array([None, "no"], dtype="string")
         )
 
         heads = Page(table_html(table)).heads

@@ -247,3 +247,16 @@ def test_impossible_rows_and_huge_seeds_stay_in_the_table(tmp_path: Path) -> Non
 
     assert table["status"].tolist().count("impossible") == 2
     assert [int(value) for value in table["seed"]] == [1, 1, 10**20, 10**20]
+
+
+def test_an_error_has_its_reason_first() -> None:
+    """Of a run that failed at the service what that says; a picture that is a text is cut, so that the reason is seen."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2])
+    told = standings(plan, ["failed", "failed"])
+    told[0].error, told[1].error = "Run r0 failed [load]: it says much.", f"data:image/png;base64,{'A' * 4000} is none"
+
+    table = framed(
+        plan, told, [seen(0, "failed", error=f"data:image/png;base64,{'iVBO' * 999} cannot be read."), None], {}
+    )
+
+    assert table["error"].tolist() == ["data:image/png;base64,… cannot be read.", "data:image/png;base64,… is none"]

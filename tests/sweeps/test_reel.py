@@ -178,3 +178,30 @@ def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, 
     for wrong in ("t.xlsx", "nowhere.csv"):
         with pytest.raises(rb.ReelbookError, match="read"):
             rb.read(tmp_path / wrong)
+
+
+def test_a_reel_says_in_a_line_what_it_is_of() -> None:
+    """Runs, how they stand, credits; of a table that tells none of it, how long it is."""
+    table = pd.DataFrame({"status": ["completed"] * 5 + ["failed"], "credits": [53] * 5 + [0]}).astype(
+        {"credits": "Int64"}
+    )
+
+    assert repr(table.reel) == "<reel of 6 runs: 5 completed, 1 failed; 265 credits>"
+    assert repr(table[:0].reel) == "<reel of 0 runs>"
+    assert repr(pd.DataFrame({"a": [1]}).reel) == "<reel of 1 run>"
+    assert repr(pd.concat([table, table], axis=1).reel) == repr(table.reel)
+
+
+def test_a_table_with_a_name_twice_gives_the_files_of_the_first() -> None:
+    """As two tables that were put side by side have it."""
+    table = pd.DataFrame({"output_video": ["/shelf/a.mp4", None], "output_images": [None, ["/shelf/b.png"]]})
+
+    assert list(pd.concat([table, table], axis=1).reel.paths()) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
+
+
+def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:
+    """And how to name the one that is meant."""
+    table = pd.DataFrame({"seed": [1], "output_video": ["/a.mp4"], "output_video_url": ["https://example.org"]})
+
+    with pytest.raises(rb.ReelbookError, match=r"It has output_video_x and output_video_y: .*'output_video_x'"):
+        table.merge(table, on="seed").reel.outputs()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 from markupsafe import Markup
 
-from ..sweeps.costs import COLUMNS
+from ..sweeps.costs import COLUMNS, HEADS
+from ..sweeps.costs import number as _number
 from .tables_cells import sound
 from .theme import style
 from .words import credits_told, cut, joined
@@ -24,10 +25,6 @@ ABOVE = 36
 HEADING, LEGEND = 24, 22
 NOTHING = "There are no runs here to add up."
 UNKNOWN = "unknown"
-HEADS = {
-    "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
-    "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
-}  # fmt: skip
 TOTALLED = ("runs", "completed", "credits", "estimated", "charged", "seconds")
 
 INK, SOFT, LINE = "fill:currentColor", "fill:var(--rb-soft,currentColor)", "stroke:var(--rb-line,currentColor)"
@@ -72,9 +69,9 @@ def costs_html(costs: Costs) -> str:
     chart = Markup('<div class="rb-costs-chart" hidden style="display:none">{}</div>').format(cost_svg(costs))
     parts = [chart, _table(costs)] if len(costs) else [Markup("<p>{}</p>").format(NOTHING)]
     return str(
-        Markup('<div class="rb mathjax_ignore tex2jax_ignore" style="font-variant-numeric:tabular-nums">{}{}</div>').format(
-            style("costs.css"), Markup("").join(parts)
-        )
+        Markup(
+            '<div class="rb mathjax_ignore tex2jax_ignore" style="font-variant-numeric:tabular-nums">{}{}</div>'
+        ).format(style("costs.css"), Markup("").join(parts))
     )
 
 
@@ -238,14 +235,6 @@ def _line(key: Any, row: Any) -> Markup:
 def _total(name: str, values: pd.Series[Any]) -> str:
     """The sum; of what is known, if that is not all."""
     return f"{'≥ ' if values.isna().any() else ''}{_number(name, values.sum())}"
-
-
-def _number(name: str, value: Any) -> str:
-    if pd.isna(value):
-        return "–"
-    if name in ("seconds", "credits_per_success", "credits_per_second"):
-        return f"{float(value):,.1f}"
-    return f"{int(value):,}"
 
 
 def _value(value: Any) -> str:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
-from .reports.entries import Group, groups_of
+from .reports.entries import Group, groups_of, numbered
 from .reports.media import Beside, Inside, shown
 from .reports.page import Report
 from .reports.sending import sendable
 from .reports.writing import INDEX, appearing, folder_at, page_at, write_page
+from .words import joined, size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +21,25 @@ if TYPE_CHECKING:
 def report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
     """The page, in one file with small copies of the clips; with `folder`, beside the whole clips. Says where it is."""
     target = folder_at(path) if folder else page_at(path)
+    table = numbered(table)
     groups = _checked(table)
     service = _service(table)
     entries = [entry for group in groups for entry in group.entries]
     told = sendable(table)
     if not folder:
-        return write_page(target, Report(told, groups, shown(entries, Inside()), title, service, is_folder=False).html)
-    with appearing(target) as part:
-        media = shown(entries, Beside(part, service))
-        write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
+        media, say = shown(entries, Inside())
+        write_page(target, Report(told, groups, media, title, service, is_folder=False).html)
+    else:
+        with appearing(target) as part:
+            media, say = shown(entries, Beside(part, service))
+            write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
+    say(joined(f"{target.name}/" if folder else target.name, size(_bytes(target))))
     return target
+
+
+def _bytes(target: Path) -> int:
+    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
+    return sum(path.stat().st_size for path in files)
 
 
 def _checked(table: pd.DataFrame) -> Sequence[Group]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..settings import options
-from .tables_columns import Place, as_json, packed, payload_columns, places
+from .tables_cells import Cells, Number
+from .tables_columns import UNSETTLED, Place, as_json, packed, payload_columns, places
 from .tables_media import Files, Known, Posters, captions_of, clips_of, files_of, packed_files, posters_of
 from .theme import script, style
 from .words import cut, joined
@@ -34,7 +35,7 @@ LONGEST_CELL, LONGEST_TITLE = 60, 600
 # What matters for the layout stands in the markup itself: a saved notebook may lose its style sheets.
 ROOT = Markup(
     '<div class="rb rb-table mathjax_ignore tex2jax_ignore" data-rb-table data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
-    '<div class="rb-box" style="overflow:auto;max-height:520px">{}</div><p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p>'
+    '<div class="rb-box" tabindex="0" role="region" aria-label="Table, scrolls" style="overflow:auto;max-height:520px">{}</div><p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p>'
     '<script type="application/json">{}</script></div>'
 )
 TABLE = Markup(
@@ -170,14 +171,30 @@ def _summary(all_places: Sequence[Place], count: int, whole: int = 0) -> str:
         if word is not None:
             counts[word.partition(" ")[2]] = counts.get(word.partition(" ")[2], 0) + 1
     noun = "run" if states else "row"
-    paid = roles.get("credits")
-    known = [amount for amount in paid.order or [] if amount is not None] if paid and paid.is_number else []
-    about = "≈ " if "estimated" in (roles["source"].words if "source" in roles else []) else ""
     return joined(
         f"{f'the first {count:,} of {whole:,}' if whole > count else f'{count:,}'} {noun}{'' if count == 1 else 's'}",
         *(f"{number:,} {cut(word, 20)}" for word, number in list(counts.items())[:6]),
-        f"{about}{sum(known):,.0f} credits" if known else "",
+        *_money(roles, next((place.keys for place in all_places if place.role == "state"), None)),
     )
+
+
+def _money(roles: Mapping[str, Cells], states: Sequence[str | None] | None) -> list[str]:
+    """What was spent, and apart from it what is set aside for runs that nobody knows the end of; as `summed` in the page."""
+    paid, sources = roles.get("credits"), roles.get("source")
+    spent, aside, is_about = list[Number](), list[Number](), False
+    for row, amount in enumerate(paid.order or [] if paid and paid.is_number else []):
+        source = sources.words[row] if sources else None
+        if amount is None:
+            continue
+        if source != "charged" and states is not None and states[row] in UNSETTLED:
+            aside.append(amount)
+        else:
+            spent.append(amount)
+            is_about = is_about or source == "estimated"
+    return [
+        f"{'≈ ' if is_about else ''}{sum(spent):,.0f} credits" if spent else "",
+        f"{sum(aside):,.0f} credits set aside" if sum(aside) else "",
+    ]
 
 
 def _packed_posters(pictures: Posters, count: int) -> dict[str, Any]:
@@ -185,9 +202,9 @@ def _packed_posters(pictures: Posters, count: int) -> dict[str, Any]:
     return {
         "box": pictures.box,
         "sheets": pictures.sheets,
-        "at": {str(row): spot for row, spot in pictures.at.items()},
+        "at": packed([pictures.at.get(row) for row in range(count)]),
         # Those of the first rows are in the markup.
-        "single": {str(row): address for row, address in pictures.single.items() if row >= FIRST},
+        "single": packed([pictures.single.get(row) if row >= FIRST else None for row in range(count)]),
         "sizes": packed(sizes),
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from .reports.addresses import OUTPUT, PLAIN, is_address_column, without_addresses
 from .tables_cells import Cells, cells, name_of, words_of
 from .words import MARKS
 
@@ -18,6 +19,14 @@ OURS = frozenset({
     STATUS, CREDITS, SOURCE, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
 })  # fmt: skip
 """Columns that vary without telling runs apart."""
+
+DONE = frozenset({"completed", "from library"})
+UNSETTLED = frozenset(
+    {"planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"}
+)
+"""States of runs whose credits are set aside, and not spent."""
+
+FILES = ("output_video", "output_images")
 
 STATE_WORDS = {"completed": "done"}
 """What a state is called on the page, where that is not its own name."""
@@ -41,14 +50,22 @@ class Place:
 
 
 def places(table: pd.DataFrame) -> list[Place]:
-    """All columns: index, state, those that vary, credits, seconds and errors are shown, then follow the others."""
+    """All columns: index, state, those that vary, credits, seconds and errors are shown, then follow the others.
+
+    What opens a file comes along only where it is shown on purpose: a saved notebook is sent around.
+    """
     index = [Place(part, is_shown=True, is_index=True) for part in _index(table)]
     named = _columns(table)
     tells = _telling(table, named)
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
-    first = [STATUS, *tells, CREDITS, SECONDS, *([ERROR] if _says_something(named.get(ERROR)) else [])]
+    errors = [ERROR] if _says_something(named.get(ERROR)) else []
+    first = [STATUS, *tells, CREDITS, SECONDS, *errors]
+    if _is_mixed(named):
+        # What each model alone was asked for is empty in the rows of the others, and varies for that reason only.
+        first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
     shown = [name for name in dict.fromkeys(first) if name in named]
-    rest = [name for name in named if name not in shown]
+    rest = [name for name in named if name not in shown and not is_address_column(name)]
+    named |= _harmless(table, set(rest))
     return [
         *index,
         *(_shown(name, named[name], roles.get(name, "")) for name in shown),
@@ -136,15 +153,46 @@ def _index(table: pd.DataFrame) -> list[Cells]:
 
 def _columns(table: pd.DataFrame) -> dict[str, Cells]:
     """Every column by its name; of several with one name, the later ones are numbered."""
-    found: dict[str, Cells] = {}
+    found = {name: cells(name, table.iloc[:, place]) for name, place in _places_by_name(table).items()}
+    if SECONDS not in found:
+        found |= _seconds(found)
+    return found
+
+
+def _places_by_name(table: pd.DataFrame) -> dict[str, int]:
+    found: dict[str, int] = {}
     for place, label in enumerate(table.columns):
         name, count = name_of(label), 2
         while name in found:
             name, count = f"{name_of(label)} ({count})", count + 1
-        found[name] = cells(name, table.iloc[:, place])
-    if SECONDS not in found:
-        found |= _seconds(found)
+        found[name] = place
     return found
+
+
+def _harmless(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
+    """What came back, anew and without the addresses that stand deeper in it."""
+    wanted = {name: place for name, place in _places_by_name(table).items() if name in names}
+    return {
+        name: cells(name, pd.Series([without_addresses(value) for value in table.iloc[:, place]], dtype=object))
+        for name, place in wanted.items()
+        if name.startswith(OUTPUT) and name not in FILES and table.iloc[:, place].dtype.kind not in PLAIN
+    }
+
+
+def _is_mixed(named: Mapping[str, Cells]) -> bool:
+    """Whether the runs are of several models."""
+    return "model" in named and len(set(named["model"].words) - {None}) > 1
+
+
+def _has_clip(named: Mapping[str, Cells]) -> list[bool]:
+    """Whether a row has something that lasts: it is done, or there is its file. A table that says neither is believed."""
+    told = [named[name].words for name in (STATUS, *FILES) if name in named]
+    if not told:
+        return [True] * len(next(iter(named.values())).words)
+    states = named[STATUS].words if STATUS in named else []
+    done = [word in DONE for word in states] or [False] * len(told[0])
+    files = [named[name].words for name in FILES if name in named]
+    return [done[row] or any(words[row] not in (None, "", "[]") for words in files) for row in range(len(done))]
 
 
 def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
@@ -152,7 +200,11 @@ def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
     frames, rate = (named[name].order if name in named else None for name in ("num_frames", "frame_rate"))
     if frames is None or rate is None or not (named["num_frames"].is_number and named["frame_rate"].is_number):
         return {}
-    lengths = [count / each if count is not None and each else None for count, each in zip(frames, rate, strict=True)]
+    there = _has_clip(named)
+    lengths = [
+        count / each if is_there and count is not None and each else None
+        for count, each, is_there in zip(frames, rate, there, strict=True)
+    ]
     if not any(lengths):
         return {}
     words = [None if length is None else words_of(round(length, 2)) for length in lengths]

@@ -6,7 +6,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,18 +86,21 @@ def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None =
         given = {row: known[path] for row, path in firsts.items() if path in known}
         sizes = {row: _fitted(one.width, one.height, box) for row, one in given.items()}
         return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
-    wanted = dict(islice(firsts.items(), MOST_POSTERS))
-    contents = dict(zip(wanted, made(wanted.values()), strict=True))
-    alone: dict[int, Image.Image] = {}
-    others: dict[int, Image.Image] = {}
-    for row, content in contents.items():
-        if content is not None:
-            (alone if row < single else others)[row] = _within(content, box)
-    singles = {row: uri("image/jpeg", _jpeg(picture, QUALITIES[0])) for row, picture in alone.items()}
-    sizes = {row: picture.size for row, picture in {**alone, **others}.items()}
+    # Many rows may show one file: it is fetched, shrunk and carried once.
+    different = list(dict.fromkeys(firsts.values()))
+    wanted = different[:MOST_POSTERS]
+    made_of = dict(zip(wanted, made(wanted), strict=True))
+    tiles = {path: _within(content, box) for path, content in made_of.items() if content is not None}
+    rows = {row: path for row, path in firsts.items() if path in tiles}
+    singles = {row: _address(made_of[path] or b"", box) for row, path in rows.items() if row < single}
+    others = {path: tiles[path] for row, path in rows.items() if row >= single}
     sheets, at = _sheets(others, box, MOST_POSTER_BYTES - sum(map(len, singles.values())))
-    left = len(firsts) - len(wanted) + len(others) - len(at)
-    return Posters(box, singles, sizes, sheets, at, left)
+    sizes = {row: tiles[path].size for row, path in rows.items()}
+    spots = {row: at[path] for row, path in rows.items() if row >= single and path in at}
+    left = sum(
+        path not in made_of or (row >= single and path in tiles and path not in at) for row, path in firsts.items()
+    )
+    return Posters(box, singles, sizes, sheets, spots, left)
 
 
 def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
@@ -212,6 +215,12 @@ def _fitted(width: int, height: int, box: tuple[int, int]) -> tuple[int, int]:
     return max(1, round(width * shrink)), max(1, round(height * shrink))
 
 
+@lru_cache(maxsize=256)
+def _address(content: bytes, box: tuple[int, int]) -> str:
+    return uri("image/jpeg", _jpeg(_within(content, box), QUALITIES[0]))
+
+
+@lru_cache(maxsize=MOST_POSTERS)  # Some 7 kB each; nobody changes them.
 def _within(content: bytes, box: tuple[int, int]) -> Image.Image:
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
         size = _fitted(picture.width, picture.height, box)
@@ -220,12 +229,12 @@ def _within(content: bytes, box: tuple[int, int]) -> Image.Image:
 
 
 def _sheets(
-    pictures: Mapping[int, Image.Image], box: tuple[int, int], room: int
-) -> tuple[list[str], dict[int, tuple[int, int]]]:
+    pictures: Mapping[str, Image.Image], box: tuple[int, int], room: int
+) -> tuple[list[str], dict[str, tuple[int, int]]]:
     """The posters on sheets, at the best quality that fits; the last sheets are left out where none does."""
-    rows, each = list(pictures), SHEET_ACROSS * SHEET_DOWN
-    parts = [rows[start : start + each] for start in range(0, len(rows), each)]
-    sheets = [_sheet([pictures[row] for row in part], box) for part in parts]
+    paths, each = list(pictures), SHEET_ACROSS * SHEET_DOWN
+    parts = [paths[start : start + each] for start in range(0, len(paths), each)]
+    sheets = [_sheet([pictures[path] for path in part], box) for part in parts]
     written: list[str] = []
     for quality in QUALITIES:
         written = [uri("image/jpeg", _jpeg(sheet, quality)) for sheet in sheets]
@@ -233,7 +242,7 @@ def _sheets(
             break
     while written and sum(map(len, written)) > room:
         written.pop()
-    at = {row: (number, spot) for number, part in enumerate(parts[: len(written)]) for spot, row in enumerate(part)}
+    at = {path: (number, spot) for number, part in enumerate(parts[: len(written)]) for spot, path in enumerate(part)}
     return written, at
 
 

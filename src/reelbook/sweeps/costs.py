@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,15 @@ UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
 COLUMNS = (
     "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
 )  # fmt: skip
+HEADS = {
+    "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
+    "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
+}  # fmt: skip
+"""What is written above each column; in a line of text, 80 letters wide, some are shorter yet."""
+SHORTER = {"completed": "done", "estimated": "est.", "per second": "per s"}
+MOST_LINES, WIDTH, LEAST_ROOM = 60, 80, 12
+FINEST = 6
+"""Decimals of seconds that count: the same clips, added up in another order, last as long."""
 
 
 class Costs(pd.DataFrame):
@@ -23,6 +33,42 @@ class Costs(pd.DataFrame):
     @property
     def _constructor(self) -> type[pd.DataFrame]:
         return pd.DataFrame
+
+    def __repr__(self) -> str:
+        if tuple(self.columns) != COLUMNS or not len(self):
+            return repr(pd.DataFrame(self))
+        columns = [name for name in COLUMNS if self[name].notna().any()]
+        shown = pd.DataFrame({HEADS[name]: [number(name, value) for value in self[name]] for name in columns})
+        shown = shown.rename(columns=SHORTER)
+        if self.index.nlevels > 1:
+            shown.index = self.index
+        else:
+            shown.index = pd.Index([""] * len(self))
+            room = WIDTH - max(map(len, shown.to_string().splitlines()))
+            values = [_short(value, max(room, LEAST_ROOM)) for value in self.index]
+            shown.index = pd.Index(values, name=self.index.name, dtype=object)
+        text: str = shown.to_string(max_rows=MOST_LINES)
+        return text
+
+
+def number(name: str, value: Any) -> str:
+    """A figure of a column as a person reads it; a half goes up.
+
+    >>> number("seconds", 6.25), number("credits", 1272), number("credits_per_success", None)
+    ('6.3', '1,272', '–')
+    """
+    if pd.isna(value):
+        return "–"
+    if name in ("seconds", "credits_per_success", "credits_per_second"):
+        exact = Decimal(repr(round(float(value), FINEST)))
+        return f"{exact.quantize(Decimal('0.1'), ROUND_HALF_UP):,}"
+    return f"{int(value):,}"
+
+
+def _short(value: Any, room: int) -> Any:
+    """A value at the head of a line of text, cut to the room there is."""
+    text = " ".join(value.split()) if isinstance(value, str) else value
+    return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
 
 
 def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
@@ -46,7 +92,7 @@ def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | N
     found["credits_per_success"] = _share(found["credits"], found["_successes"])
     found["credits_per_second"] = _share(found["_credits"], found["_seconds"])
     # Videos that there are none of last no time at all; of those that cannot be read, nobody knows.
-    found["seconds"] = found["seconds"].fillna(0.0)
+    found["seconds"] = found["seconds"].fillna(0.0).round(FINEST)
     return Costs(found[list(COLUMNS)])
 
 

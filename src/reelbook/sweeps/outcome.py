@@ -17,7 +17,7 @@ from .knowing import Key, Seen, seen_by, seen_by_id
 from .places import Schema
 from .planframe import asked_by, column_of
 from .rows import Row
-from .tally import IMPOSSIBLE, STATUSES, Standing, Tally
+from .tally import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ def framed(
         "queued_s": column_of([one and one.queued_s for one in seen], _REAL),
         "running_s": column_of([one and one.running_s for one in seen], _REAL),
         "error_type": column_of([one.error_type for one in standings], _TEXT),
-        "error": column_of([one.error for one in standings], _TEXT),
+        "error": column_of(list(map(_error, standings, seen)), _TEXT),
         "request_id": column_of([one and one.request_id for one in seen], _TEXT),
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
         "take": column_of([row.take + take for row in plan], _WHOLE),
@@ -108,6 +108,13 @@ def _credits(one: Standing, seen: Seen | None) -> tuple[int | None, str | None]:
     if seen.state in (ledger.FAILED, ledger.CANCELLED, ledger.EXPIRED) and seen.error_type != "written_off":
         return seen.spent, "estimated"  # What fails is not charged; the service has not said it in so many words.
     return (None, None) if seen.price is None else (seen.price + seen.spent, "estimated")
+
+
+def _error(one: Standing, seen: Seen | None) -> str | None:
+    """What went wrong, its reason first: of a run that failed at the service what that says; a picture as text is cut."""
+    is_told = seen is not None and one.status == FAILED and seen.state == ledger.FAILED and seen.error
+    error = seen.error if seen is not None and is_told else one.error
+    return error and shortened(error)
 
 
 def _outputs(endpoint_id: str, seen: Sequence[Seen | None], paths: Mapping[str, str]) -> dict[str, Any]:

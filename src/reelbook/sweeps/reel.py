@@ -39,6 +39,9 @@ class Reel:
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
 
+    def __repr__(self) -> str:
+        return f"<reel of {summary(self._table)}>"
+
     @property
     def table(self) -> pd.DataFrame:
         """The table itself."""
@@ -128,13 +131,13 @@ class Reel:
 
     def paths(self) -> Iterator[list[str]]:
         """The files of each row, in the order of the output."""
-        empty = [None] * len(self._table)
-        videos = self._table[VIDEO] if VIDEO in self._table.columns else empty
-        images = self._table[IMAGES] if IMAGES in self._table.columns else empty
-        if videos is empty and images is empty:
+        empty: list[Any] = [None] * len(self._table)
+        films, shown = (first_of(self._table, name) for name in (VIDEO, IMAGES))
+        if films is None and shown is None:
             raise ReelbookError(
-                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. Keep one of them in it."
+                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {self._renamed()}"
             )
+        videos, images = (empty if found is None else list(found) for found in (films, shown))
         for video, pictures in zip(videos, images, strict=True):
             listed = (
                 [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
@@ -166,12 +169,45 @@ class Reel:
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
 
+    def _renamed(self) -> str:
+        """What to do about a table without files; a merge of two tables leaves them under other names."""
+        near = [name for name in self._table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
+        near = [name for name in near if "_url" not in str(name)]
+        if not near:
+            return "Keep one of them in it."
+        name = VIDEO if str(near[0]).startswith(VIDEO) else IMAGES
+        return (
+            f"It has {' and '.join(map(str, near))}: name the one that is meant, "
+            f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
+        )
+
     def _check(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self._table.columns:
                 close = get_close_matches(str(name), list(map(str, self._table.columns)), n=1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise ReelbookError(f"This table has no column {name!r}.{hint}")
+
+
+def summary(table: pd.DataFrame) -> str:
+    """How many runs a table has, how they stand and what they cost, on one line; what its columns do not tell is left out.
+
+    >>> summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
+    '3 runs: 2 completed, 1 failed; 106 credits'
+    """
+    states, costs = first_of(table, "status"), first_of(table, "credits")
+    told = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
+    if states is not None:
+        counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
+        told += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
+    known = pd.Series(dtype="float64") if costs is None else pd.to_numeric(costs, errors="coerce").dropna()
+    return f"{told}; {int(known.sum()):,} credits" if len(known) else told
+
+
+def first_of(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
+    """A column of a table, the first where it has several of that name; nothing where it has none."""
+    places = [place for place, one in enumerate(table.columns) if one == name]
+    return table.iloc[:, places[0]] if places else None
 
 
 def read(path: str | Path) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..errors import ReelbookError, RunCancelled, ServiceError
+from ..errors import ReelbookError, RunCancelled, RunFailed, ServiceError
 from ..following import kind_of
 from ..libraries import ledger
 from ..media.local import LocalFile
@@ -23,6 +24,8 @@ COMPLETED, FAILED, CANCELLED, UNCERTAIN, IMPOSSIBLE, NOT_STARTED, WAITING, RUNNI
     "completed", "failed", "cancelled", "uncertain", "impossible", "not started", "waiting", "running",
 )  # fmt: skip
 """The words for how a run of a sweep stands; the last two only while it is under way."""
+
+_DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({WAITING, RUNNING})
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
@@ -248,8 +251,19 @@ def kind(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> str:
-    """What went wrong as one text."""
-    return str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}"
+    """What went wrong as one text, its reason first: which run it was, and of what kind, is told beside it."""
+    if isinstance(error, RunFailed):
+        return shortened(error.message)
+    return shortened(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
+
+
+def shortened(text: str) -> str:
+    """The text with its pictures, which may be written out in letters, cut.
+
+    >>> shortened(f"The picture data:image/png;base64,{'iVBOR' * 9} is damaged.")
+    'The picture data:image/png;base64,… is damaged.'
+    """
+    return _DATA_URI.sub(r"\1…", text)
 
 
 def ending(failure: ReelbookError | None) -> str:

@@ -1,6 +1,8 @@
 // @ts-check
 /** Brings the clips of one table from the kernel: a table asks its window, and this answers with an address. */
 
+const GONE = "The kernel has ended; run the cell again to see it here.";
+
 /** @typedef {(url: string | null, words?: string) => void} Answer */
 
 /** @param {{model: any}} context */
@@ -23,7 +25,16 @@ function initialize({ model }) {
     order.answers.push(answer);
     awaited.set(name, order);
     // Also where it was asked for before: that message may have been lost with a connection.
-    model.send({ want: [row, place] });
+    send({ want: [row, place] }, () => settle(name, null, GONE));
+  };
+
+  /** @param {any} message @param {() => void} failed To the kernel; of one that was restarted nobody is left to hear it. */
+  const send = async (message, failed) => {
+    try {
+      await model.send(message);
+    } catch {
+      failed();
+    }
   };
 
   /** @param {any} said @param {any[]} buffers */
@@ -49,11 +60,11 @@ function initialize({ model }) {
 
   window.addEventListener("reelbook:want", asked);
   model.on("msg:custom", told);
-  model.send({ here: true });
+  send({ here: true }, () => {});
   return () => {
     window.removeEventListener("reelbook:want", asked);
     model.off("msg:custom", told);
-    for (const name of [...awaited.keys()]) settle(name, null, "The kernel has ended; run the cell again to see it here.");
+    for (const name of [...awaited.keys()]) settle(name, null, GONE);
     addresses.forEach((address) => URL.revokeObjectURL(address));
   };
 }

@@ -9,7 +9,7 @@
 import { made } from "./table_element.js";
 import { isFilm, Player } from "./table_player.js";
 import { Posters } from "./table_posters.js";
-import { Column, summed, tests, unpacked } from "./table_query.js";
+import { asked, Column, summed, unpacked } from "./table_query.js";
 
 const PLAIN_ROW = 29;
 const ROW_SPACE = 9; // Pixels around a poster, the hairline included.
@@ -17,6 +17,12 @@ const AHEAD = 6; // Rows beyond the edges that are ready before they are seen.
 const SPEAK_EVERY = 1000;
 const MOST_CHARS = { right: 16, left: 28, all: 80 };
 const MOST_PRINTED = 500;
+
+/** @param {string} words A state. @returns {HTMLElement[]} Its sign, which alone has a colour, and its word. */
+function stated(words) {
+  const [, sign = "", word] = /^(\S+ )?(.*)$/s.exec(words) ?? [];
+  return [made("bdi", {}, made("span", { class: "rb-sign", "aria-hidden": "true" }, sign), word)];
+}
 
 /** One table on the page. */
 export class Table {
@@ -60,9 +66,6 @@ export class Table {
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser), this.menu, this.voice);
     this.#buildGrid();
-    this.box.tabIndex = 0;
-    this.box.setAttribute("role", "region");
-    this.box.setAttribute("aria-label", "Table, scrolls");
     this.box.addEventListener("scroll", () => this.#soon());
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.root.querySelector(".rb-first")?.remove();
@@ -147,6 +150,8 @@ export class Table {
 
   #redraw() {
     this.#buildHead();
+    // Words are looked for in what is shown.
+    if (this.filter?.value) return this.update();
     this.#clear();
     this.#fit();
   }
@@ -158,19 +163,20 @@ export class Table {
 
   /** Filter and sort anew. */
   update() {
-    const asked = tests(this.filter?.value ?? "", this.columns);
+    const { tests, problems } = asked(this.filter?.value ?? "", this.columns);
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
-    const kept = all.filter((row) => asked.every((test) => test(row)));
+    const kept = all.filter((row) => tests.every((test) => test(row)));
     this.view = this.sort.column ? this.sort.column.sorted(kept, this.sort.direction) : kept;
     this.grid?.setAttribute("aria-rowcount", String(this.view.length + 1));
     this.box.scrollTop = 0;
     this.#clear();
     this.#fit();
-    this.#sumUp();
+    this.#sumUp(problems);
   }
 
-  #sumUp() {
-    const line = summed(this.columns, this.view, this.payload.rows);
+  /** @param {string[]} problems */
+  #sumUp(problems) {
+    const line = [summed(this.columns, this.view, this.payload.rows), ...problems].join(" · ");
     this.summary.textContent = line;
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
@@ -288,6 +294,7 @@ export class Table {
     const words = column.words[row];
     const cell = made("td", { class: column.isRight ? "rb-right" : "" });
     if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
+    else if (column.role === "state" && words.length <= MOST_CHARS.left) cell.append(...stated(words));
     else if (column.isRight || words.length <= MOST_CHARS.left) cell.append(made("bdi", {}, words));
     else {
       const button = made("button", { type: "button", class: "rb-text", title: words.slice(0, 600) }, made("bdi", {}, words.slice(0, 200)));

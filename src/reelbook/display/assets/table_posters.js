@@ -22,12 +22,13 @@ export class Posters {
   constructor(root, packed) {
     /** @type {Size} */
     this.box = packed.box;
-    /** @type {Record<string, [number, number]>} */
-    this.at = packed.at;
+    /** @type {([number, number] | null)[]} */
+    this.at = unpacked(packed.at);
     /** @type {(Size | null)[]} */
     this.sizes = unpacked(packed.sizes);
     /** @type {Map<number, string>} */
-    this.single = new Map(Object.entries(packed.single).map(([row, url]) => [Number(row), String(url)]));
+    this.single = new Map();
+    unpacked(packed.single).forEach((url, row) => url && this.single.set(row, String(url)));
     [...root.querySelectorAll("tbody tr")].forEach((line, row) => {
       const image = line.querySelector("td:first-child img");
       if (image) this.single.set(row, /** @type {HTMLImageElement} */ (image).src);

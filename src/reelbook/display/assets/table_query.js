@@ -2,7 +2,13 @@
 /** What is asked of the rows of a table: an order, a filter, and what those that are left come to. Nothing here knows of the page. */
 
 const MOST_STATES = 6;
+const ALWAYS_SEARCHED = ["prompt", "error"];
+/** States of runs whose credits are set aside, and not spent. */
+const UNSETTLED = ["planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"];
 const TOKEN = /(?:[^\s"]+|"[^"]*")+/g;
+/** Around a comparison; the space behind one with nothing to compare stays, if another comparison follows. */
+const AROUND = /\s*(<=|>=|!=|=|<|>)(?:\s+(?![^\s<>=!]+\s*[<>=!]))?/g;
+const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .\[\]()/-]*$/u;
 const COMPARISON = /^(.+?)(<=|>=|!=|=|<|>)(.*)$/s;
 
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
@@ -72,6 +78,12 @@ export class Column {
     return (row) => this.words[row] !== null && holds(sign, difference(row));
   }
 
+  /** @param {string} sign @param {string} wanted Whether a cell could be compared with this. */
+  takes(sign, wanted) {
+    if (!this.isRight || wanted === "" || !Number.isNaN(Number(wanted))) return true;
+    return (sign === "=" || sign === "!=") && this.words.includes(wanted);
+  }
+
   /** @param {number} row @returns {string[]} What the cell may be called in a filter. */
   #names(row) {
     const words = (this.words[row] ?? "").toLowerCase();
@@ -85,19 +97,39 @@ export class Column {
   }
 }
 
-/** @param {string} text @param {Column[]} columns @returns {Test[]} What each word of a filter asks for. */
-export function tests(text, columns) {
+/** @param {string} text @returns {string[]} The words of a filter, comparisons without the spaces around their signs. */
+function tokens(text) {
+  const parts = text.split(/("[^"]*")/).map((part, place) => (place % 2 ? part : part.replace(AROUND, "$1")));
+  return parts.join("").match(TOKEN) ?? [];
+}
+
+/** @param {string} text @param {Column[]} columns @returns {{tests: Test[], problems: string[]}} What each word of a filter asks for. */
+export function asked(text, columns) {
+  const searched = columns.filter((column) => column.isShown || ALWAYS_SEARCHED.includes(column.name));
   /** @type {string[]} */
   const lines = [];
   const line = (/** @type {number} */ row) =>
-    (lines[row] ??= columns.map((column) => column.words[row] ?? "").join("\n").toLowerCase());
+    (lines[row] ??= searched.map((column) => column.words[row] ?? "").join("\n").toLowerCase());
   const bare = (/** @type {string} */ part) => part.replaceAll('"', "");
-  return (text.match(TOKEN) ?? []).map((token) => {
-    const [, name, sign, wanted] = COMPARISON.exec(token) ?? [];
-    const column = sign && columns.find((one) => one.name.toLowerCase() === bare(name).toLowerCase());
-    if (column) return column.test(sign, bare(wanted));
-    return (row) => line(row).includes(bare(token).toLowerCase());
+  /** @type {string[]} */
+  const problems = [];
+  const tests = tokens(text).map((token) => {
+    const [, quoted = "", sign, value = ""] = COMPARISON.exec(token) ?? [];
+    const [name, wanted] = [bare(quoted), bare(value)];
+    // A sign between quotes belongs to the words.
+    const isComparison = sign && quoted.split('"').length % 2;
+    const column = isComparison && columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    if (column) {
+      if (!column.takes(sign, wanted)) problems.push(`${column.name} is a number`);
+      return column.test(sign, wanted);
+    }
+    if (isComparison && NAME.test(name)) {
+      problems.push(`no column ${name}`);
+      return () => false;
+    }
+    return (/** @type {number} */ row) => line(row).includes(bare(token).toLowerCase());
   });
+  return { tests, problems };
 }
 
 /**
@@ -109,10 +141,22 @@ export function summed(columns, rows, count) {
   const [states, credits, sources] = [role("state"), role("credits"), role("source")];
   const noun = `${states ? "run" : "row"}${count === 1 ? "" : "s"}`;
   const part = rows.length < count ? `${told(rows.length)} of ` : "";
-  const paid = credits?.order && credits.isRight ? rows.map((row) => credits.order?.[row] ?? null).filter((one) => one !== null) : [];
-  const about = rows.some((row) => sources?.words[row] === "estimated") ? "≈ " : "";
-  const sum = paid.length ? [`${about}${told(paid.reduce((a, b) => a + b, 0))} credits`] : [];
-  return [`${part}${told(count)} ${noun}`, ...(states ? counted(states, rows) : []), ...sum].join(" · ");
+  return [`${part}${told(count)} ${noun}`, ...(states ? counted(states, rows) : []), ...money(credits, sources, states, rows)].join(" · ");
+}
+
+/**
+ * What was spent, and apart from it what is set aside for runs that nobody knows the end of; as `_money` in Python.
+ * @param {Column | undefined} credits @param {Column | undefined} sources @param {Column | undefined} states @param {number[]} rows
+ */
+function money(credits, sources, states, rows) {
+  if (!credits?.order || !credits.isRight) return [];
+  const known = rows.filter((row) => (credits.order?.[row] ?? null) !== null);
+  const source = (/** @type {number} */ row) => sources?.words[row];
+  const isAside = (/** @type {number} */ row) => source(row) !== "charged" && UNSETTLED.includes(states?.keys?.[row] ?? "");
+  const [spent, aside] = [known.filter((row) => !isAside(row)), known.filter(isAside)];
+  const sum = (/** @type {number[]} */ some) => some.reduce((all, row) => all + Number(credits.order?.[row]), 0);
+  const about = spent.some((row) => source(row) === "estimated") ? "≈ " : "";
+  return [...(spent.length ? [`${about}${told(sum(spent))} credits`] : []), ...(sum(aside) ? [`${told(sum(aside))} credits set aside`] : [])];
 }
 
 /** @param {Column} states @param {number[]} rows @returns {string[]} How many are in which state. */

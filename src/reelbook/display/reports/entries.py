@@ -16,6 +16,7 @@ from ...media.tags.asked import typed_input
 from ...models.files import File
 from ...sweeps.outcome import INPUT_JSON
 from ..code import code_of
+from ..tables_columns import UNSETTLED
 from .axes import Axis, Layout, asked_columns, axes_of, is_missing, layout_of, plain_text
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Entry:
     def credits(self) -> int | None:
         """What it has cost."""
         return _whole(self.values.get("credits"))
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether its credits are set aside, and nobody knows yet whether they will be spent."""
+        return self.status in UNSETTLED and self.credits_source != "charged"
 
     @property
     def credits_source(self) -> str | None:
@@ -213,10 +219,21 @@ def _held(part: pd.DataFrame, entries: Sequence[Entry], varying: set[str]) -> di
     }
 
 
+def numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with an index that tells its runs apart; one that says the same of two, after `concat`, is counted anew."""
+    if table.index.is_unique:
+        return table
+    import pandas as pd
+
+    counted = table.set_axis(pd.RangeIndex(len(table), name="run"), axis=0)
+    counted.attrs = dict(table.attrs)
+    return counted
+
+
 def _names(table: pd.DataFrame) -> list[str]:
-    """What the runs are called: by the index of the table, unless it says the same of two."""
-    is_told = table.index.is_unique and table.index.nlevels == 1
-    return [f"run {plain_text(label)}" for label in (table.index if is_told else range(len(table)))]
+    """What the runs are called: by the index of the table, as its rows are."""
+    labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
+    return [f"run {' '.join(map(plain_text, label))}" for label in labels]
 
 
 def _model(value: Any, otherwise: str) -> str:

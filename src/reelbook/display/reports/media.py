@@ -22,7 +22,7 @@ from ...media.previews import preview
 from ..clock import Clip
 from ..embedding import uri
 from .entries import Entry
-from .progress import progress
+from .progress import Say, progress, silent
 
 LONGEST, MOST_BYTES, KEYFRAMES = 320, 150_000, 12
 PICTURE_LONGEST = 640
@@ -116,25 +116,25 @@ class Beside:
         return name
 
 
-def shown(entries: Sequence[Entry], place: Place) -> Mapping[Path, Shown]:
-    """Every file of these runs as the page has it. It takes its time, and says so."""
+def shown(entries: Sequence[Entry], place: Place) -> tuple[Mapping[Path, Shown], Say]:
+    """Every file of these runs as the page has it; and what says how it ended, because it takes its time and tells that."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
     works = list(first.values())
     with ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool, ExitStack() as stack:
         under_way = [pool.submit(_shown, file, entry, place) for file, entry in works]
         try:
-            stack.enter_context(_told(under_way))
+            say = stack.enter_context(_told(under_way))
             found = [one.result() for one in under_way]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return dict(zip(first, found, strict=True))
+    return dict(zip(first, found, strict=True)), say
 
 
-def _told(under_way: Sequence[Any]) -> AbstractContextManager[None]:
+def _told(under_way: Sequence[Any]) -> AbstractContextManager[Say]:
     """A word about how far it is, if it is not there at once."""
     if not wait(under_way, timeout=PATIENCE).not_done:
-        return nullcontext()
+        return nullcontext(silent)
     return progress(lambda: sum(one.done() for one in under_way), len(under_way), "files made ready for the report")
 
 

@@ -20,7 +20,7 @@ from ...settings import options
 from .. import clock
 from ..embedding import uri
 from ..theme import module, style
-from ..words import MARKS, cut, duration
+from ..words import MARKS, cut, duration, joined
 from .axes import Axis
 from .entries import Entry, Group
 from .grid import Grid
@@ -32,7 +32,8 @@ MOST_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 """Pixels that a poster may take in the table, of few files and of more."""
 MOST_PLOTS = 3
-LONGEST_TITLE = 90
+LONGEST_TITLE, LONGEST_GIVEN = 90, 200
+"""Letters of a title that we make, and of one that somebody gives."""
 
 # Scripts by their hashes: what somebody slips into the page does not run, even where it were not escaped.
 POLICY = (
@@ -75,7 +76,7 @@ class Report:
     @property
     def html(self) -> str:
         """The page."""
-        title = self.title or _title(self.groups)
+        title = cut(self.title or _title(self.groups), LONGEST_GIVEN)
         body = Markup("").join(
             [
                 HEAD.format(title, _about(self), _totals(self)),
@@ -151,17 +152,21 @@ def _totals(report: Report) -> Markup:
     entries, figures = report.entries, list[Markup]()
     counts = Counter(entry.status for entry in entries if entry.status)
     states = [
-        Markup('<span class="rb-state rb-{}">{} {} {}</span>').format(
+        Markup('<span class="rb-state"><span class="rb-{}" aria-hidden="true">{}</span> {} {}</span>').format(
             status.replace(" ", "-") if status in MARKS else "odd", MARKS.get(status, "·"), f"{count:,}", NAMES.get(status, status)
         )
         for status, count in counts.most_common()
     ]  # fmt: skip
     figures.append(FACT.format("runs", f"{len(entries):,}", SMALL.format(Markup(" ").join(states)) if states else ""))
-    known = [entry for entry in entries if entry.credits is not None]
-    if known:
+    known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
+    aside = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
+    if known or aside:
         guessed = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
         total = sum(entry.credits or 0 for entry in known)
-        told = f"{guessed:,} of them estimated" if guessed else "charged"
+        told = joined(
+            f"{guessed:,} of them estimated" if guessed else "charged" if known else "",
+            f"{aside:,} more set aside" if aside else "",
+        )
         figures.append(FACT.format("credits", f"{'≈ ' if guessed else ''}{total:,}", SMALL.format(told)))
     films = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
     if films:

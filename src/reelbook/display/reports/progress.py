@@ -18,9 +18,21 @@ BAR = Markup(
 )
 
 
+LINE = Markup("<div><bdi>{}</bdi></div>")
+Say = Callable[[str], object]
+"""Puts a line into the place of what was told."""
+
+
+def silent(_: str) -> None:
+    """Says nothing."""
+
+
 @contextmanager
-def progress(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
-    """Say how much is done while the block lasts; nothing of it stays."""
+def progress(done: Callable[[], int], of: int, words: str) -> Iterator[Say]:
+    """Say how much is done while the block lasts. A cell keeps the last line, for which one may say another, also later.
+
+    An output cannot be taken back, and an empty one would stay in the notebook as a gap.
+    """
 
     def line() -> str:
         return f"{done():,} of {of:,} {words}"
@@ -29,13 +41,17 @@ def progress(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
         return {"text/plain": line(), "text/html": str(BAR.format(line(), done() / of))}
 
     if kernel_shell() is not None:
-        with updated(bundle, lambda _: {"text/plain": "", "text/html": ""}):
-            yield
+        with updated(bundle, lambda _: _bundle(line())) as change:
+            yield lambda text: change(_bundle(text))
     elif sys.stderr is not None and sys.stderr.isatty():
         with _line(line):
-            yield
+            yield silent
     else:
-        yield
+        yield silent
+
+
+def _bundle(text: str) -> Bundle:
+    return {"text/plain": text, "text/html": str(LINE.format(text))}
 
 
 @contextmanager

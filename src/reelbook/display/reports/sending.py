@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
 from ...sweeps.reel import IMAGES, VIDEO
+from .addresses import OUTPUT, PLAIN, is_address_column, without_addresses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +18,8 @@ _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z|sha256:", re.IGNORECASE
 
 def sendable(table: pd.DataFrame) -> pd.DataFrame:
     """The table without the addresses of results, which are a right to fetch them, and with the names alone of source pictures."""
-    secret = [name for name in map(str, table.columns) if name.startswith("output_") and name.endswith("_url")]
     # By position: a table that was joined may have two columns of one name.
-    kept = table.loc[:, [str(name) not in secret for name in table.columns]].copy()
+    kept = _without_results(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
     for name in _picture_fields() & set(kept.columns):
         kept[name] = _objects(kept, [_named(value) for value in kept[name]])
     return kept
@@ -36,6 +36,16 @@ def with_names(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
             table, [value and [_renamed(one, names) for one in value] for value in map(_list, found)]
         )
     return changed
+
+
+def _without_results(table: pd.DataFrame) -> pd.DataFrame:
+    """A copy, what came back without the addresses that stand deeper in it: each size of a resize repeats its pictures."""
+    kept = table.copy()
+    for place, name in enumerate(map(str, table.columns)):
+        values = table.iloc[:, place]
+        if name.startswith(OUTPUT) and name not in (VIDEO, IMAGES) and values.dtype.kind not in PLAIN:
+            kept.isetitem(place, _objects(table, [without_addresses(value) for value in values]).array)
+    return kept
 
 
 def _picture_fields() -> set[str]:

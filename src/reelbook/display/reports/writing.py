@@ -14,13 +14,17 @@ from ...errors import ReelbookError
 
 INDEX, MANIFEST = "index.html", "reelbook-report.json"
 SUFFIXES = (".html", ".htm")
+SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
 
 
 def page_at(path: str | Path) -> Path:
     """Where a page of this name goes."""
-    target = Path(path).expanduser()
-    if not target.name:
-        raise ReelbookError(f"{path} is a folder. Name a file for the report, for instance {target / 'report.html'}.")
+    target = _path(path)
+    if not target.name or str(path).endswith(SEPARATORS) or target.is_dir():
+        raise ReelbookError(
+            f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, "
+            "or ask with folder=True for a folder with the page and its clips beside it."
+        )
     if target.suffix.lower() not in SUFFIXES:
         target = target.with_name(f"{target.name}.html")
     if target.is_dir():
@@ -32,7 +36,7 @@ def page_at(path: str | Path) -> Path:
 
 def folder_at(path: str | Path) -> Path:
     """Where a folder of this name goes; refused where something is that we have not written."""
-    target = Path(path).expanduser()
+    target = _path(path)
     if not target.exists():
         return target
     if not target.is_dir():
@@ -44,6 +48,12 @@ def folder_at(path: str | Path) -> Path:
             f"{target} holds what is no report of ours ({names}), which stays. Choose another folder, or move it away."
         )
     return target
+
+
+def _path(path: object) -> Path:
+    if not isinstance(path, (str, Path)) or not str(path):
+        raise ReelbookError(f'A report goes to a path, for instance table.reel.report("boats.html"), not to {path!r}.')
+    return Path(path).expanduser()
 
 
 def write_page(target: Path, html: str) -> Path:

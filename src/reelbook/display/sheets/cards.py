@@ -53,15 +53,24 @@ class Grid:
 
 
 def grid(
-    sizes: Sequence[tuple[int, int]], entries: Sequence[Entry], width: int, scale: float, *, card: float = 1.0
+    sizes: Sequence[tuple[int, int]],
+    entries: Sequence[Entry],
+    width: int,
+    scale: float,
+    *,
+    card: float = 1.0,
+    across: int | None = None,
 ) -> Grid:
     """The grid of so many cards that is nearest to a good shape; pictures of these sizes go in.
 
-    Labels get a second line where one is not enough. `card` is the widest one may be, as a part of the width.
+    Labels get a second line where one is not enough. `card` is the widest one may be, as a part of the width; with
+    `across` there are so many side by side, whatever the shape.
     """
     shape = median(size[1] / size[0] for size in sizes) if sizes else 9 / 16
     shape = min(max(shape, 1 / 4), 16 / 9)
-    found = [_grid(across, shape, entries, width, scale) for across in range(1, min(len(entries), MOST_ACROSS) + 1)]
+    if across is not None:
+        return _grid(across, shape, entries, width, scale)
+    found = [_grid(count, shape, entries, width, scale) for count in range(1, min(len(entries), MOST_ACROSS) + 1)]
     small = [one for one in found if one.card[0] <= width * card] or found[-1:]
     return min(small, key=lambda one: abs(math.log(one.height / width / SHAPE)))
 

@@ -100,7 +100,9 @@ def times_told(seen: Sequence[Look], count: int) -> list[str]:
 
 
 def _sizes_told(seen: Sequence[Look], count: int) -> list[str]:
-    """The size of each output, where it is the same for all runs."""
+    """The size of each output, where it is the same for all runs; nothing where no run has a picture."""
+    if not any(look.sizes for look in seen):
+        return [""] * count
     told = []
     for place in range(count):
         sizes = {look.sizes[place] for look in seen if len(look.sizes) > place}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
 
 import numpy as np
@@ -16,14 +16,26 @@ KINDS = (".gif", ".webp")
 COLOURS, SAMPLES, SAMPLE_SIDE = 255, 8, 480
 CLEAR = 255
 """The number in the palette that means: as it was before."""
+PACKING = np.array([1 << 16, 1 << 8, 1], np.uint32)
+"""Makes one number of the three of a colour."""
 ALIKE = 6
 """How far a colour may be from the one that is shown, of 255, before it is drawn anew. Less is the grain of a film."""
 QUALITY = 72
 
 
-def encoded(steps: Sequence[Image.Image], hundredths: int, kind: str, comment: str, *, dithered: bool = False) -> bytes:
+def encoded(
+    steps: Sequence[Image.Image],
+    hundredths: int,
+    kind: str,
+    comment: str,
+    *,
+    dithered: bool = False,
+    like: Sequence[Image.Image] = (),
+    tell: Callable[[int], object] | None = None,
+) -> bytes:
     """The steps as a file, each shown for so many hundredths of a second, in a loop without end.
 
+    `tell` hears of each step of a GIF that is drawn; the colours are those of the steps `like`, if they are given.
     Dots between two colours make one that the palette lacks. That suits pictures; in a film they would swarm.
     """
     out = io.BytesIO()
@@ -39,7 +51,7 @@ def encoded(steps: Sequence[Image.Image], hundredths: int, kind: str, comment: s
             method=2,
         )
     else:
-        first, *others = _numbered(steps, dithered)
+        first, *others = _numbered(steps, like or steps, dithered, tell)
         first.save(
             out, "GIF", save_all=True, append_images=others, duration=hundredths * 10, loop=0, disposal=1,
             transparency=CLEAR, optimize=False, comment=comment.encode(),
@@ -47,28 +59,34 @@ def encoded(steps: Sequence[Image.Image], hundredths: int, kind: str, comment: s
     return out.getvalue()
 
 
-def _numbered(steps: Sequence[Image.Image], dithered: bool) -> list[Image.Image]:
+def _numbered(
+    steps: Sequence[Image.Image], like: Sequence[Image.Image], dithered: bool, tell: Callable[[int], object] | None
+) -> list[Image.Image]:
     """The steps in the colours of one palette; what has hardly changed since it was drawn stays as it is."""
     ours = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(colours()))]
-    palette = _palette(steps, ours)
+    palette = _palette(like, ours)
     dither = Image.Dither.FLOYDSTEINBERG if dithered else Image.Dither.NONE
     found: list[Image.Image] = []
     shown: NDArray[np.int16] | None = None
-    for step in steps:
+    for place, step in enumerate(steps):
         numbers = np.array(step.quantize(palette=palette, dither=dither))
         values = np.asarray(step, np.int16)
+        packed = np.asarray(step, np.uint32) @ PACKING
         for number, colour in enumerate(ours, COLOURS - len(ours)):
             # Pillow takes the nearest colour nearly; letters and ground are to be exact.
-            numbers[(values == colour).all(axis=2)] = number
+            numbers[packed == np.dot(colour, PACKING)] = number
         if shown is None:
             shown = values.copy()
         else:
-            same = np.abs(values - shown).max(axis=2) <= ALIKE
+            near = np.abs(values - shown) <= ALIKE
+            same = near[..., 0] & near[..., 1] & near[..., 2]
             numbers[same] = CLEAR
             shown[~same] = values[~same]
         picture = Image.fromarray(numbers, "P")
         picture.putpalette(palette.getpalette() or [])
         found.append(picture)
+        if tell is not None:
+            tell(place)
     return found
 
 

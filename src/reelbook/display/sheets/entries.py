@@ -39,6 +39,8 @@ class Entry:
 
 def entries_of(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[Entry]:
     """Every run of a table, in its order."""
+    # A table may have been joined so that it has a name twice.
+    table = table.loc[:, ~table.columns.duplicated()]
     texts = _labels(table, labels)
     files = Reel(table).paths()
     states, reasons = _column(table, "status"), _column(table, "error")
@@ -84,13 +86,32 @@ def _labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tup
     if labels is not None:
         names = checked_labels(table, labels)
         return [tuple(worded(name, table[name].iloc[place]) for name in names) for place in range(len(table))]
-    axes = axes_of(table)
-    several = len(_models(table)) > 1
     models = [_short(value) for value in _column(table, "model")]
+    several = len(set(models)) > 1
+    found: list[tuple[str, ...]] = [()] * len(table)
+    for model in dict.fromkeys(models):
+        places = [place for place, one in enumerate(models) if one == model]
+        # What one model is asked says nothing of the others.
+        parts = _varying(table.iloc[places] if several else table)
+        name = [model] if several and model != plain_text(None) else []
+        for place, part in zip(places, parts, strict=True):
+            found[place] = (*name, *part)
+    return found
+
+
+def _varying(table: pd.DataFrame) -> list[list[str]]:
+    """What tells each run of one model from the others; nothing of what is empty in its row."""
+    axes = axes_of(table)
     return [
-        (*([models[place]] if several else []), *(axis.values[axis.codes[place]] for axis in axes))
+        [part for axis in axes if (part := joined(*(_told(name, table[name].iloc[place]) for name in axis.columns)))]
         for place in range(len(table))
     ]
+
+
+def _told(name: str, value: Any) -> str:
+    """A value with what it is of; nothing for one that is missing, an empty text or an empty list."""
+    is_empty = is_missing(value) or plain_text(value) in ("none", '""')
+    return "" if is_empty else worded(name, value)
 
 
 def _standing(state: Any, reason: Any, files: Sequence[str]) -> tuple[str, str]:

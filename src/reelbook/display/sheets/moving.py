@@ -15,6 +15,7 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media import stills
+from ..reports.progress import progress
 from . import encoding
 from .brush import FULL_WIDTH, UNIT, Brush, label_lines, types
 from .cards import Grid, grid, labelled, placed
@@ -33,6 +34,8 @@ QUICKEST, SLOWEST = 9, 15
 """Hundredths of a second that a step lasts at least: 11 in a second; and what is not made twice as slow any more."""
 FAR_TOO_LARGE = 1.5
 """How many times too large a file is so large that it gets fewer steps; else it gets fewer pixels."""
+SAMPLES = 3
+"""Pairs of steps that tell how large a file will be."""
 PICTURE_SECONDS = 0.8
 MOST_BYTES = 5_000_000
 
@@ -82,27 +85,80 @@ def _clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     if not sizes:
         raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
     pace = _pace(seconds)
-    card = grid(sizes, entries, width, _scale(width)).card
-    # Decoded once: an attempt that comes out too large leaves out every second step, or makes these smaller.
-    seen = looks(entries, lambda entry: at_times(entry, pace.times, card))
-    content = _moving(entries, seen, sizes, pace, width, kind)
-    if len(content) > MOST_BYTES * FAR_TOO_LARGE and pace.step < SLOWEST:
-        pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
-        content = _moving(entries, seen, sizes, pace, width, kind)
+    place = grid(sizes, entries, width, _scale(width))
+    clips = _Clips(entries, _decoded(entries, pace, place.card), sizes, place.across, kind)
+    pace, width = _affordable(clips, pace, width)
+    content = clips.encoded(pace, width)
     while len(content) > MOST_BYTES and width > LEAST_WIDTH * 2:
-        width = max(LEAST_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MOST_BYTES / len(content)))))
-        content = _moving(entries, seen, sizes, pace, width, kind)
+        width = _narrower(width, len(content))
+        content = clips.encoded(pace, width)
     return content
 
 
-def _moving(
-    entries: Sequence[Entry], seen: Sequence[Look], sizes: Sequence[stills.Size], pace: Pace, width: int, kind: str
-) -> bytes:
-    place = grid(sizes, entries, width, _scale(width))
-    still = labelled(entries, seen, place, colours()).picture
-    steps = [_step(still, seen, place, number * pace.every) for number in range(pace.steps)]
-    runs = f"{len(entries)} run{'' if len(entries) == 1 else 's'}"
-    return encoding.encoded(steps, pace.step, kind, f"{runs}, {100 / pace.step:.0f} steps/s, {width} px")
+def _decoded(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Look]:
+    """All steps of all clips. Decoded once: fewer steps are some of these, and fewer pixels are these made smaller."""
+    done: list[Entry] = []
+
+    def read(entry: Entry) -> Look:
+        found = at_times(entry, pace.times, card)
+        done.append(entry)
+        return found
+
+    with progress(lambda: len(done), len(entries), "clips read for the animated picture"):
+        return looks(entries, read)
+
+
+def _affordable(clips: _Clips, pace: Pace, width: int) -> tuple[Pace, int]:
+    """Pace and width that make a file of the right size, foretold from some steps: each whole attempt takes long."""
+    guess = clips.guess(pace, width)
+    if guess > MOST_BYTES * FAR_TOO_LARGE and pace.step < SLOWEST:
+        pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
+        guess = clips.guess(pace, width)
+    is_wide = width > LEAST_WIDTH * 2
+    return pace, _narrower(width, guess) if guess > MOST_BYTES and is_wide else width
+
+
+def _narrower(width: int, size: int) -> int:
+    """The width that makes a file of the right size out of one that is too large."""
+    return max(LEAST_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MOST_BYTES / size))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Clips:
+    """Decoded clips, to be put together at any pace and width."""
+
+    entries: Sequence[Entry]
+    seen: Sequence[Look]
+    sizes: Sequence[stills.Size]
+    across: int
+    kind: str
+
+    def encoded(self, pace: Pace, width: int) -> bytes:
+        """The whole file."""
+        runs = f"{len(self.entries)} run{'' if len(self.entries) == 1 else 's'}"
+        comment = f"{runs}, {100 / pace.step:.0f} steps/s, {width} px"
+        done: list[int] = []
+        steps = self._steps(pace, width, range(pace.steps))
+        with progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
+            return encoding.encoded(steps, pace.step, self.kind, comment, tell=done.append)
+
+    def guess(self, pace: Pace, width: int) -> int:
+        """How large the file will be: the first step is drawn as a whole, and of the others what has changed."""
+        places = sorted({round((part + 0.5) / SAMPLES * max(pace.steps - 2, 0)) for part in range(SAMPLES)})
+        pairs = [self._steps(pace, width, [place, min(place + 1, pace.steps - 1)]) for place in places]
+        # In the colours that the whole will have, which are found in so many of its steps.
+        spread = [round(part * (pace.steps - 1) / (encoding.SAMPLES - 1)) for part in range(encoding.SAMPLES)]
+        like = self._steps(pace, width, spread)
+        one, two = (
+            sum(len(encoding.encoded(pair[:count], pace.step, self.kind, "", like=like)) for pair in pairs)
+            for count in (1, 2)
+        )
+        return (one + (two - one) * (pace.steps - 1)) // len(pairs)
+
+    def _steps(self, pace: Pace, width: int, numbers: Sequence[int]) -> list[Image.Image]:
+        place = grid(self.sizes, self.entries, width, _scale(width), across=self.across)
+        still = labelled(self.entries, self.seen, place, colours()).picture
+        return [_step(still, self.seen, place, number * pace.every) for number in numbers]
 
 
 def _step(still: Image.Image, seen: Sequence[Look], place: Grid, number: int) -> Image.Image:

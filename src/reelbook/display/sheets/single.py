@@ -9,6 +9,7 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.local import LocalFile
+from ...media.stills import size_of
 from ...models.files import File
 from ...runs import Run
 from ..told import of_file, of_run
@@ -24,7 +25,7 @@ from .paper import Sheet
 def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
     """Some frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures all that a run made."""
     check(frames, width, "strip")
-    files, words = _told(run_or_file)
+    files, lead, seed, credits_said = _told(run_or_file)
     entry = Entry("", (), files)
     scale = width / FULL_WIDTH
     across = frames if entry.is_film else min(len(files), MOST_PICTURES)
@@ -34,11 +35,28 @@ def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: 
     found = one(entry, across, box)
     pictures = [filling(picture, box) for picture in found.pictures]
     look = Look(pictures, found.sizes, found.film)
-    return Sheet.of(_painted(look, joined(*words[:1]), joined(*words[1:], size_told(look)), width, scale))
+    return Sheet.of(_painted(look, *_captions(lead, seed, _sizes(look, files), credits_said), width, scale))
 
 
-def _told(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], Sequence[str]]:
-    """The files, and what is known of them; the words that made them first."""
+def _captions(lead: str, *facts: str) -> tuple[str, str]:
+    """The line that is read first, and the other."""
+    return (lead, joined(*facts)) if lead else (joined(*facts), "")
+
+
+def _sizes(look: Look, files: Sequence[str]) -> str:
+    """The size of a clip, its frames and seconds; of pictures how many there are, and their sizes from small to large."""
+    if look.film is not None:
+        return joined(size_told(look), f"{look.film.seconds:.1f} s")
+    if len(files) == 1:
+        return size_told(look)
+    # Those that are shown are known already; of others only the head is read.
+    sizes = sorted({*look.sizes, *map(size_of, files[len(look.sizes) :])}, key=lambda size: (size[0] * size[1], size))
+    least, most = ("×".join(map(str, size)) for size in (sizes[0], sizes[-1]))
+    return f"{len(files)} pictures, {least if least == most else f'{least} to {most}'}"
+
+
+def _told(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], str, str, str]:
+    """The files, the words that made them, the seed, and the credits."""
     if isinstance(given, Run):
         if given.status != "completed":
             raise ReelbookError(f"This run is {given.status}, so it has no pictures. Wait for it, or show another one.")
@@ -46,26 +64,26 @@ def _told(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], Sequenc
         files = tuple(str(file.path) for file in given.media)
         if not files:
             raise ReelbookError("This run made no files, so there is nothing to draw.")
-        return files, [told.lead, told.seed, told.credits] if told.lead else [told.seed, told.credits]
+        return files, told.lead, told.seed, told.credits
     if isinstance(given, str | Path):
         given = LocalFile(Path(given).expanduser(), File(url=""))
     if isinstance(given, LocalFile):
         told = of_file(given)
         if not told.lead:
-            return (str(given.path),), _read(given)
-        return (str(given.path),), [told.lead, told.seed, told.credits]
+            return (str(given.path),), *_read(given), ""
+        return (str(given.path),), told.lead, told.seed, told.credits
     raise ReelbookError(f"A strip is of a run or of a file, and not of {type(given).__name__}.")
 
 
-def _read(file: LocalFile) -> list[str]:
+def _read(file: LocalFile) -> tuple[str, str]:
     """What a file tells about itself; its name where it tells nothing."""
     try:
         known = file.provenance
     except ReelbookError:
-        return [file.path.name]
+        return file.path.name, ""
     prompt = known.values.get("prompt")
     seed = "" if known.seed is None else f"seed {known.seed}"
-    return [" ".join(prompt.split()) if isinstance(prompt, str) and prompt.strip() else file.path.name, seed]
+    return " ".join(prompt.split()) if isinstance(prompt, str) and prompt.strip() else file.path.name, seed
 
 
 def _painted(look: Look, lead: str, known: str, width: int, scale: float) -> Image.Image:
