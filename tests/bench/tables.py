@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mediapy  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pandas as pd
 from IPython.display import Video
 from playwright.sync_api import Browser, sync_playwright
@@ -89,6 +88,13 @@ def embedded(path: str) -> str:
     return str(Video(path, embed=True)._repr_html_())  # type: ignore[no-untyped-call]  # IPython is untyped here
 
 
+def by_mediapy(clips: list[list[Any]]) -> str:
+    """What mediapy makes of clips that are decoded already."""
+    import mediapy
+
+    return str(mediapy.show_videos(clips, fps=24, columns=4, return_html=True))
+
+
 def shown(few: pd.DataFrame, rounds: int) -> bool:
     """Twelve clips in a cell, ours and the others by turns."""
     frames = [
@@ -97,7 +103,7 @@ def shown(few: pd.DataFrame, rounds: int) -> bool:
     arrays = [[_array(frame) for frame in clip] for clip in frames]
     ways: dict[str, Callable[[], str]] = {
         "table.reel": lambda: table_html(few, embed="poster"),
-        "mediapy": lambda: str(mediapy.show_videos(arrays, fps=24, columns=4, return_html=True)),
+        "mediapy": lambda: by_mediapy(arrays),
         "Video(embed=True)": lambda: "".join(embedded(path) for path in few["output_video"]),
     }
     timed(ways["table.reel"])  # Warm: posters are made while runs end.

@@ -31,10 +31,10 @@ _BRIEF = [
     payload for payload in PAYLOADS if len(payload.text) < 200 and not re.search("[\\ud800-\\udfff]", payload.text)
 ]
 SHORT = (
-    *[payload.text for payload in _BRIEF if payload.can_act][::5],
+    *[payload.text for payload in _BRIEF if payload.can_act][::8],
     *(payload.text for payload in _BRIEF if not payload.can_act),
 )
-"""Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every fifth."""
+"""Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every eighth."""
 FORMULA = "mjx-container"
 # Lab itself makes links of addresses in errors, of `data:` too; a browser follows none of those.
 LINKS = """() => [...document.querySelectorAll('.jp-OutputArea-output[data-mime-type="text/html"] a, .jp-OutputArea-output a[href^="javascript"]')].map(link => String(link.href.baseVal ?? link.href))

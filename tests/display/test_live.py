@@ -153,7 +153,7 @@ def test_a_failure_stays_as_a_card(cell: Cell) -> None:
 
     left = cell.last_update
     assert "no such picture" in bare(left["text/html"]).text
-    assert left["text/plain"].startswith("✕ failed: Run r-1 failed: no such picture.")
+    assert left["text/plain"].startswith("✕ failed: no such picture")
     assert run.shown_in is None
 
 

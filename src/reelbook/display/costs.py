@@ -217,7 +217,7 @@ def _table(costs: Costs) -> Markup:
             len(names), many, Markup("").join(Markup("<td>{}</td>").format(total) for total in totals)
         )
     return Markup(
-        '<div class="rb-costs-table" role="region" tabindex="0" aria-label="Costs as a table"><table>'
+        '<div class="rb-costs-table" style="overflow-x:auto" role="region" tabindex="0" aria-label="Costs as a table"><table>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody>{}</table></div>"
     ).format(Markup("").join(head), Markup("").join(lines), foot)
 
