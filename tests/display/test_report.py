@@ -369,7 +369,7 @@ class TestRefused:
         assert report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
 
     @pytest.mark.parametrize("folder", [False, True])
-    @pytest.mark.parametrize("path", [None, 7, ""])
+    @pytest.mark.parametrize("path", [None, 7, "", "a\0b"])
     def test_what_is_no_path_is_refused_in_words(self, clips: list[str], path: Any, *, folder: bool) -> None:
         """With an example of one."""
         with pytest.raises(ReelbookError, match=r"A report goes to a path, for instance table\.reel\.report"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,8 @@ from contextvars import copy_context
 
 from markupsafe import Markup
 
-from .live import UPDATE_SECONDS, Bundle, kernel_shell, updated
+from .live import Bundle, kernel_shell, updated
+from .terminal import is_terminal, line
 from .words import duration, joined
 
 PATIENCE = 1.0
@@ -95,28 +95,4 @@ def _screen(count: Count) -> AbstractContextManager[object] | None:
     """Where there is somebody to see it."""
     if kernel_shell() is not None:
         return updated(count.bundle, lambda _: count.last())
-    return _line(count) if sys.stderr is not None and sys.stderr.isatty() else None
-
-
-@contextmanager
-def _line(count: Count) -> Iterator[None]:
-    """One line of a terminal, written over and over; what is left of it stays."""
-    over = threading.Event()
-
-    def write(text: str, end: str = "") -> None:
-        sys.stderr.write(f"\r\x1b[K{text}{end}")
-        sys.stderr.flush()
-
-    def keep_up() -> None:
-        write(count.line)
-        while not over.wait(UPDATE_SECONDS):
-            write(count.line)
-
-    ticker = threading.Thread(target=keep_up, name="reelbook-measuring-line", daemon=True)
-    ticker.start()
-    try:
-        yield
-    finally:
-        over.set()
-        ticker.join()
-        write(count.left, "\n")
+    return line(lambda: count.line, lambda: count.left) if is_terminal() else None

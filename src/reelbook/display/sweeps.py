@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .live import UPDATE_SECONDS, kernel_shell, updated
+from .live import kernel_shell, updated
 from .panels import HINT, panel_bundle, panel_line
+from .terminal import is_terminal, line
 
 if TYPE_CHECKING:
     from ..sweeps.job import SweepJob
@@ -27,31 +25,8 @@ def watch_job(job: SweepJob) -> Iterator[None]:
                 # What is paid for goes on, and the panel with it, also after its cell has ended.
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
                 raise
-    elif sys.stderr is not None and sys.stderr.isatty():
-        with _line(job):
+    elif is_terminal():
+        with line(lambda: panel_line(job.progress), lambda: panel_line(job.progress)):
             yield
     else:
         yield
-
-
-@contextmanager
-def _line(job: SweepJob) -> Iterator[None]:
-    """One line of a terminal, written over and over, that stays when the sweep ends."""
-    over = threading.Event()
-
-    def write(end: str = "") -> None:
-        sys.stderr.write(f"\r\x1b[K{panel_line(job.progress)[: shutil.get_terminal_size().columns - 1]}{end}")
-        sys.stderr.flush()
-
-    def keep_up() -> None:
-        while not over.wait(UPDATE_SECONDS):
-            write()
-
-    ticker: Any = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
-    ticker.start()
-    try:
-        yield
-    finally:
-        over.set()
-        ticker.join()
-        write("\n")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from markupsafe import Markup
 
-from ..live import UPDATE_SECONDS, Bundle, kernel_shell, updated
+from ..live import Bundle, kernel_shell, updated
+from ..terminal import is_terminal, line
 
 BAR = Markup(
     '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
@@ -34,17 +32,17 @@ def progress(done: Callable[[], int], of: int, words: str) -> Iterator[Say]:
     An output cannot be taken back, and an empty one would stay in the notebook as a gap.
     """
 
-    def line() -> str:
+    def told() -> str:
         return f"{done():,} of {of:,} {words}"
 
     def bundle() -> Bundle:
-        return {"text/plain": line(), "text/html": str(BAR.format(line(), done() / of))}
+        return {"text/plain": told(), "text/html": str(BAR.format(told(), done() / of))}
 
     if kernel_shell() is not None:
-        with updated(bundle, lambda _: _bundle(line())) as change:
+        with updated(bundle, lambda _: _bundle(told())) as change:
             yield lambda text: change(_bundle(text))
-    elif sys.stderr is not None and sys.stderr.isatty():
-        with _line(line):
+    elif is_terminal():
+        with line(told, lambda: ""):
             yield silent
     else:
         yield silent
@@ -52,26 +50,3 @@ def progress(done: Callable[[], int], of: int, words: str) -> Iterator[Say]:
 
 def _bundle(text: str) -> Bundle:
     return {"text/plain": text, "text/html": str(LINE.format(text))}
-
-
-@contextmanager
-def _line(words: Callable[[], str]) -> Iterator[None]:
-    over = threading.Event()
-
-    def keep_up() -> None:
-        while not over.wait(UPDATE_SECONDS):
-            _write(words())
-
-    ticker: Any = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
-    ticker.start()
-    try:
-        yield
-    finally:
-        over.set()
-        ticker.join()
-        _write("")
-
-
-def _write(text: str) -> None:
-    sys.stderr.write(f"\r\x1b[K{text[:160]}")
-    sys.stderr.flush()

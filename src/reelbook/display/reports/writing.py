@@ -51,7 +51,7 @@ def folder_at(path: str | Path) -> Path:
 
 
 def _path(path: object) -> Path:
-    if not isinstance(path, (str, Path)) or not str(path):
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
         raise ReelbookError(f'A report goes to a path, for instance table.reel.report("boats.html"), not to {path!r}.')
     return Path(path).expanduser()
 
