@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from collections.abc import Mapping
 from typing import Any
 
 from ..models.base import Input, Part
@@ -58,8 +59,12 @@ def _is_argument(name: str) -> bool:
 def _value(value: Any) -> str:
     if isinstance(value, Part):
         return _call(value, value.changed())
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_value(item)}' for name, item in value.items())}}}"
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_value(item)}' for name, item in value.items())}}}"
     if isinstance(value, Size) or (isinstance(value, Image) and value.sha256 is not None):
         return f"rb.{value!r}"
     return repr(value)
