@@ -29,6 +29,15 @@ _PLACEHOLDER = Image("picture")
 """Stands where a bad picture was given, which has been told and is not to be told again."""
 
 
+def takes_picture(rule: Rule, name: str, defs: Defs) -> bool:
+    """Whether a field of this name, or an entry of such a field, is a place for a picture.
+
+    >>> takes_picture({"type": "string"}, "image_url", {}), takes_picture({"type": "string"}, "prompt", {})
+    (True, False)
+    """
+    return _is_place(spoken([rule], defs), name)
+
+
 def has_pictures(rule: Rule, defs: Defs) -> bool:
     """Whether anywhere in a form there is a place for a picture.
 
