@@ -15,14 +15,14 @@ _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.MUL
 
 
 @cache
-def asset(name: str) -> str:
-    """The text of a style sheet or a script of ours, `tokens.css` for instance."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+def asset(name: str, room: str = __package__) -> str:
+    """The text of a style sheet or a script of ours, `tokens.css` for instance; from the assets of a package."""
+    return files(room).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def style(*names: str) -> Markup:
     """A `<style>` element with the ten colours and these style sheets."""
-    return Markup("<style>{}</style>").format(Markup("".join(map(_small, ("tokens.css", *names)))))
+    return Markup("<style>{}</style>").format(Markup("".join(map(small, ("tokens.css", *names)))))
 
 
 def script(*names: str) -> Markup:
@@ -31,27 +31,29 @@ def script(*names: str) -> Markup:
 
 
 @cache
-def module(*names: str) -> str:
+def module(*names: str, room: str = __package__) -> str:
     """The text of these scripts after that of all they import, each once: a notebook has no address to import from.
 
     Every name at the top of a file is therefore one for all the files of a module.
     """
     texts: dict[str, str] = {}
     for name in names:
-        _gather(name, texts)
+        _gather(name, texts, room)
     return "".join(texts.values())
 
 
-def _gather(name: str, texts: dict[str, str]) -> None:
+def _gather(name: str, texts: dict[str, str], room: str) -> None:
     if name in texts:
         return
-    text = asset(name)
+    text = asset(name, room)
     for needed in _IMPORT.findall(text):
-        _gather(needed, texts)
+        _gather(needed, texts, room)
     texts[name] = _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", text))).strip() + "\n"
 
 
 @cache
-def _small(name: str) -> Markup:
+def small(name: str, room: str = __package__) -> Markup:
     """A style sheet without comments and needless space: it is kept in every notebook that shows something."""
-    return Markup(re.sub(r"\s*([{};,])\s+", r"\1", re.sub(r"/\*.*?\*/", "", asset(name), flags=re.DOTALL)).strip())
+    return Markup(
+        re.sub(r"\s*([{};,])\s+", r"\1", re.sub(r"/\*.*?\*/", "", asset(name, room), flags=re.DOTALL)).strip()
+    )
