@@ -32,7 +32,19 @@ MAY_IMPORT = {
 }
 """Rooms that are not listed are doors: they may know everything."""
 
-DOORS = {"__init__", "__main__", "clients", "commons", "connecting", "cli", "doctor", "looking", "records", "sweeping"}
+DOORS = {
+    "__init__",
+    "__main__",
+    "clients",
+    "commons",
+    "connecting",
+    "cli",
+    "doctor",
+    "forming",
+    "looking",
+    "records",
+    "sweeping",
+}
 
 
 @cache

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         UnknownModel,
         Unreachable,
     )
+    from .forming import form
     from .libraries.library import Library
     from .looking import read, strip
     from .media.provenance import Provenance
@@ -66,6 +67,7 @@ _HOME = {
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
+    "forming": ("form",),
     "libraries.library": ("Library",),
     "looking": ("read", "strip"),
     "media.provenance": ("Provenance",),
@@ -126,6 +128,7 @@ __all__ = [
     "connect",
     "derived",
     "estimate",
+    "form",
     "library",
     "model",
     "options",

@@ -141,6 +141,12 @@ class Client:
         take = checked_take(take, fresh)
         return self._begun(Submission(self._open_desk(), checked(request), take=take, fresh=fresh, join=False))
 
+    def start_watched(self, request: Input, *, take: int | None = None) -> Run:
+        """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
+        take = checked_take(take, False)
+        submission = Submission(self._open_desk(), checked(request), take=take, join=False)
+        return self._begun(submission, watched=True)
+
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
         from .display.live import kernel_shell, watch

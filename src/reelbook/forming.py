@@ -1,0 +1,89 @@
+"""The door to forms: widgets for the inputs of a model, with a client behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .clients import latest_client
+from .connecting import default_client
+from .errors import ReelbookError
+from .models.base import Input
+from .models.catalog import CATALOG
+from .models.pricing import Estimate, estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .runs import Run
+    from .widgets.forms.form import Form
+
+
+class _Shop:
+    """What forms get from here."""
+
+    def client_told(self) -> str:
+        """The service in a few words; empty where nobody is connected."""
+        client = latest_client()
+        return "" if client is None else "embedded service" if client.is_embedded else client.base_url
+
+    def is_connected(self) -> bool:
+        """Nothing is connected only to show a form."""
+        return latest_client() is not None
+
+    def estimate(self, request: Input) -> Estimate:
+        """From the latest client, else from the catalog."""
+        client = latest_client()
+        return estimate(request) if client is None else client.estimate(request)
+
+    def start(self, request: Input, take: int | None = None) -> Run:
+        """With the latest client, else a new one."""
+        return default_client().start_watched(request, take=take)
+
+    def shelf_find(self, sha256: str) -> Path | None:
+        """In the library of the latest client."""
+        client = latest_client()
+        return None if client is None else client.shelf.find(sha256)
+
+    def shelf_keep(self, content: bytes, suffix: str) -> None:
+        """In the library of the latest client."""
+        client = latest_client()
+        if client is not None:
+            client.shelf.keep(content, suffix)
+
+    def library_frame(self) -> pd.DataFrame:
+        """Of the latest client's library, else of the usual one."""
+        from .records import library
+
+        return library().frame
+
+    def model(self, endpoint_id: str) -> type[Input]:
+        """As the catalog has it, else as the service describes it."""
+        return _kind(endpoint_id)
+
+    def account(self) -> Mapping[str, Any]:
+        """Of the latest client, else of a new one."""
+        return default_client().account()
+
+
+def form(model: type[Input] | Input | str) -> Form:
+    """A form for a model: its input class, inputs to begin with, or the id of any model that the service describes.
+
+    Nothing is sent before somebody presses Run; what that costs stands on the button.
+    """
+    from .widgets.forms.form import Form
+
+    value = model if isinstance(model, Input) else None
+    return Form(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
+
+
+def _kind(model: Any) -> type[Input]:
+    if isinstance(model, str):
+        known = next((row.input for row in CATALOG if row.id == model), None)
+        return known or default_client().model(model)
+    if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
+        return model
+    raise ReelbookError(
+        f"A form is made for a model: rb.form(rb.TextToVideo), rb.form(some_inputs) or rb.form('the/model-id'), not for {model!r:.100}."
+    )

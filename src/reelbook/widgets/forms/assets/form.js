@@ -1,0 +1,208 @@
+// @ts-check
+/** A form: its head, its fields, what it costs and does, and its runs. */
+import { dom } from "./form_dom.js";
+import { FieldPlaces, makeField } from "./form_fields.js";
+import { FormLink } from "./form_link.js";
+import { makeRuns } from "./form_runs.js";
+
+let formCount = 0;
+
+/** @param {{model: any, el: HTMLElement}} view */
+function renderForm({ model, el }) {
+  const sheet = model.get("sheet");
+  const link = /** @type {any} */ (new FormLink(model));
+  const places = new FieldPlaces();
+  link.register = places.register.bind(places);
+  formCount += 1;
+  const name = `rbf${formCount}`;
+  const drawn = sheet.fields.map((/** @type {any} */ node, /** @type {number} */ number) => {
+    const id = `${name}-${number}`;
+    const place = { node, path: [node.name], link, id, labelledBy: `${id}-label`, change: (/** @type {any} */ value) => {
+      link.edit(node.name, value);
+      field.touch();
+    } };
+    const field = formField(place);
+    return field;
+  });
+  const open = drawn.filter((/** @type {any} */ field) => !field.node.folded);
+  const rest = drawn.filter((/** @type {any} */ field) => field.node.folded);
+  const fold = formFold(rest);
+  const foot = formFoot(link, name);
+  const runs = makeRuns(link);
+  const trouble = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const others = dom("p", { class: "rbf-caption", hidden: true });
+  const root = dom("div", { class: "rb rbf mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
+    dom("style", { text: FORM_STYLE }),
+    formHead(sheet),
+    dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
+    fold?.el, others, trouble, foot.el, runs.el);
+  // What is typed here is no command for the notebook around it.
+  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+
+  /** @type {Record<string, string>} */
+  const shown = {};
+  const show = () => {
+    for (const field of drawn) {
+      const text = JSON.stringify(link.draft[field.node.name]) ?? "";
+      if (shown[field.node.name] !== text) {
+        shown[field.node.name] = text;
+        field.show(link.draft[field.node.name]);
+      }
+    }
+    const known = new Set(drawn.map((/** @type {any} */ field) => field.node.name));
+    const extra = Object.keys(link.draft).filter((key) => !known.has(key));
+    others.hidden = !extra.length;
+    others.textContent = extra.length ? `Also set: ${extra.join(", ")}` : "";
+    tell();
+  };
+  const tell = () => {
+    const { problems } = link.state;
+    const isQuiet = (/** @type {any} */ one) => one.kind === "missing" && one.at.length === 1 && !link.touched.has(one.at[0]) && !foot.wasTried;
+    const homeless = places.mark(problems.filter((/** @type {any} */ one) => !isQuiet(one)));
+    fold?.tell(problems, link.draft);
+    foot.tell(homeless);
+  };
+  const offs = [
+    link.on("state", show),
+    link.on("draft", () => {
+      for (const field of drawn) shown[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
+      foot.tell([]);
+    }),
+    link.on("trouble", (/** @type {any} */ said) => {
+      trouble.textContent = said.trouble;
+      trouble.hidden = !said.trouble;
+    }),
+  ];
+  show();
+  const unhide = formTwinHidden(model.get("twin"));
+  el.append(root);
+  link.send({ do: "here", view: link.view }).catch(() => {});
+  return () => {
+    offs.forEach((off) => off());
+    drawn.forEach((/** @type {any} */ field) => field.dispose());
+    foot.dispose();
+    runs.dispose();
+    link.dispose();
+    unhide();
+    root.remove();
+  };
+}
+
+/** A field of the form itself: what was typed into it marks it at once. @param {any} place */
+function formField(place) {
+  const field = makeField(place);
+  return { ...field, node: place.node, touch: () => {
+    const value = place.link.draft[place.node.name];
+    const mark = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-changed"));
+    const reset = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-reset"));
+    const isChanged = value !== undefined && !place.node.required && JSON.stringify(value) !== JSON.stringify(place.node.default);
+    if (mark) mark.hidden = !isChanged;
+    if (reset) reset.hidden = value === undefined || place.node.required === true;
+  } };
+}
+
+/** @param {any} sheet */
+function formHead(sheet) {
+  return dom("div", { class: "rbf-head" },
+    dom("div", {}, dom("b", { text: sheet.title }), dom("span", { class: "rbf-caption", text: ` ${sheet.model}` })),
+    sheet.purpose ? dom("div", { class: "rbf-caption", text: sheet.purpose }) : null);
+}
+
+/** What most people leave alone. @param {any[]} fields */
+function formFold(fields) {
+  if (!fields.length) return null;
+  const count = dom("span", { class: "rbf-caption" });
+  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-fold" },
+    dom("summary", {}, dom("span", { text: "More settings" }), count),
+    dom("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
+  const names = new Set(fields.map((field) => field.node.name));
+  let wrong = 0;
+  return { el, tell(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
+    const now = problems.filter(({ at }) => names.has(at[0])).length;
+    const changed = fields.filter((field) => field.node.name in draft && JSON.stringify(draft[field.node.name]) !== JSON.stringify(field.node.default)).length;
+    count.textContent = [` ${fields.length}`, changed ? `${changed} changed` : "", now ? `${now} to mend` : ""].filter(Boolean).join(" · ");
+    // A problem that nobody sees cannot be mended.
+    if (now && !wrong) el.open = true;
+    wrong = now;
+  } };
+}
+
+/** What it costs, and what can be done. @param {any} link @param {string} name */
+function formFoot(link, name) {
+  const why = dom("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
+  const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": why.id }));
+  const lines = dom("table", { class: "rbf-lines" });
+  const amount = dom("summary", {});
+  const price = dom("details", { class: "rbf-price" }, amount, lines);
+  const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
+  const copied = dom("span", { class: "rbf-caption", role: "status" });
+  const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
+  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, copied), why, code);
+  let waiting = false;
+  const foot = { el, wasTried: false, tell, dispose };
+
+  /** @param {any[]} homeless */
+  function tell(homeless) {
+    const { state } = link;
+    const isSending = link.model.get("runs").some((/** @type {any} */ entry) => entry.sending);
+    run.disabled = !state.ready || isSending || waiting;
+    const label = state.price.credits === null ? "Run" : `Run · ${state.price.told}`;
+    const text = waiting ? "Waiting for the kernel …" : isSending ? "Sending …" : label;
+    if (run.textContent !== text) run.textContent = text;
+    const words = state.ready ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
+    if (why.textContent !== words) why.textContent = words;
+    amount.textContent = [state.price.told, state.price.source].filter(Boolean).join(" · ");
+    lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
+    price.title = state.price.lines.map((/** @type {string[]} */ line) => line.join(" ")).join(", ");
+    if (waiting && link.isHeard) begin();
+  }
+  // Only with what stands in the form: a message that is overtaken by another must not pay for something else.
+  function begin() {
+    waiting = false;
+    foot.wasTried = true;
+    if (link.state.ready) link.send({ do: "run" }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
+    tell([]);
+  }
+  run.addEventListener("click", () => {
+    link.flush();
+    if (link.isHeard) begin();
+    else {
+      waiting = true;
+      tell([]);
+    }
+  });
+  copy.addEventListener("click", () => {
+    link.flush();
+    link.send({ do: "code" }).catch(() => {});
+  });
+  const onRuns = () => tell([]);
+  link.model.on("change:runs", onRuns);
+  const off = link.on("code", async (/** @type {any} */ said) => {
+    code.hidden = true;
+    if (!said.code) return (copied.textContent = said.why);
+    try {
+      await navigator.clipboard.writeText(said.code);
+      copied.textContent = "Copied";
+    } catch {
+      // No clipboard on pages without TLS: it can be taken by hand.
+      code.value = said.code;
+      code.hidden = false;
+      code.select();
+      copied.textContent = "";
+    }
+    return undefined;
+  });
+  function dispose() {
+    off();
+    link.model.off("change:runs", onRuns);
+  }
+  return foot;
+}
+
+/** Hides the picture that stays in the notebook while the form itself is there. @param {string} mark */
+function formTwinHidden(mark) {
+  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
+  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; }` });
+  document.head.append(style);
+  return () => style.remove();
+}

@@ -1,0 +1,303 @@
+// @ts-check
+/** What a run has made, as one sees it: a poster with a play control in a box that is there before both, then the clip. */
+
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./form_link.js").FormLink} FormLink */
+/** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
+/** @typedef {{url: string, words: string}} ClipFound An address, or words that say why there is none. */
+/** @typedef {{done: (found: ClipFound) => void, promise: Promise<ClipFound>, parts: any[], had: number, of: number, told: Set<(share: number) => void>}} ClipOrder */
+
+const CLIP_MOST_BYTES = 150_000_000; // What the page holds of clips that nobody looks at.
+const CLIP_UNASKED_BYTES = 8_000_000; // So much is fetched of the newest without a click.
+const CLIP_HIGH = 320;
+const CLIP_LOW = 168;
+const CLIP_WIDE = 720;
+const CLIP_LEAST = 240; // The buttons of a player need that.
+const CLIP_GONE = "The kernel has ended; run the cell again to see it here.";
+
+/** Posters and clips from the kernel: each fetched once, held for a while, and let go together with the form. */
+export class ClipShelf {
+  /** @type {Map<string, ClipOrder>} */
+  #awaited = new Map();
+  /** What is here, the longest unused first. @type {Map<string, {url: string, bytes: number, users: number}>} */
+  #clips = new Map();
+  /** @type {Map<string, Promise<ClipFound>>} */
+  #posters = new Map();
+  /** @type {string[]} */
+  #urls = [];
+
+  /** @param {FormLink} link */
+  constructor(link) {
+    this.link = link;
+    this.offs = [
+      link.on("poster", (content, buffers) => this.#showed(content, buffers)),
+      link.on("clip", (content, buffers) => this.#brought(content, buffers)),
+    ];
+  }
+
+  /** A picture of a file; `longest` 0 is the smallest. @param {string} run @param {number} file @param {number} longest */
+  poster(run, file, longest) {
+    const name = `poster/${run}/${file}/${longest}`;
+    const known = this.#posters.get(name);
+    if (known) return known;
+    const { promise } = this.#order(name);
+    this.#posters.set(name, promise);
+    this.#send(name, { do: "poster", run, file, longest });
+    return promise;
+  }
+
+  /** The file itself; each use of it ends with `leave`. @param {string} run @param {number} file @param {(share: number) => void} told */
+  async clip(run, file, told) {
+    const name = `clip/${run}/${file}`;
+    if (!this.#clips.has(name)) {
+      const order = this.#awaited.get(name) ?? this.#order(name);
+      order.told.add(told);
+      // Also where it was asked for before: that message may have been lost with a connection.
+      this.#send(name, { do: "bring", run, file });
+      const found = await order.promise;
+      if (!found.url) return found;
+    }
+    const held = /** @type {{url: string, bytes: number, users: number}} */ (this.#clips.get(name));
+    if (!held) return { url: "", words: CLIP_GONE };
+    held.users += 1;
+    this.#clips.delete(name);
+    this.#clips.set(name, held);
+    return { url: held.url, words: "" };
+  }
+
+  /** @param {string} run @param {number} file */
+  leave(run, file) {
+    const held = this.#clips.get(`clip/${run}/${file}`);
+    if (held) held.users -= 1;
+    this.#tidy();
+  }
+
+  dispose() {
+    this.offs.forEach((off) => off());
+    for (const name of [...this.#awaited.keys()]) this.#settle(name, { url: "", words: CLIP_GONE });
+    [...this.#urls, ...[...this.#clips.values()].map((held) => held.url)].forEach((url) => URL.revokeObjectURL(url));
+    this.#clips.clear();
+    this.#posters.clear();
+  }
+
+  /** @param {string} name */
+  #order(name) {
+    /** @type {(found: ClipFound) => void} */
+    let done = () => {};
+    const promise = new Promise((/** @type {(found: ClipFound) => void} */ resolve) => { done = resolve; });
+    /** @type {ClipOrder} */
+    const order = { done, promise, parts: [], had: 0, of: 0, told: new Set() };
+    this.#awaited.set(name, order);
+    return order;
+  }
+
+  /** @param {string} name @param {object} message Of a kernel that was restarted nobody is left to hear it. */
+  async #send(name, message) {
+    try {
+      await this.link.send(message);
+    } catch {
+      this.#settle(name, { url: "", words: CLIP_GONE });
+    }
+  }
+
+  /** @param {any} content @param {any[]} buffers */
+  #showed(content, buffers) {
+    const name = `poster/${content.poster.join("/")}`;
+    if (!this.#awaited.has(name)) return; // Another page of the same notebook has asked.
+    if (content.words) return this.#settle(name, { url: "", words: content.words });
+    const url = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
+    this.#urls.push(url);
+    this.#settle(name, { url, words: "" });
+  }
+
+  /** @param {any} content @param {any[]} buffers */
+  #brought(content, buffers) {
+    const name = `clip/${content.clip.join("/")}`;
+    const order = this.#awaited.get(name);
+    if (!order) return;
+    if (content.words) return this.#settle(name, { url: "", words: content.words });
+    order.had += order.parts[content.part] ? 0 : 1;
+    order.parts[content.part] = buffers[0];
+    order.told.forEach((told) => told(order.had / content.of));
+    if (order.had < content.of) return;
+    const blob = new Blob(order.parts, { type: content.kind });
+    this.#clips.set(name, { url: URL.createObjectURL(blob), bytes: blob.size, users: 0 });
+    this.#settle(name, { url: /** @type {any} */ (this.#clips.get(name)).url, words: "" });
+  }
+
+  /** @param {string} name @param {ClipFound} found */
+  #settle(name, found) {
+    const order = this.#awaited.get(name);
+    this.#awaited.delete(name);
+    if (!found.url) this.#posters.delete(name); // It may be there the next time.
+    order?.done(found);
+  }
+
+  /** Let go what has not been looked at for longest. */
+  #tidy() {
+    let bytes = [...this.#clips.values()].reduce((sum, held) => sum + held.bytes, 0);
+    for (const [name, held] of this.#clips) {
+      if (bytes <= CLIP_MOST_BYTES) return;
+      if (held.users > 0) continue;
+      URL.revokeObjectURL(held.url);
+      this.#clips.delete(name);
+      bytes -= held.bytes;
+    }
+  }
+}
+
+/** How large something stands on the page: as it is where that fits, and never too small for a player's buttons. @param {number} width @param {number} height @param {{isVideo: boolean, isAlone: boolean}} how */
+export function clipBox(width, height, { isVideo, isAlone }) {
+  const high = isAlone ? CLIP_HIGH : CLIP_LOW;
+  let shrink = Math.min(1, CLIP_WIDE / width, high / height);
+  if (isVideo && isAlone) shrink = Math.max(shrink, Math.min(CLIP_LEAST / width, CLIP_WIDE / width));
+  return { width: Math.max(1, Math.round(width * shrink)), height: Math.max(1, Math.round(height * shrink)) };
+}
+
+/** The place of something of this shape, there before it is. @param {HTMLElement} el @param {{width: number, height: number}} box */
+export function clipReserve(el, { width, height }) {
+  el.style.width = `${width}px`;
+  el.style.aspectRatio = `${width} / ${height}`;
+}
+
+/** Does something once, when the element is first seen. @param {HTMLElement} el @param {() => void} action @returns {() => void} Forget it. */
+export function clipSeen(el, action) {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    action();
+  }, { rootMargin: "200px" });
+  observer.observe(el);
+  return () => observer.disconnect();
+}
+
+/** A file's size as one reads it. @param {number} count */
+export function clipSize(count) {
+  return count < 1000 ? `${count} B` : count < 999_500 ? `${Math.round(count / 1e3)} kB` : `${(count / 1e6).toFixed(1)} MB`;
+}
+
+/**
+ * One file of a run. It is fetched when it is wanted: by a click, or by itself where it is the newest and small.
+ * @param {ClipShelf} shelf @param {string} run @param {number} place @param {ClipFile} file @param {{isAlone: boolean, isNewest: boolean, text: string}} how
+ */
+export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
+  const isVideo = file.kind.startsWith("video/");
+  const box = clipBox(file.width, file.height, { isVideo, isAlone });
+  const frame = dom("div", { class: "rbf-clip-frame" });
+  const words = dom("div", { class: "rbf-caption rbf-clip-words" });
+  const el = dom("div", { class: isAlone ? "rbf-clip" : "rbf-clip rbf-clip-one" }, frame, words);
+  clipReserve(frame, box);
+  if (!isAlone) el.style.width = `${Math.max(box.width, 120)}px`;
+  words.textContent = file.words ?? (isAlone ? "" : file.caption ?? "");
+  const still = /** @type {HTMLImageElement} */ (dom("img", { alt: text, class: "rbf-clip-still" }));
+  const triangle = dom("span", { class: "rbf-clip-triangle", "aria-hidden": "true" });
+  const label = dom("span", { text: file.bytes ? clipSize(file.bytes) : "" });
+  const play = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-clip-play", "aria-label": `Play ${text}` }, triangle, label));
+  /** @type {HTMLVideoElement | null} */
+  let video = null;
+  let isOver = false, isWanted = false, holds = 0;
+  let poster = "";
+
+  const hold = async () => {
+    const found = await shelf.clip(run, place, (share) => { label.textContent = `${Math.round(100 * share)}%`; });
+    if (found.url && isOver) shelf.leave(run, place);
+    else if (found.url) holds += 1;
+    return found;
+  };
+
+  const fetch = async () => {
+    if (isWanted) label.textContent = "Loading";
+    play.setAttribute("aria-busy", "true");
+    const { url, words: why } = await hold();
+    play.removeAttribute("aria-busy");
+    if (isOver || video) return;
+    label.textContent = file.bytes ? clipSize(file.bytes) : "";
+    if (!url) words.textContent = why;
+    else if (isVideo) player(url);
+    else still.src = url;
+  };
+
+  /** @param {string} url */
+  const player = (url) => {
+    const hadFocus = document.activeElement === play;
+    const made = /** @type {HTMLVideoElement} */ (dom("video", { controls: "", loop: "", playsinline: "", preload: "metadata", "aria-label": text, title: text }));
+    video = made;
+    made.muted = true;
+    made.defaultMuted = true;
+    if (poster) made.poster = poster;
+    made.src = url;
+    made.addEventListener("error", () => {
+      if (isOver || video !== made) return;
+      words.textContent = "This browser cannot play it. Save it to look at it elsewhere.";
+      made.replaceWith(still);
+      video = null;
+    });
+    clipKeys(made, file);
+    frame.replaceChildren(made);
+    if (hadFocus) made.focus();
+    if (isWanted) made.play().catch(() => null); // Interrupted by the next click; what is broken is told elsewhere.
+  };
+
+  play.addEventListener("click", () => {
+    isWanted = true;
+    fetch();
+  });
+  const canPlay = isVideo && !file.words && file.kind !== "";
+  frame.append(still, ...(canPlay ? [play] : []));
+  const forget = clipSeen(frame, async () => {
+    if (file.words) return;
+    const found = await shelf.poster(run, place, isAlone ? 640 : 320);
+    if (isOver) return;
+    poster = found.url;
+    if (found.url && !still.src) still.src = found.url;
+    else if (found.words && !video) words.textContent = found.words;
+    if (isNewest && isAlone && !video && (file.bytes ?? Infinity) <= CLIP_UNASKED_BYTES) fetch();
+  });
+  const pause = new IntersectionObserver((seen) => { if (!seen[seen.length - 1].isIntersecting) video?.pause(); });
+  pause.observe(frame);
+
+  return {
+    el,
+    /** Puts the file on the reader's disk. */
+    save: async () => {
+      const { url, words: why } = await hold();
+      if (!url) words.textContent = why;
+      else if (!isOver) dom("a", { href: url, download: file.name }).click();
+    },
+    dispose: () => {
+      isOver = true;
+      forget();
+      pause.disconnect();
+      video?.pause();
+      video?.removeAttribute("src");
+      for (; holds > 0; holds -= 1) shelf.leave(run, place);
+    },
+  };
+}
+
+/** The keys of all viewers, while the player has the focus. @param {HTMLVideoElement} video @param {ClipFile} file */
+function clipKeys(video, file) {
+  const rate = file.rate ?? 24, last = Math.max(0, (file.frames ?? 1) - 1);
+  const at = () => Math.min(Math.floor(video.currentTime * rate + 0.001), last);
+  /** @param {number} frame */
+  const go = (frame) => {
+    video.pause();
+    video.currentTime = (Math.min(Math.max(frame, 0), last) + 0.5) / rate;
+  };
+  video.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = event.shiftKey ? 10 : 1;
+    /** @type {Record<string, (() => void) | undefined>} */
+    const does = {
+      " ": () => { video.paused ? video.play().catch(() => null) : video.pause(); },
+      ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
+      Home: () => go(0), End: () => go(last),
+      l: () => { video.loop = !video.loop; },
+    };
+    const act = does[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}

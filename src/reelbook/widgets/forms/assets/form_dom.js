@@ -1,0 +1,20 @@
+// @ts-check
+/** Elements in one call; text goes in as text, never as markup. */
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any> | null} [attributes] `class`, `text`, `on…` for a listener; all else are attributes.
+ * @param {...(Node | string | null | undefined)} children
+ * @returns {HTMLElement}
+ */
+export function dom(tag, attributes, ...children) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "text") el.textContent = String(value);
+    else if (typeof value === "function") el.addEventListener(name.slice(2), value);
+    else el.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) el.append(child);
+  return el;
+}

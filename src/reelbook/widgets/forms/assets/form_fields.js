@@ -1,0 +1,112 @@
+// @ts-check
+/** One field: its name, its control, what helps, and what is wrong with it. */
+import { dom } from "./form_dom.js";
+
+/**
+ * @typedef {{node: any, path: (string|number)[], link: any, id: string, labelledBy: string, change: (value: any) => void, nested?: boolean}} Place
+ * @typedef {{el: HTMLElement, show: (value: any) => void, dispose?: () => void, group?: boolean, lead?: HTMLElement}} Control
+ * @typedef {{at: (string|number)[], words: string, kind: string, nearest?: any}} Problem
+ */
+
+/** How a value is edited, by the name of what is special about it, else by its kind. @type {Record<string, (place: Place) => Control>} */
+export const CONTROLS = {};
+
+// These show what is wrong with an entry beside the entry.
+const FIELD_MARKS_ENTRIES = ["sizes", "loras"];
+const FIELD_WIDE = ["text-long", "image", "list", "object", "json", "either", "again"];
+
+/** @param {Place} place */
+export function makeField(place) {
+  const { node, link } = place;
+  const make = CONTROLS[node.special] ?? CONTROLS[node.kind] ?? CONTROLS.json;
+  const control = make(place);
+  const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
+  if (node.required) label.append(dom("span", { class: "rbf-needed", text: " · needed" }));
+  const mark = dom("span", { class: "rbf-changed", text: "changed", hidden: true });
+  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", hidden: true, onclick: () => {
+    place.change(undefined);
+    field.show(undefined);
+    fieldFocus(control.el);
+  } });
+  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, mark), dom("span", { class: "rbf-label-tools" }, control.lead, reset));
+  const problem = dom("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
+  const help = node.help ? dom("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
+  const isWide = node.long || FIELD_WIDE.includes(node.kind) || ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
+  const el = dom("div", { class: `rbf-field${isWide ? " rbf-wide" : ""}`, "data-field": place.path.join(".") }, row, control.el, problem, help);
+  const input = () => /** @type {HTMLElement | null} */ (el.querySelector(`#${CSS.escape(place.id)}`));
+  if (help && !control.group) input()?.setAttribute("aria-describedby", [input()?.getAttribute("aria-describedby"), help.id, problem.id].filter(Boolean).join(" "));
+
+  const field = {
+    el,
+    /** @param {any} value */
+    show(value) {
+      const isChanged = value !== undefined && !node.required && !place.nested && JSON.stringify(value) !== JSON.stringify(node.default);
+      mark.hidden = !isChanged;
+      reset.hidden = value === undefined || node.required === true || place.nested === true;
+      reset.textContent = node.default === undefined || node.default === null ? "Leave to the service" : "Reset";
+      reset.title = node.default === undefined || node.default === null ? "" : `Back to ${fieldShort(node.default)}`;
+      reset.setAttribute("aria-label", `${reset.textContent}: ${node.label}`);
+      control.show(value);
+    },
+    /** @param {Problem[]} problems */
+    mark(problems) {
+      const own = FIELD_MARKS_ENTRIES.includes(node.special) ? problems.filter(({ at }) => at.length <= place.path.length) : problems;
+      const words = own.map((one) => one.words).join(" ");
+      if (problem.textContent !== words) problem.textContent = words;
+      problem.hidden = !words;
+      el.classList.toggle("rbf-wrong", !!words);
+      if (words) input()?.setAttribute("aria-invalid", "true");
+      else input()?.removeAttribute("aria-invalid");
+    },
+    dispose() {
+      off();
+      control.dispose?.();
+    },
+  };
+  const off = link.register?.(place.path, field) ?? (() => {});
+  return field;
+}
+
+/** @param {any} value */
+function fieldShort(value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text || "empty";
+}
+
+/** @param {HTMLElement} el */
+function fieldFocus(el) {
+  const first = el.matches("input, textarea, select, button") ? el : el.querySelector("input, textarea, select, button");
+  /** @type {HTMLElement | null} */ (first)?.focus();
+}
+
+/** Where the fields of a form are, so that each problem finds its own. */
+export class FieldPlaces {
+  constructor() {
+    /** @type {Map<string, {mark: (problems: Problem[]) => void}>} */
+    this._fields = new Map();
+  }
+
+  /** @param {(string|number)[]} path @param {{mark: (problems: Problem[]) => void}} field */
+  register(path, field) {
+    const key = JSON.stringify(path);
+    this._fields.set(key, field);
+    return () => {
+      if (this._fields.get(key) === field) this._fields.delete(key);
+    };
+  }
+
+  /** Each problem stands at the innermost field that holds its place; gives those that stand nowhere. @param {Problem[]} problems @returns {Problem[]} */
+  mark(problems) {
+    /** @type {Map<string, Problem[]>} */
+    const found = new Map([...this._fields.keys()].map((key) => [key, []]));
+    const homeless = [];
+    for (const problem of problems) {
+      let length = problem.at.length;
+      while (length && !found.has(JSON.stringify(problem.at.slice(0, length)))) length -= 1;
+      if (length) found.get(JSON.stringify(problem.at.slice(0, length)))?.push(problem);
+      else homeless.push(problem);
+    }
+    for (const [key, own] of found) this._fields.get(key)?.mark(own);
+    return homeless;
+  }
+}

@@ -1,0 +1,320 @@
+// @ts-check
+/** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from what was made here before. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { pictureEarlier } from "./form_image_earlier.js";
+import { PictureRefused, pictureFromData, pictureGifts, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
+import { pictureThumb } from "./form_image_thumb.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+
+// Milliseconds after the last letter of a path, before anybody looks for it.
+
+const PICTURE_PAUSE = 600;
+// Milliseconds without an answer, after which that is said.
+const PICTURE_LATE = 2000;
+// Letters that a text box shows of a value.
+const PICTURE_LONGEST = 2000;
+// Letters of an address that are sent to the kernel to be looked at, and the fewest of one that is a picture itself.
+const PICTURE_MOST_LETTERS = 2_000_000;
+const PICTURE_LEAST_DATA = 100;
+const PICTURE_KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, image/tiff, image/avif";
+
+/** One picture field. */
+class ImageField {
+  /** @type {any} */
+  #value;
+  /** The picture that is shown, or asked for. @type {string | undefined} */
+  #looked;
+  /** What is on its way to the kernel. @type {AbortController | null} */
+  #coming = null;
+  /** What a button can take the last frame of. @type {File | string | null} */
+  #film = null;
+  #timer = 0;
+
+  /** @param {Place} place */
+  constructor(place) {
+    this.place = place;
+    this.shelf = pictureShelf(place.link);
+    this.parts = imageParts(place);
+    this.earlier = pictureEarlier(this.shelf, (picture, words) => this.#take(picture, words));
+    const { el, actions, clear, file, typed, still, stop } = this.parts;
+    actions.insertBefore(this.earlier.button, clear);
+    el.append(this.earlier.el);
+    typed.addEventListener("input", () => this.#typed());
+    typed.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+    clear.addEventListener("click", () => this.#clear());
+    stop.addEventListener("click", () => {
+      this.#giveUp();
+      file.focus();
+    });
+    still.addEventListener("click", () => this.#takeLastFrame());
+    file.addEventListener("change", () => {
+      this.#given([...(file.files ?? [])]);
+      file.value = "";
+    });
+    this.off = imageCatches(el, (gifts) => this.#given(gifts));
+  }
+
+  /** @param {any} next */
+  show(next) {
+    const isNew = next !== this.#value;
+    const { typed, clear, choose } = this.parts;
+    const text = imageText(next);
+    this.#value = next;
+    if (pictureTyped(typed.value) !== text) typed.value = text;
+    clear.hidden = next === undefined || next === null || next === "";
+    choose.textContent = clear.hidden ? "Choose a file" : "Replace";
+    if (isNew || this.#looked === undefined) this.#look();
+  }
+
+  dispose() {
+    this.off();
+    clearTimeout(this.#timer);
+    this.#coming?.abort();
+    this.shelf.leave();
+  }
+
+  /** @param {any} next */
+  #set(next) {
+    if (next !== this.#value) this.place.change(next);
+    this.show(next);
+  }
+
+  #look() {
+    const { thumb, words, receives, typed } = this.parts;
+    clearTimeout(this.#timer);
+    this.#complain("");
+    const named = this.#value === undefined ? this.place.node.default : this.#value;
+    const picture = (this.#looked = typeof named === "string" ? named : "");
+    words.title = receives.textContent = "";
+    if (!picture || picture.length > PICTURE_MOST_LETTERS) {
+      thumb.clear();
+      words.textContent = picture ? "An address of many letters" : "Drop or paste a picture here";
+      receives.textContent = picture ? "" : "PNG, JPEG, WebP or GIF";
+      return;
+    }
+    words.textContent = picture.startsWith("sha256:") ? "Picture" : picture.slice(0, 200);
+    const isTyping = typed.matches(":focus") && picture === pictureTyped(typed.value);
+    this.#timer = window.setTimeout(() => this.#ask(picture), isTyping ? PICTURE_PAUSE : 0);
+  }
+
+  /** @param {string} picture */
+  async #ask(picture) {
+    const found = await this.shelf.look(picture);
+    if (this.#looked !== picture) return;
+    const { thumb, words, receives } = this.parts;
+    thumb.show(found);
+    words.textContent = found.words || found.name;
+    words.title = found.words;
+    receives.textContent = found.error ? "" : found.receives;
+    if (found.error) this.#complain(found.error, found.film ? picture : null);
+  }
+
+  /** @param {string} words @param {File | string | null} film */
+  #complain(words, film = null) {
+    const { problem, still } = this.parts;
+    problem.textContent = words;
+    problem.hidden = !words;
+    this.#film = film;
+    still.hidden = film === null;
+  }
+
+  /** What was dropped, pasted or chosen. @param {(File | string)[]} gifts */
+  #given(gifts) {
+    const [first] = gifts;
+    if (first === undefined) return;
+    if (typeof first !== "string") this.#bring(first);
+    else if (pictureIsData(first)) this.#bringData(first);
+    else {
+      this.#giveUp();
+      this.#set(first);
+    }
+    if (gifts.length > 1) this.parts.live.textContent = `Only the first of ${gifts.length} was taken.`;
+  }
+
+  #typed() {
+    const { typed } = this.parts;
+    const text = pictureTyped(typed.value);
+    if (pictureIsData(text) && text.length > PICTURE_LEAST_DATA) {
+      typed.value = imageText(this.#value);
+      return this.#bringData(text);
+    }
+    this.#giveUp();
+    // An empty box takes nothing away that came from elsewhere.
+    if (text || imageText(this.#value)) this.#set(text || undefined);
+  }
+
+  #clear() {
+    this.#giveUp();
+    this.parts.typed.value = "";
+    this.#set(undefined);
+    this.parts.typed.focus();
+  }
+
+  /** What was made here before. @param {string} picture @param {string} words */
+  #take(picture, words) {
+    this.earlier.close();
+    if (picture.startsWith("film:")) this.#upload(words, () => this.shelf.still(picture), null);
+    else this.#set(picture);
+  }
+
+  #takeLastFrame() {
+    const film = this.#film;
+    if (film === null) return;
+    if (typeof film !== "string") this.#bring(film, true);
+    else this.#upload(pictureName(film), () => this.shelf.still(film), null);
+  }
+
+  /** @param {string} address */
+  #bringData(address) {
+    try {
+      this.#bring(new File([pictureFromData(address)], "pasted picture"));
+    } catch (error) {
+      this.#complain(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {File} file @param {boolean} [still] Its last frame is wanted. */
+  #bring(file, still = false) {
+    const name = file.name || "pasted picture";
+    const most = this.place.node.beside?.most_bytes;
+    this.#upload(name, (signal, told) => this.shelf.bring(file, name, { still, most, signal, told }), file);
+  }
+
+  /**
+   * Have the kernel take something; what was there before stays until it has.
+   * @param {string} name
+   * @param {(signal: AbortSignal, told: (share: number) => void) => Promise<string>} taken
+   * @param {File | null} source
+   */
+  async #upload(name, taken, source) {
+    this.#coming?.abort();
+    const mine = (this.#coming = new AbortController());
+    const busy = (/** @type {string} */ words, share = 0) => this.#coming === mine && this.#busy(words, share);
+    this.#complain("");
+    busy(`Uploading ${name}`);
+    const late = window.setTimeout(() => busy(`Uploading ${name}: the kernel is busy, it goes on when it is free`), PICTURE_LATE);
+    try {
+      const picture = await taken(mine.signal, (share) => {
+        if (!share) return;
+        clearTimeout(late);
+        busy(`Uploading ${name}: ${Math.round(100 * share)} %`, share);
+      });
+      if (this.#coming !== mine) return;
+      this.#set(picture);
+      this.parts.live.textContent = `${name} is in place.`;
+    } catch (error) {
+      if (this.#coming !== mine || mine.signal.aborted) return;
+      const words = error instanceof PictureRefused ? error.message : "The kernel did not take it. Is it still running?";
+      this.#complain(this.#value ? `${words} What was here stays.` : words, error instanceof PictureRefused && error.film ? source : null);
+    } finally {
+      clearTimeout(late);
+      if (this.#coming === mine) this.#giveUp();
+    }
+  }
+
+  #giveUp() {
+    this.#coming?.abort();
+    this.#coming = null;
+    this.#busy("", 0);
+  }
+
+  /** @param {string} words @param {number} share */
+  #busy(words, share) {
+    const { busy, busyWords, progress } = this.parts;
+    busy.hidden = !words;
+    busyWords.textContent = words;
+    progress.value = share;
+  }
+}
+
+/** @param {Place} place @returns {Control} */
+function makeImage(place) {
+  const field = new ImageField(place);
+  field.show(undefined);
+  return { el: field.parts.el, show: (value) => field.show(value), dispose: () => field.dispose(), group: true };
+}
+
+/** What the text box shows of a value: what one could have typed there. @param {any} value */
+function imageText(value) {
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return /^(sha256|data):/.test(text) || text.length > PICTURE_LONGEST ? "" : text;
+}
+
+/** Lets an element take what is dropped on it, and pasted while it has the focus; gives the end of it. @param {HTMLElement} el @param {(gifts: (File | string)[], at: DragEvent | ClipboardEvent) => void} given */
+export function imageCatches(el, given) {
+  let inside = 0;
+  const over = (/** @type {boolean} */ is) => el.classList.toggle("rbf-over", is);
+  const takes = (/** @type {DragEvent} */ event) => [...(event.dataTransfer?.types ?? [])].some((type) => ["Files", "text/uri-list", "text/plain"].includes(type));
+  el.addEventListener("dragenter", (event) => {
+    if (!takes(event)) return;
+    event.preventDefault();
+    inside += 1;
+    over(true);
+  });
+  el.addEventListener("dragleave", () => {
+    inside = Math.max(inside - 1, 0);
+    if (!inside) over(false);
+  });
+  el.addEventListener("dragover", (event) => {
+    if (!takes(event)) return;
+    // The page around it would open the file, or put it into a cell.
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.dataTransfer) event.dataTransfer.dropEffect = "copy";
+  });
+  el.addEventListener("drop", (event) => {
+    inside = 0;
+    over(false);
+    if (!takes(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    given(pictureGifts(event.dataTransfer), event);
+  });
+  // Told to the document: where nothing can be written, browsers say that the whole page was pasted into.
+  const pasted = (/** @type {ClipboardEvent} */ event) => {
+    const root = /** @type {Document | ShadowRoot} */ (el.getRootNode());
+    const focused = root.activeElement;
+    if (!focused || !el.contains(focused)) return;
+    const gifts = pictureGifts(event.clipboardData);
+    const isTyping = focused instanceof HTMLInputElement || focused instanceof HTMLTextAreaElement;
+    // Words go into the box where the caret is; pictures come here, wherever it is.
+    if (!gifts.length || (isTyping && gifts.every((gift) => typeof gift === "string" && !pictureIsData(gift)))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    given(gifts, event);
+  };
+  document.addEventListener("paste", pasted, true);
+  return () => document.removeEventListener("paste", pasted, true);
+}
+
+/** @param {Place} place */
+function imageParts(place) {
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
+  const thumb = pictureThumb("rbf-image-thumb");
+  const words = dom("p", { class: "rbf-image-words" });
+  const receives = dom("p", { class: "rbf-caption" });
+  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", accept: PICTURE_KINDS, class: "rbf-file" }));
+  const choose = dom("span", { text: "Choose a file" });
+  const clear = button("Clear");
+  const actions = dom("div", { class: "rbf-row rbf-image-actions" }, dom("label", { class: "rbf-choose" }, file, choose), clear);
+  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0" }));
+  const busyWords = dom("span", { class: "rbf-caption" });
+  const stop = button("Cancel");
+  const busy = dom("div", { class: "rbf-row rbf-image-busy" }, progress, busyWords, stop);
+  const typed = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
+  const problem = dom("p", { class: "rbf-problem", role: "status" });
+  const still = button("Use its last frame");
+  const live = dom("span", { class: "rb-hidden", role: "status" });
+  busy.hidden = problem.hidden = still.hidden = true;
+  progress.setAttribute("aria-label", "Upload");
+  const side = dom("div", { class: "rbf-image-side" }, words, receives, actions, busy);
+  const well = dom("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
+  const el = dom("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
+  return { el, thumb, words, receives, file, choose, clear, actions, progress, busy, busyWords, stop, typed, problem, still, live };
+}
+
+CONTROLS.image = makeImage;

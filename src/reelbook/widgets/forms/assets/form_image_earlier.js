@@ -1,0 +1,81 @@
+// @ts-check
+/** A page of what was made here before, to choose from: pictures, and clips by their last frame. */
+import { dom } from "./form_dom.js";
+import { pictureSee } from "./form_image_thumb.js";
+
+/** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
+
+let pictureLists = 0;
+
+/**
+ * A button, and the list that it opens.
+ * @param {PictureShelf} shelf
+ * @param {(picture: string, words: string) => void} choose
+ */
+export function pictureEarlier(shelf, choose) {
+  const id = `rbf-earlier-${(pictureLists += 1)}`;
+  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier output" }));
+  const newer = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Newer" }));
+  const older = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Older" }));
+  const told = dom("p", { class: "rbf-caption", role: "status" });
+  const list = dom("ul", { class: "rbf-earlier-list" });
+  const foot = dom("div", { class: "rbf-row" }, newer, older, told);
+  const el = dom("div", { class: "rbf-earlier", id, role: "group", "aria-label": "Earlier output" }, list, foot);
+  let from = 0;
+  let size = 0;
+  let turn = 0;
+  el.hidden = true;
+
+  const open = async (/** @type {number} */ start) => {
+    const now = (turn += 1);
+    told.textContent = "Looking";
+    const page = await shelf.earlier(start);
+    if (now !== turn) return;
+    const hadFocus = list.matches(":focus-within");
+    from = start;
+    size = Math.max(size, page.earlier.length);
+    list.replaceChildren(...page.earlier.map(({ picture, words }) => dom("li", {}, entry(picture, words))));
+    newer.hidden = from === 0;
+    older.hidden = !page.more;
+    const last = from + page.earlier.length;
+    told.textContent = page.error || (page.earlier.length ? `${from + 1} to ${last}, the newest first` : "Nothing was made here yet.");
+    if (hadFocus) list.querySelector("button")?.focus();
+  };
+
+  const entry = (/** @type {string} */ picture, /** @type {string} */ words) => {
+    const one = dom("button", { type: "button", class: "rbf-earlier-one", title: words, "aria-label": words });
+    const image = dom("img", { alt: "" });
+    image.hidden = true;
+    one.append(image);
+    pictureSee(one, async () => {
+      const look = await shelf.look(picture);
+      if (look.url) image.setAttribute("src", look.url);
+      image.hidden = !look.url;
+      if (look.error) one.title = `${words}: ${look.error}`;
+    });
+    one.addEventListener("click", () => choose(picture, words));
+    return one;
+  };
+
+  const turned = (/** @type {boolean} */ isOpen) => {
+    el.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) open(0);
+    else turn += 1;
+  };
+
+  button.addEventListener("click", () => turned(el.hidden));
+  newer.addEventListener("click", () => open(Math.max(from - size, 0)));
+  older.addEventListener("click", () => open(from + size));
+  el.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    close();
+  });
+  const close = () => {
+    const hadFocus = el.matches(":focus-within");
+    turned(false);
+    if (hadFocus) button.focus();
+  };
+  return { el, button, close };
+}

@@ -1,0 +1,76 @@
+// @ts-check
+/** Small pictures in boxes that are there before them, so that nothing jumps. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./form_image_shelf.js").PictureLook} PictureLook */
+
+/** What stands where there is nothing to see. */
+const PICTURE_SIGNS = {
+  none: "M3 3h10v10H3zM3 11l3-3 2.5 2.5L10.5 9l2.5 2.5M10 6h.01",
+  away: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM2.5 8h11M8 2.5c2.2 2 2.2 9 0 11M8 2.5c-2.2 2-2.2 9 0 11",
+  wrong: "M8 3v6.5M8 12.5h.01",
+};
+
+/** @param {keyof typeof PICTURE_SIGNS} name */
+function pictureSign(name) {
+  const space = "http://www.w3.org/2000/svg";
+  const [sign, line] = [document.createElementNS(space, "svg"), document.createElementNS(space, "path")];
+  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", class: "rbf-sign", "aria-hidden": "true" })) sign.setAttribute(key, value);
+  line.setAttribute("d", PICTURE_SIGNS[name]);
+  sign.append(line);
+  return sign;
+}
+
+/** A box for one picture. @param {string} kind The class of the box. */
+export function pictureThumb(kind) {
+  const image = /** @type {HTMLImageElement} */ (dom("img", { alt: "", draggable: "false" }));
+  const el = dom("span", { class: `rbf-thumb ${kind}` }, image);
+  let drawn = "";
+
+  /** @param {keyof typeof PICTURE_SIGNS} name */
+  const sign = (name) => {
+    image.hidden = true;
+    image.removeAttribute("src");
+    if (drawn === name) return;
+    el.querySelector("svg")?.remove();
+    el.append(pictureSign(name));
+    drawn = name;
+  };
+
+  return {
+    el,
+    image,
+    clear: () => sign("none"),
+    /** @param {PictureLook} look */
+    show(look) {
+      el.classList.toggle("rbf-thumb-wrong", Boolean(look.error));
+      if (!look.url) return sign(look.error ? "wrong" : "away");
+      el.querySelector("svg")?.remove();
+      drawn = "";
+      image.hidden = false;
+      if (image.getAttribute("src") !== look.url) image.src = look.url;
+    },
+  };
+}
+
+/** @type {WeakMap<Element, () => void>} */
+const pictureWaiting = new WeakMap();
+/** @type {IntersectionObserver | null} */
+let pictureWatch = null;
+
+/** Calls back once, when an element comes into view. @param {Element} element @param {() => void} seen */
+export function pictureSee(element, seen) {
+  pictureWatch ??= new IntersectionObserver(
+    (entries, watch) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) continue;
+        watch.unobserve(target);
+        pictureWaiting.get(target)?.();
+        pictureWaiting.delete(target);
+      }
+    },
+    { rootMargin: "200px" },
+  );
+  pictureWaiting.set(element, seen);
+  pictureWatch.observe(element);
+}

@@ -1,0 +1,113 @@
+// @ts-check
+/** The conversation with the kernel: edits go out soon after a key, what the kernel says of them comes back. */
+
+/** @typedef {(content: any, buffers: any[]) => void} Listener */
+
+// Long enough for a fast typist's next letter, short enough for a price that keeps up.
+const LINK_PAUSE = 50;
+
+export class FormLink {
+  /** @param {any} model */
+  constructor(model) {
+    this.model = model;
+    this.view = `v${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+    /** @type {Record<string, any>} */
+    this.draft = structuredClone(model.get("state").draft);
+    this.state = model.get("state");
+    /** Fields that somebody has edited here. @type {Set<string>} */
+    this.touched = new Set();
+    this._n = 0;
+    /** The number of the last edit of each field. @type {Map<string, number>} */
+    this._edited = new Map();
+    /** @type {Set<string>} */
+    this._dirty = new Set();
+    this._timer = 0;
+    /** @type {Map<string, Set<Listener>>} */
+    this._listeners = new Map();
+    this._onState = () => this._take(model.get("state"));
+    this._onMessage = (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
+      for (const key of Object.keys(content ?? {})) this._fire(key, content, buffers ?? []);
+    };
+    model.on("change:state", this._onState);
+    model.on("msg:custom", this._onMessage);
+  }
+
+  dispose() {
+    clearTimeout(this._timer);
+    this.flush();
+    this.model.off("change:state", this._onState);
+    this.model.off("msg:custom", this._onMessage);
+    this._listeners.clear();
+  }
+
+  /** What is drawn for a field. @param {string} name */
+  node(name) {
+    return this.model.get("sheet").fields.find((/** @type {any} */ node) => node.name === name);
+  }
+
+  /** Whether the kernel knows all that was typed here. */
+  get isHeard() {
+    return !this._dirty.size && this._heard() >= this._n;
+  }
+
+  /** @param {string} name @param {any} value undefined for the default */
+  edit(name, value) {
+    if (value === undefined) delete this.draft[name];
+    else this.draft[name] = structuredClone(value);
+    this.touched.add(name);
+    this._n += 1;
+    this._edited.set(name, this._n);
+    this._dirty.add(name);
+    clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => this.flush(), LINK_PAUSE);
+    this._fire("draft", this.draft, []);
+  }
+
+  /** Send what is not sent yet, in the order in which it was edited. */
+  flush() {
+    clearTimeout(this._timer);
+    const names = [...this._dirty].sort((one, other) => (this._edited.get(one) ?? 0) - (this._edited.get(other) ?? 0));
+    this._dirty.clear();
+    for (const name of names) {
+      /** @type {any} */
+      const content = { do: "edit", view: this.view, n: this._edited.get(name), name };
+      if (name in this.draft) content.value = this.draft[name];
+      this.send(content).catch(() => this._fire("trouble", { trouble: "The kernel has ended; run the cell again to go on." }, []));
+    }
+  }
+
+  /** @param {any} content @param {any[]} [buffers] @returns {Promise<void>} */
+  async send(content, buffers) {
+    await this.model.send(content, undefined, buffers);
+  }
+
+  /** @param {string} key @param {Listener} listener @returns {() => void} */
+  on(key, listener) {
+    const listeners = this._listeners.get(key) ?? new Set();
+    this._listeners.set(key, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  _heard() {
+    return this.state.view === this.view ? this.state.n : (this._before ?? 0);
+  }
+
+  /** @param {string} key @param {any} content @param {any[]} buffers */
+  _fire(key, content, buffers) {
+    for (const listener of [...(this._listeners.get(key) ?? [])]) listener(content, buffers);
+  }
+
+  /** What the kernel says; a field that was edited since keeps what stands in it. @param {any} state */
+  _take(state) {
+    if (state.view === this.view) this._before = Math.max(this._before ?? 0, state.n);
+    this.state = state;
+    const heard = this._heard();
+    const keeps = (/** @type {string} */ name) => this._dirty.has(name) || (this._edited.get(name) ?? 0) > heard;
+    for (const name of new Set([...Object.keys(this.draft), ...Object.keys(state.draft)])) {
+      if (keeps(name)) continue;
+      if (name in state.draft) this.draft[name] = structuredClone(state.draft[name]);
+      else delete this.draft[name];
+    }
+    this._fire("state", state, []);
+  }
+}

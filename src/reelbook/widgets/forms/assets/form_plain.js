@@ -1,0 +1,397 @@
+// @ts-check
+/** Controls for plain values: text, numbers, choices, yes or no, JSON, and what cannot be changed. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+
+const PLAIN_SERVICE = "left to the service";
+const PLAIN_SLIDER_STEPS = 10000;
+const PLAIN_SEGMENTS = 5;
+const PLAIN_SEGMENT_LETTERS = 18;
+const PLAIN_SEGMENTS_LETTERS = 48;
+
+/** Whether two JSON values are the same. @param {unknown} one @param {unknown} other */
+export function plainSame(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** A value in words, as one would type it. @param {unknown} value @returns {string} */
+export function plainTold(value) {
+  if (value === undefined || value === null) return value === null ? "none" : "";
+  if (typeof value === "number") return plainNumberText(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "object") return plainIsTyped(value) ? /** @type {any} */ (value).__text__ : JSON.stringify(value);
+  return String(value);
+}
+
+/** Whether a value is JSON text that was typed and nobody has read yet. @param {unknown} value */
+export function plainIsTyped(value) {
+  return typeof value === "object" && value !== null && typeof (/** @type {any} */ (value).__text__) === "string";
+}
+
+/** Sets a text only where it differs: the caret stays. @param {HTMLInputElement | HTMLTextAreaElement} input @param {string} text */
+function plainWrite(input, text) { if (input.value !== text) input.value = text; }
+
+/** Whether the service decides where nothing is set; an entry of a list is always set. @param {any} node */
+function plainIsOpen(node) { return !node.required && !node.entry; }
+
+/** What an empty input says. @param {any} node */
+function plainEmpty(node) {
+  if (node.default !== undefined && node.default !== null) return plainTold(node.default);
+  return plainIsOpen(node) ? PLAIN_SERVICE : "";
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainText(place) {
+  return place.node.long ? makePlainLong(place, !!place.node.most, 2) : makePlainLine(place);
+}
+
+/** What a text is sent as. @param {any} node @param {string} text */
+function plainTextRead(node, text) { return text === "" && node.required && node.default === undefined ? undefined : text; }
+
+/** Shows a text, and what stands where none is. @param {Place} place @param {HTMLInputElement | HTMLTextAreaElement} input @param {any} value */
+function plainTextShow(place, input, value) {
+  const shown = value === undefined ? place.node.default : value;
+  plainWrite(input, shown === null ? "" : plainTold(shown));
+  input.placeholder = (value ?? place.node.default ?? null) === null && plainIsOpen(place.node) ? PLAIN_SERVICE : "";
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainLine(place) {
+  const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", autocomplete: "off", spellcheck: "false" }));
+  el.addEventListener("input", () => {
+    const value = plainTextRead(place.node, el.value);
+    if (value !== undefined) el.placeholder = "";
+    place.change(value);
+  });
+  return { el, show: (value) => plainTextShow(place, el, value) };
+}
+
+/** @param {Place} place @param {boolean} isCounted @param {number} rows @returns {Control} */
+function makePlainLong(place, isCounted, rows) {
+  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", rows: String(rows) }));
+  const lead = dom("span", { class: "rbf-caption rbf-counter" });
+  const grow = plainGrowing(el);
+  const count = () => {
+    // Characters as the service counts them: an emoji is one, not two.
+    const length = [...el.value].length;
+    const { most } = place.node;
+    const told = length.toLocaleString("en-GB");
+    lead.textContent = most ? `${told} / ${most.toLocaleString("en-GB")}` : `${told} ${length === 1 ? "character" : "characters"}`;
+    lead.classList.toggle("rbf-counter-over", !!most && length > most);
+  };
+  el.addEventListener("input", () => {
+    const value = plainTextRead(place.node, el.value);
+    if (value !== undefined) el.placeholder = "";
+    count();
+    grow.fit();
+    place.change(value);
+  });
+  const show = (/** @type {unknown} */ value) => {
+    plainTextShow(place, el, value);
+    count();
+    grow.fit();
+  };
+  return { el, show, dispose: grow.stop, ...(isCounted ? { lead } : {}) };
+}
+
+/** Makes a text area as tall as its text; the style sheet says where that ends. @param {HTMLTextAreaElement} area */
+function plainGrowing(area) {
+  const fit = () => {
+    if (!area.isConnected || !area.offsetWidth) return;
+    area.style.height = "auto";
+    area.style.height = `${area.scrollHeight + 2}px`;
+  };
+  // A text wraps anew when its width changes, and has none until it is seen.
+  let width = 0;
+  const observer = new ResizeObserver(() => {
+    if (area.offsetWidth === width) return;
+    width = area.offsetWidth;
+    fit();
+  });
+  observer.observe(area);
+  return { fit, stop: () => observer.disconnect() };
+}
+
+/** A number without the noise that binary fractions bring. @param {number} number */
+function plainTidy(number) {
+  return Number.isInteger(number) ? number : Number(number.toPrecision(15));
+}
+
+/** A number as one types it. @param {number} number */
+function plainNumberText(number) {
+  if (Number.isInteger(number) && Math.abs(number) < 1e21) return String(BigInt(number));
+  return String(plainTidy(number));
+}
+
+/** What a typed number is: a number, or the text as typed where a number would not hold it. @param {string} text */
+function plainNumberRead(text) {
+  const typed = text.trim();
+  if (typed === "") return undefined;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) return text;
+  const number = Number(typed);
+  if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return typed;
+  return number + 0;
+}
+
+/**
+ * Where a slider begins and ends and how far apart its values are; null where a slider would not help.
+ * @param {any} node
+ */
+export function plainTrack(node) {
+  const floor = Math.max(node.min ?? -Infinity, node.above ?? -Infinity);
+  const ceiling = Math.min(node.max ?? Infinity, node.below ?? Infinity);
+  if (!Number.isFinite(floor) || !Number.isFinite(ceiling) || ceiling <= floor) return null;
+  const isWhole = node.kind === "whole";
+  const step = node.step ?? (isWhole ? 1 : 10 ** Math.floor(Math.log10((ceiling - floor) / 100)));
+  const isStepped = isWhole || node.step !== undefined;
+  // Multiples count from zero; a bound that is itself excluded gives way to the next value.
+  let low = isStepped ? plainTidy(Math.ceil(plainTidy(floor / step)) * step) : floor;
+  let high = isStepped ? plainTidy(Math.floor(plainTidy(ceiling / step)) * step) : ceiling;
+  if (low === node.above) low = plainTidy(low + step);
+  if (high === node.below) high = plainTidy(high - step);
+  if (!(step > 0) || high <= low || (high - low) / step > PLAIN_SLIDER_STEPS) return null;
+  return { low, high, step: plainTidy(step) };
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainNumber(place) {
+  const { node } = place;
+  const track = plainTrack(node);
+  const input = /** @type {HTMLInputElement} */ (dom("input", {
+    type: "text", id: place.id, class: plainEmpty(node) === PLAIN_SERVICE ? "rbf-number rbf-number-open" : "rbf-number", autocomplete: "off", spellcheck: "false",
+    inputmode: node.kind === "whole" ? "numeric" : "decimal", placeholder: plainEmpty(node),
+  }));
+  const slider = track && /** @type {HTMLInputElement} */ (dom("input", {
+    type: "range", class: "rbf-slider", min: String(track.low), max: String(track.high), step: String(track.step), "aria-labelledby": place.labelledBy,
+  }));
+  const slide = () => {
+    if (!slider || !track) return;
+    const value = plainNumberRead(input.value) ?? node.default;
+    slider.value = String(typeof value === "number" ? value : track.low);
+    slider.classList.toggle("rbf-slider-open", typeof value !== "number");
+    slider.setAttribute("aria-valuetext", typeof value === "number" ? plainNumberText(value) : "not set");
+  };
+  const set = (/** @type {number} */ number) => {
+    plainWrite(input, plainNumberText(number));
+    slide();
+    place.change(plainTidy(number));
+  };
+  input.addEventListener("input", () => {
+    slide();
+    place.change(plainNumberRead(input.value));
+  });
+  input.addEventListener("keydown", (event) => plainStepped(event, input, node, set));
+  slider?.addEventListener("input", () => set(Number(slider.value)));
+  const show = (/** @type {unknown} */ value) => {
+    // Who is typing "1." or "1.50" keeps the spelling: the number is the same.
+    const typed = plainNumberRead(input.value);
+    const now = value === "" || value === null ? undefined : value;
+    if (!plainSame(typed, now)) plainWrite(input, plainTold(now));
+    slide();
+  };
+  const el = dom("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
+  return { el, show };
+}
+
+/** One step up or down with the arrow keys. @param {KeyboardEvent} event @param {HTMLInputElement} input @param {any} node @param {(number: number) => void} set */
+function plainStepped(event, input, node, set) {
+  const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
+  if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
+  const track = plainTrack(node);
+  const value = plainNumberRead(input.value) ?? node.default ?? track?.low ?? 0;
+  if (typeof value !== "number") return;
+  event.preventDefault();
+  const next = plainTidy(value + by * (track?.step ?? node.step ?? (node.kind === "whole" ? 1 : 0.1)));
+  const low = track?.low ?? node.min ?? -Infinity;
+  const high = track?.high ?? node.max ?? Infinity;
+  set(Math.min(Math.max(next, low), high));
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainChoice(place) {
+  const letters = place.node.choices.map((/** @type {any} */ choice) => choice.label.length);
+  const total = letters.reduce((/** @type {number} */ sum, /** @type {number} */ length) => sum + length, 0);
+  const isShort = letters.length <= PLAIN_SEGMENTS && Math.max(0, ...letters) <= PLAIN_SEGMENT_LETTERS && total <= PLAIN_SEGMENTS_LETTERS;
+  return isShort ? makePlainSegments(place) : makePlainList(place);
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainSegments(place) {
+  const { node } = place;
+  const odd = dom("span", { class: "rbf-caption rbf-choice-odd" });
+  const radios = node.choices.map((/** @type {any} */ choice, /** @type {number} */ index) => {
+    const radio = /** @type {HTMLInputElement} */ (dom("input", { type: "radio", id: `${place.id}-${index}`, name: place.id, value: String(index) }));
+    radio.addEventListener("change", () => {
+      odd.hidden = true;
+      place.change(choice.value);
+    });
+    return radio;
+  });
+  const segments = radios.map((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => (
+    dom("label", { class: "rbf-segment", for: radio.id }, radio, dom("span", { text: node.choices[index].label }))
+  ));
+  const row = dom("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
+  const show = (/** @type {unknown} */ value) => {
+    const shown = value === undefined ? node.default : value;
+    const found = node.choices.findIndex((/** @type {any} */ choice) => plainSame(choice.value, shown));
+    radios.forEach((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => { radio.checked = index === found; });
+    odd.hidden = found >= 0 || shown === null || (shown === undefined && !plainIsOpen(node));
+    odd.textContent = shown === undefined ? PLAIN_SERVICE : `Now: ${plainTold(shown)}`;
+  };
+  return { el: dom("div", { class: "rbf-choice" }, row, odd), show, group: true };
+}
+
+/** A list to search, for more choices than one sees at once. @param {Place} place @returns {Control} */
+function makePlainList(place) {
+  const { node } = place;
+  const listId = `${place.id}-list`;
+  const input = /** @type {HTMLInputElement} */ (dom("input", {
+    type: "text", id: place.id, class: "rbf-text rbf-combo-text", role: "combobox", autocomplete: "off", spellcheck: "false",
+    "aria-expanded": "false", "aria-controls": listId, "aria-autocomplete": "list", placeholder: plainEmpty(node),
+  }));
+  const list = dom("ul", { class: "rbf-combo-list", id: listId, role: "listbox", "aria-labelledby": place.labelledBy });
+  const none = dom("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice has these words." });
+  list.hidden = none.hidden = true;
+  let value = /** @type {unknown} */ (undefined);
+  let active = -1;
+  let options = /** @type {HTMLElement[]} */ ([]);
+
+  const told = () => {
+    const shown = value === undefined ? node.default : value;
+    const found = node.choices.find((/** @type {any} */ choice) => plainSame(choice.value, shown));
+    return found ? found.label : shown === null ? "" : plainTold(shown);
+  };
+  const point = (/** @type {number} */ index) => {
+    active = index;
+    options.forEach((option, place) => option.classList.toggle("rbf-combo-active", place === index));
+    if (index < 0) input.removeAttribute("aria-activedescendant");
+    else input.setAttribute("aria-activedescendant", options[index].id);
+    options[index]?.scrollIntoView({ block: "nearest" });
+  };
+  const close = () => {
+    list.hidden = none.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    point(-1);
+  };
+  const pick = (/** @type {unknown} */ picked) => {
+    value = picked;
+    plainWrite(input, told());
+    close();
+    place.change(value);
+  };
+  const open = (/** @type {string} */ sought) => {
+    const words = sought.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = value === undefined ? node.default : value;
+    options = [];
+    node.choices.forEach((/** @type {any} */ choice, /** @type {number} */ index) => {
+      if (!words.every((word) => choice.label.toLowerCase().includes(word))) return;
+      const option = dom("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, shown)) });
+      option.addEventListener("click", () => pick(choice.value));
+      option.dataset.index = String(index);
+      options.push(option);
+    });
+    list.replaceChildren(...options);
+    list.hidden = !options.length;
+    none.hidden = !!options.length;
+    input.setAttribute("aria-expanded", String(!!options.length));
+    const at = options.findIndex((option) => option.getAttribute("aria-selected") === "true");
+    point(words.length && options.length ? Math.max(at, 0) : at);
+  };
+  const leave = () => {
+    // Words that are no choice give way to what holds; no words at all go back to the default.
+    if (input.value.trim() === "" && value !== undefined) pick(undefined);
+    else plainWrite(input, told());
+    close();
+  };
+  input.addEventListener("click", () => { if (list.hidden) open(""); });
+  input.addEventListener("input", () => open(input.value));
+  // The focus stays in the text while one points at the list.
+  list.addEventListener("mousedown", (event) => event.preventDefault());
+  input.addEventListener("blur", leave);
+  input.addEventListener("keydown", (event) => {
+    const isOpen = !list.hidden;
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by) {
+      if (!isOpen) open("");
+      else point((active + by + options.length + (active < 0 && by < 0 ? 1 : 0)) % options.length);
+    } else if (event.key === "Enter" && isOpen) {
+      if (active >= 0) pick(node.choices[Number(options[active].dataset.index)].value);
+    } else if (event.key === "Escape" && (isOpen || !none.hidden)) {
+      plainWrite(input, told());
+      close();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const show = (/** @type {unknown} */ next) => {
+    const isTyping = plainSame(value, next) && input.matches(":focus");
+    value = next;
+    if (!isTyping) plainWrite(input, told());
+  };
+  return { el: dom("div", { class: "rbf-combo" }, input, list, none), show };
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainCheck(place) {
+  const { node } = place;
+  const box = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
+  const said = dom("span", { class: "rbf-check-said", "aria-hidden": "true" });
+  const tell = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
+  said.addEventListener("click", () => box.click());
+  box.addEventListener("change", () => { tell(); place.change(box.checked); });
+  const show = (/** @type {unknown} */ value) => {
+    const shown = (value === undefined ? node.default : value) ?? null;
+    box.checked = shown === true;
+    box.indeterminate = shown === null && plainIsOpen(node);
+    tell();
+  };
+  return { el: dom("div", { class: "rbf-check" }, box, said), show };
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainJson(place) {
+  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long rbf-json", rows: "2", spellcheck: "false", autocapitalize: "off" }));
+  const { node } = place;
+  el.placeholder = node.default === undefined ? plainEmpty(node) : JSON.stringify(node.default);
+  const grow = plainGrowing(el);
+  el.addEventListener("input", () => {
+    grow.fit();
+    // The text itself travels: the kernel reads numbers of any length.
+    place.change(el.value.trim() === "" ? undefined : { __text__: el.value });
+  });
+  const show = (/** @type {any} */ value) => {
+    if (value === undefined) plainWrite(el, "");
+    else if (plainIsTyped(value)) plainWrite(el, value.__text__);
+    else if (!plainSame(plainJsonRead(el.value), value)) plainWrite(el, JSON.stringify(value, null, 2));
+    grow.fit();
+  };
+  return { el, show, dispose: grow.stop };
+}
+
+/** What a JSON text says; undefined where it says nothing. @param {string} text */
+function plainJsonRead(text) {
+  try { return JSON.parse(text); } catch { return undefined; }
+}
+
+/** @param {Place} place @returns {Control} */
+function makePlainConstant(place) {
+  const { node } = place;
+  const el = dom("span", { id: place.id, class: "rbf-constant", text: plainTold(node.value) });
+  const show = (/** @type {unknown} */ value) => {
+    // Nobody can type it, so what must be there is put there; an object does so for its own members.
+    if (value === undefined && node.required && node.default === undefined && !place.nested) queueMicrotask(() => place.change(node.value));
+  };
+  return { el, show, group: true };
+}
+
+CONTROLS.text = makePlainText;
+CONTROLS.prompt = (place) => makePlainLong(place, true, 3);
+CONTROLS.whole = makePlainNumber;
+CONTROLS.real = makePlainNumber;
+CONTROLS.choice = makePlainChoice;
+CONTROLS.check = makePlainCheck;
+CONTROLS.json = makePlainJson;
+CONTROLS.constant = makePlainConstant;

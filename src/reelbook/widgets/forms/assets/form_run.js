@@ -1,0 +1,254 @@
+// @ts-check
+/** One run of a form, large: where it stands, what it has made, what it said, and what can be done with it. */
+
+import { dom } from "./form_dom.js";
+import { clipBox, clipReserve, makeClip } from "./form_clip.js";
+
+/** @typedef {import("./form_link.js").FormLink} FormLink */
+/** @typedef {import("./form_clip.js").ClipFile} ClipFile */
+/** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
+/**
+ * @typedef {{key: string, status: string, mark: string, sending?: true, line?: string, fraction?: number, since?: number, log?: string,
+ *   lines?: number, lead?: string, facts?: string[], whole?: string, expanded?: string, files?: ClipFile[], shapes?: number[][], said?: string,
+ *   error?: string, blamed?: string[][], advice?: string, code?: string, can: string[], older?: number}} RunEntry
+ */
+
+const RUNS_COPIED = 1500;
+const RUNS_MOST_LINES = 2000;
+
+/** @param {RunEntry} entry */
+export const runsIsLive = (entry) => ["waiting", "running"].includes(entry.status);
+
+/** A time as one says it. @param {number} seconds */
+function runsDuration(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return whole < 600 && whole % 60 ? `${minutes} min ${whole % 60} s` : `${minutes} min`;
+  return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
+}
+
+/** A sign and its word, then the rest. @param {RunEntry} entry */
+export function runsState(entry) {
+  return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: entry.mark }), dom("b", { text: entry.status })];
+}
+
+/** Prompt and facts of a run; a fact stays on one line. @param {RunEntry} entry */
+function runsCaption(entry) {
+  const facts = entry.facts ?? [];
+  const all = [...(entry.lead ? [entry.lead] : []), ...facts];
+  const words = all.map((word, place) => {
+    const dot = place < all.length - 1 ? " ·" : "";
+    // A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
+    return place === 0 && entry.lead ? [dom("bdi", { text: word }), dot] : [dom("span", { class: "rbf-run-fact", text: word + dot })];
+  });
+  const el = dom("div", { class: "rbf-caption rbf-run-caption", title: entry.whole ?? all.join(" · ") });
+  words.forEach((pieces, place) => el.append(...(place ? [" "] : []), ...pieces));
+  return el;
+}
+
+/** @param {string} text @param {string} title @param {() => void} action */
+function runsAction(text, title, action) {
+  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text, ...(title ? { title } : {}) }));
+  button.addEventListener("click", action);
+  return button;
+}
+
+/** Names and values. @param {string} caption @param {string[][]} facts */
+function runsTable(caption, facts) {
+  const rows = facts.map(([name, value]) => dom("tr", {}, dom("th", { scope: "row" }, dom("bdi", { text: name })), dom("td", {}, dom("bdi", { text: value }))));
+  return dom("table", { class: "rbf-run-facts" }, dom("caption", { text: caption }), dom("tbody", {}, ...rows));
+}
+
+/**
+ * The log of one run; it is fetched when it is opened, and then what is new of it.
+ * @param {FormLink} link @param {string} key
+ */
+function runsLog(link, key) {
+  const button = runsAction("Show log", "", () => (el.hidden ? open() : close()));
+  const el = dom("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
+  /** @type {string[]} */
+  let lines = [];
+  let had = 0, asked = 0;
+  el.hidden = true;
+  button.setAttribute("aria-expanded", "false");
+  const ask = () => link.send({ do: "log", run: key, from: had });
+  const open = () => {
+    el.hidden = false;
+    button.textContent = "Hide log";
+    button.setAttribute("aria-expanded", "true");
+    ask();
+  };
+  const close = () => {
+    el.hidden = true;
+    button.textContent = "Show log";
+    button.setAttribute("aria-expanded", "false");
+  };
+  const off = link.on("log", (content) => {
+    if (content.log !== key) return;
+    const isAtEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 24;
+    // What is known is not shown twice, whatever was asked meanwhile.
+    lines = [...lines, ...content.lines.slice(Math.max(0, had - content.from))].slice(-RUNS_MOST_LINES);
+    had = asked = Math.max(had, content.from + content.lines.length);
+    el.textContent = lines.length ? lines.join("\n") : "Nothing yet.";
+    if (isAtEnd) el.scrollTop = el.scrollHeight;
+  });
+  return {
+    el, button, off,
+    /** @param {number} count How many lines there are. */
+    news: (count) => {
+      if (el.hidden || count <= asked) return;
+      asked = count;
+      ask();
+    },
+  };
+}
+
+/** What was asked and answered, fetched when somebody wants it; and the code of the run. @param {FormLink} link @param {string} key */
+function runsDetails(link, key) {
+  const body = dom("div", {});
+  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Asked and answered" }), body));
+  /** @type {((code: string) => void)[]} */
+  let waiting = [];
+  /** @type {string | null} */
+  let code = null;
+  const off = link.on("facts", (content) => {
+    if (content.facts !== key) return;
+    code = content.code;
+    const tables = [["asked", content.asked], ["answered", content.answered]].filter(([, facts]) => facts.length);
+    body.replaceChildren(...tables.map(([name, facts]) => runsTable(name, facts)));
+    waiting.forEach((done) => done(content.code));
+    waiting = [];
+  });
+  const ask = () => link.send({ do: "facts", run: key });
+  el.addEventListener("toggle", () => { if (el.open && code === null) ask(); });
+  const copy = runsAction("Copy code", "The call that asks for the same again", async () => {
+    const text = code ?? await new Promise((done) => { waiting.push(done); ask(); });
+    copy.textContent = (await runsCopied(text)) ? "Copied" : "Not copied";
+    setTimeout(() => { copy.textContent = "Copy code"; }, RUNS_COPIED);
+  });
+  return { el, copy, off };
+}
+
+/** @param {string} text */
+async function runsCopied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page that is not served safely has no clipboard of the newer kind.
+    const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rb-hidden" }));
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    return isCopied;
+  }
+}
+
+/**
+ * One run, large. Made once for each; what changes is changed in place, so that a player goes on playing and the focus stays.
+ * @param {FormLink} link @param {ClipShelf} shelf @param {RunEntry} first @param {{isNewest: boolean, shape: number[], now: () => number}} how
+ */
+export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
+  const key = first.key;
+  const state = dom("div", { class: "rbf-run-state" });
+  const time = dom("span", {});
+  const media = dom("div", { class: "rbf-run-media" });
+  const last = dom("div", { class: "rbf-caption rbf-run-last" });
+  const words = dom("div", { class: "rbf-run-words" });
+  const actions = dom("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
+  const log = runsLog(link, key), details = runsDetails(link, key);
+  const bar = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
+  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, log.el, details.el);
+  /** @type {ReturnType<typeof makeClip>[]} */
+  let clips = [];
+  let entry = first, drawn = "", buttons = "";
+
+  const tick = () => { time.textContent = runsIsLive(entry) && entry.since ? ` · ${runsDuration(now() - entry.since)}` : ""; };
+
+  const place = () => {
+    const shapes = entry.shapes?.length ? entry.shapes : [shape];
+    const frames = shapes.map(([width, height]) => {
+      const frame = dom("div", { class: "rbf-clip-frame rbf-run-empty" });
+      const isAlone = shapes.length === 1;
+      clipReserve(frame, clipBox(width, height, { isVideo: true, isAlone }));
+      return isAlone ? frame : dom("div", { class: "rbf-clip" }, frame, dom("div", { class: "rbf-caption rbf-clip-words", text: `${width}×${height}` }));
+    });
+    media.replaceChildren(...frames);
+  };
+
+  const files = () => {
+    const found = entry.files ?? [], isAlone = found.length === 1;
+    clips = found.map((file, number) => {
+      const text = [entry.lead || `run ${key}`, ...(isAlone ? [] : [`file ${number + 1}`])].join(", ");
+      return makeClip(shelf, key, number, file, { isAlone, isNewest, text });
+    });
+    media.replaceChildren(...clips.map((clip) => clip.el));
+  };
+
+  const say = () => {
+    /** @type {HTMLElement[]} */
+    const parts = [];
+    if (entry.error) parts.push(dom("p", { class: "rbf-problem rbf-run-error", text: entry.error }));
+    for (const [name, value] of entry.blamed ?? []) parts.push(dom("p", { class: "rbf-caption" }, dom("code", { text: name }), " was ", dom("bdi", { text: value })));
+    if (entry.advice) parts.push(dom("p", { text: entry.advice }));
+    if (entry.code) parts.push(dom("pre", {}, dom("code", { text: entry.code })));
+    if (entry.facts?.length || entry.lead) parts.push(runsCaption(entry));
+    if (entry.expanded) parts.push(dom("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded to: ", dom("bdi", { text: entry.expanded })));
+    if (entry.said) parts.push(dom("p", { class: "rbf-caption", text: entry.said }));
+    words.replaceChildren(...parts);
+  };
+
+  const act = () => {
+    const can = new Set(entry.can), found = [];
+    if (can.has("cancel")) found.push(runsAction("Cancel", "Ask the service to stop it", () => link.send({ do: "cancel", run: key })));
+    if (can.has("log")) found.push(log.button);
+    if (can.has("use")) found.push(runsAction("Use these inputs", "Put the inputs of this run into the form", () => link.send({ do: "use", run: key })));
+    if (can.has("code")) found.push(details.copy);
+    const sweep = /** @type {any} */ (link).openSweep;
+    if (sweep && entry.files) found.push(runsAction("Sweep a field…", "Vary one field of the form", () => sweep.call(link)));
+    if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Put it on this computer", () => clips.forEach((clip) => clip.save())));
+    // The button that has the focus may be there still; one that is gone hands it on to the next.
+    const focused = actions.contains(document.activeElement) ? document.activeElement : null;
+    actions.replaceChildren(...found);
+    if (focused) (found.find((button) => button.textContent === focused.textContent) ?? found[0])?.focus();
+    details.el.hidden = !can.has("facts");
+    if (!can.has("log")) log.el.hidden = true;
+  };
+
+  /** @param {RunEntry} told */
+  const update = (told) => {
+    entry = told;
+    const { fraction, log: line, lines, since, line: where, ...rest } = told;
+    state.replaceChildren(...runsState(told), ...(where ? [` · ${where}`] : []), time);
+    tick();
+    last.textContent = line ?? "";
+    last.title = line ?? "";
+    last.hidden = bar.hidden = !runsIsLive(told);
+    if (fraction) bar.value = fraction;
+    else bar.removeAttribute("value");
+    log.news(lines ?? 0);
+    // The rest changes seldom, and is not touched without need.
+    const seldom = JSON.stringify(rest);
+    if (seldom === drawn) return;
+    if (runsIsLive(told)) { if (!drawn) place(); } else if (!clips.length) files();
+    drawn = seldom;
+    say();
+    const wanted = JSON.stringify([told.can, clips.length, Boolean(/** @type {any} */ (link).openSweep)]);
+    if (wanted !== buttons) act();
+    buttons = wanted;
+  };
+
+  update(first);
+  return {
+    el, key, update, tick,
+    dispose: () => {
+      clips.forEach((clip) => clip.dispose());
+      log.off();
+      details.off();
+      el.remove();
+    },
+  };
+}

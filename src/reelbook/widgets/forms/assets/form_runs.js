@@ -1,0 +1,213 @@
+// @ts-check
+/** The runs of a form: the newest large under it, the others as a strip of small pictures. */
+
+import { dom } from "./form_dom.js";
+import { ClipShelf, clipSeen } from "./form_clip.js";
+import { runsIsLive, runsLarge, runsState } from "./form_run.js";
+
+/** @typedef {import("./form_link.js").FormLink} FormLink */
+/** @typedef {import("./form_run.js").RunEntry} RunEntry */
+
+const RUNS_SPEAK_AFTER = 1000; // Milliseconds from one thing that is read aloud to the next.
+const RUNS_SAID = 4000; // What Run was answered stands so long at least.
+
+/** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
+function runsStrip(shelf, choose) {
+  const row = dom("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
+  const older = dom("span", { class: "rbf-caption rbf-run-older" });
+  const el = dom("div", { class: "rbf-run-history" }, row, older);
+  /** @type {Map<string, {el: HTMLElement, drawn: string, forget: () => void}>} */
+  const cells = new Map();
+  const buttons = () => /** @type {HTMLButtonElement[]} */ ([...row.children]);
+
+  /** @param {RunEntry} entry */
+  const cell = (entry) => {
+    const button = dom("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1" });
+    button.addEventListener("click", () => choose(entry.key));
+    return { el: button, drawn: "", forget: () => {} };
+  };
+
+  /** @param {{el: HTMLElement, drawn: string, forget: () => void}} one @param {RunEntry} entry */
+  const draw = (one, entry) => {
+    const percent = entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
+    const now = JSON.stringify([entry.status, percent, entry.files?.length, entry.lead]);
+    if (now === one.drawn) return;
+    one.drawn = now;
+    one.forget();
+    const text = [entry.lead, ...(entry.facts ?? [])].filter(Boolean).join(" · ");
+    const box = dom("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    const state = dom("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
+    one.el.replaceChildren(box, state, dom("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
+    one.el.title = text;
+    if (!entry.files?.length) {
+      box.textContent = percent || entry.mark;
+      return;
+    }
+    one.forget = clipSeen(one.el, async () => {
+      const found = await shelf.poster(entry.key, 0, 0);
+      if (found.url && box.isConnected) box.replaceChildren(dom("img", { src: found.url, alt: "" }));
+      else if (!found.url) box.textContent = entry.mark;
+    });
+  };
+
+  row.addEventListener("keydown", (event) => {
+    const all = buttons(), at = all.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    /** @type {Record<string, number | undefined>} */
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: all.length - 1 };
+    const next = all[to[event.key] ?? -1];
+    if (at < 0 || !next) return;
+    event.preventDefault();
+    all.forEach((one) => { one.tabIndex = one === next ? 0 : -1; });
+    next.focus();
+  });
+
+  return {
+    el,
+    /** @param {RunEntry[]} entries @param {string} shown */
+    update: (entries, shown) => {
+      el.hidden = entries.length < 2;
+      const keys = new Set(entries.map((entry) => entry.key));
+      for (const [key, one] of cells) {
+        if (keys.has(key)) continue;
+        one.forget();
+        one.el.remove();
+        cells.delete(key);
+      }
+      entries.forEach((entry, place) => {
+        const one = cells.get(entry.key) ?? cell(entry);
+        cells.set(entry.key, one);
+        draw(one, entry);
+        one.el.setAttribute("aria-pressed", String(entry.key === shown));
+        // Moved only where it is not in its place: a move takes the focus away.
+        if (row.children[place] !== one.el) row.insertBefore(one.el, row.children[place] ?? null);
+      });
+      if (!buttons().some((one) => one.matches(":focus"))) {
+        for (const one of buttons()) one.tabIndex = one.dataset.run === shown ? 0 : -1;
+      }
+      const count = entries[entries.length - 1]?.older ?? 0;
+      older.textContent = count ? `${count.toLocaleString("en")} older in rb.library()` : "";
+    },
+    dispose: () => cells.forEach((one) => one.forget()),
+  };
+}
+
+/** Reads changes of state aloud, one after the other and not too many. */
+function runsSpeaker() {
+  const el = dom("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
+  /** @type {Map<string, string>} */
+  const news = new Map();
+  let timer = 0, spoken = -Infinity;
+  const speak = () => {
+    timer = 0;
+    spoken = performance.now();
+    el.textContent = [...news.values()].join(". ");
+    news.clear();
+  };
+  return {
+    el,
+    /** @param {string} about @param {string} words Of several about one run the last counts. */
+    say: (about, words) => {
+      news.delete(about);
+      news.set(about, words);
+      if (!timer) timer = window.setTimeout(speak, Math.max(0, spoken + RUNS_SPEAK_AFTER - performance.now()));
+    },
+    dispose: () => clearTimeout(timer),
+  };
+}
+
+/** The runs of a form, below it. @param {FormLink} link @returns {{el: HTMLElement, dispose(): void}} */
+export function makeRuns(link) {
+  const model = link.model;
+  const shelf = new ClipShelf(link), speaker = runsSpeaker();
+  const said = dom("p", { class: "rbf-caption rbf-run-said" });
+  const slot = dom("div", {});
+  /** What was chosen to be seen; null is the newest. @type {string | null} */
+  let chosen = null;
+  let newest = "", skew = 0, answered = 0;
+  /** @type {ReturnType<typeof runsLarge> | null} */
+  let large = null;
+  /** @type {Map<string, string>} */
+  let states = new Map();
+  const strip = runsStrip(shelf, (key) => {
+    chosen = key === newest ? null : key;
+    draw();
+  });
+  const el = dom("div", { class: "rbf-runs" }, said, slot, strip.el, speaker.el);
+
+  /** @param {RunEntry[]} entries The shape of what came last is a good guess for what comes next. */
+  const shape = (entries) => {
+    const file = entries.find((entry) => entry.files?.length === 1)?.files?.[0];
+    return file ? [file.width, file.height] : [16000, 9000];
+  };
+
+  /** @param {RunEntry[]} entries */
+  const listen = (entries) => {
+    const now = new Map(entries.map((entry) => [entry.key, entry.status]));
+    for (const entry of entries) {
+      const { key, status, line } = entry, isLive = runsIsLive(entry);
+      if (states.get(key) !== status) speaker.say(key, `Run ${key} ${status}${line && !isLive ? `, ${line}` : ""}`);
+    }
+    states = now;
+  };
+
+  const draw = () => {
+    /** @type {RunEntry[]} */
+    const entries = model.get("runs") ?? [];
+    el.hidden = !entries.length && !said.textContent;
+    if (!entries.length) return;
+    // Whoever presses Run wants to see what comes of it.
+    if (entries[0].key !== newest) chosen = null;
+    newest = entries[0].key;
+    const entry = entries.find((one) => one.key === chosen) ?? entries[0];
+    if (large && large.key !== entry.key) {
+      large.dispose();
+      large = null;
+    }
+    if (large) large.update(entry);
+    else {
+      large = runsLarge(link, shelf, entry, { isNewest: entry.key === newest, shape: shape(entries), now: () => (Date.now() + skew) / 1000 });
+      slot.append(large.el);
+    }
+    strip.update(entries, entry.key);
+  };
+
+  const changed = () => {
+    const entries = model.get("runs") ?? [];
+    if (entries[0]?.key !== newest || states.get(newest) !== entries[0].status) said.textContent = "";
+    listen(entries);
+    draw();
+  };
+
+  const offs = [
+    link.on("said", (content) => {
+      said.textContent = content.said;
+      answered = Date.now();
+      speaker.say("", content.said);
+      el.hidden = false;
+    }),
+    // Whoever goes on with the form has read it.
+    link.on("state", () => { if (Date.now() - answered > RUNS_SAID) said.textContent = ""; }),
+    link.on("clock", (content) => {
+      skew = 1000 * content.clock - Date.now();
+      large?.tick();
+    }),
+  ];
+  const ticking = window.setInterval(() => large?.tick(), 1000);
+  model.on("change:runs", changed);
+  states = new Map((model.get("runs") ?? []).map((/** @type {RunEntry} */ entry) => [entry.key, entry.status]));
+  draw();
+  link.send({ do: "clock" });
+
+  return {
+    el,
+    dispose: () => {
+      clearInterval(ticking);
+      model.off("change:runs", changed);
+      offs.forEach((off) => off());
+      large?.dispose();
+      strip.dispose();
+      speaker.dispose();
+      shelf.dispose();
+    },
+  };
+}

@@ -1,0 +1,221 @@
+// @ts-check
+/** Target sizes: typed, pasted or picked, in order, with the canvas that each takes drawn before it is paid for. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { specialFollow, specialOther, specialSay, specialText } from "./form_special_parts.js";
+import { SpecialRows } from "./form_special_rows.js";
+import { sizesCanvasTold, sizesDrawings, sizesLegend } from "./form_sizes_drawing.js";
+import { SizesPicker } from "./form_sizes_formats.js";
+import { sizesPlain, sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./form_sizes_rule.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+/** @typedef {import("./form_sizes_rule.js").SizesFacts} SizesFacts */
+/** @typedef {import("./form_special_rows.js").SpecialRow & {input: HTMLInputElement, words: HTMLElement, fix: HTMLButtonElement}} SizesRow */
+
+const SIZES_HINT = "Separate several by commas or lines.";
+
+class SizesControl {
+  /** @param {Place} place */
+  constructor(place) {
+    this._place = place;
+    this._facts = /** @type {SizesFacts} */ (place.node.beside ?? {});
+    this._most = place.node.most ?? Infinity;
+    /** What is drawn now, so that nothing is drawn twice. */
+    this._state = "";
+    this._said = dom("div", { class: "rbf-caption rbf-size-said", role: "status", text: SIZES_HINT });
+    this.lead = dom("span", { class: "rbf-caption", "aria-hidden": "true" });
+    this._picker = new SizesPicker(place, this._facts, {
+      add: (texts) => this._add(texts),
+      remove: (text) => this._removeAll(text),
+      chosen: () => this.texts,
+      least: () => this.least,
+    });
+    /** @type {SpecialRows<SizesRow>} */
+    this._rows = new SpecialRows(`${place.node.label}, in order`, { changed: (words) => this._changed(words), home: () => this._picker.input });
+    this._strip = dom("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
+    this._drawn = dom("div", { class: "rbf-sizes-drawn" }, this._strip, sizesLegend(this._facts));
+    this._drawn.hidden = true;
+    this.el = dom("div", { class: "rbf-sizes", role: "group", "aria-labelledby": place.labelledBy }, this._picker.el, this._said, this._rows.el, this._drawn);
+    this._off = specialFollow(place.link, () => this._refresh());
+    this._sight = new ResizeObserver(() => this._reach());
+    this._sight.observe(this._strip);
+    this._refresh();
+  }
+
+  /** The entries as the draft has them. */
+  get texts() {
+    return this._rows.rows.map((row) => sizesPlain(row.input.value));
+  }
+
+  /** The least tier that is drafted. */
+  get least() {
+    return specialOther(this._place.link, this._facts.tier);
+  }
+
+  /** @param {unknown} value */
+  show(value) {
+    const entries = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
+    const texts = entries.map(specialText);
+    texts.forEach((text, place) => {
+      const row = this._rows.rows[place];
+      if (!row) this._rows.add(this._row(text));
+      else if (sizesPlain(row.input.value) !== text) row.input.value = text;
+    });
+    this._rows.cut(texts.length);
+    this._rows.number();
+    this._refresh();
+  }
+
+  dispose() {
+    this._off();
+    this._sight.disconnect();
+    this._picker.dispose();
+  }
+
+  /** @param {string} text @returns {SizesRow} */
+  _row(text) {
+    const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", class: "rbf-size-text", autocomplete: "off", spellcheck: "false" }));
+    input.value = text;
+    const words = dom("span", { class: "rbf-caption rbf-size-words" });
+    const fix = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet rbf-size-fix" }));
+    fix.hidden = true;
+    const el = dom("li", { class: "rbf-special-entry" }, input, dom("span", { class: "rbf-size-about" }, words, fix));
+    /** @type {SizesRow} */
+    const row = { el, input, words, fix, focus: input, told: () => sizesPlain(input.value) || "an empty size" };
+    input.addEventListener("input", () => this._changed());
+    input.addEventListener("change", () => this._settle(row));
+    input.addEventListener("paste", (event) => this._pastedInto(row, event));
+    fix.addEventListener("click", () => {
+      input.value = fix.dataset.nearest ?? input.value;
+      input.focus();
+      this._changed(`Now ${input.value}.`);
+    });
+    for (const kind of ["focusin", "pointerenter"]) el.addEventListener(kind, () => this._light(row, true));
+    for (const kind of ["focusout", "pointerleave"]) el.addEventListener(kind, () => this._light(row, false));
+    return row;
+  }
+
+  /** @param {string[]} texts */
+  _add(texts) {
+    const room = Math.max(0, this._most - this._rows.rows.length);
+    const added = texts.slice(0, room);
+    for (const text of added) this._rows.add(this._row(text));
+    this._rows.rows.at(-1)?.el.scrollIntoView({ block: "nearest" });
+    const left = texts.length - added.length;
+    const told = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length} sizes.`;
+    this._changed(left ? `${this._most} sizes are the most; ${left} left out.` : told);
+  }
+
+  /** @param {string} text */
+  _removeAll(text) {
+    const kept = this._rows.rows.filter((row) => sizesPlain(row.input.value) !== text).map((row) => row.input.value);
+    this.show(kept);
+    this._changed(`Removed ${text}.`);
+  }
+
+  /** Several sizes pasted into an entry become entries of their own. @param {SizesRow} row @param {ClipboardEvent} event */
+  _pastedInto(row, event) {
+    const [first, ...others] = sizesSplit(event.clipboardData?.getData("text") ?? "");
+    if (!others.length) return;
+    event.preventDefault();
+    const isEmpty = row.input.value.trim() === "";
+    if (isEmpty) row.input.value = first;
+    this._add(isEmpty ? others : [first, ...others]);
+  }
+
+  /** A size that can be read is spelt as the service reads it, once it is done. @param {SizesRow} row */
+  _settle(row) {
+    const plain = sizesPlain(row.input.value);
+    if (plain !== row.input.value) row.input.value = plain;
+    this._rows.number();
+  }
+
+  /** @param {string} [words] */
+  _changed(words) {
+    specialSay(this._said, words ?? SIZES_HINT);
+    const texts = this.texts;
+    this._place.change(texts.length ? texts : undefined);
+    this._refresh();
+    this._picker.refresh();
+  }
+
+  /** Says at each entry what it takes or what is wrong, and draws them all. */
+  _refresh() {
+    const texts = this.texts;
+    specialSay(this.lead, Number.isFinite(this._most) ? `${texts.length} of ${this._most}` : `${texts.length}`);
+    this._rows.rows.forEach((row, place) => this._judge(row, place));
+    const state = JSON.stringify([texts, this.least]);
+    if (state === this._state) return;
+    this._state = state;
+    this._drawn.hidden = texts.length === 0;
+    this._strip.replaceChildren(...sizesDrawings(texts, this._facts, this.least, (place) => this._rows.rows[place]?.input.focus()));
+    this._reach();
+  }
+
+  /** A strip that scrolls must be within reach of the keyboard; one that does not would be a stop for nothing. */
+  _reach() {
+    if (this._strip.scrollWidth > this._strip.clientWidth) this._strip.tabIndex = 0;
+    else this._strip.removeAttribute("tabindex");
+  }
+
+  /** @param {SizesRow} row @param {number} place */
+  _judge(row, place) {
+    const text = sizesPlain(row.input.value);
+    const trouble = sizesTrouble(row.input.value, this._facts, this.least) ?? this._told(place, text);
+    const fix = trouble?.nearest ?? "";
+    row.input.setAttribute("aria-label", `Size ${place + 1}`);
+    row.input.setAttribute("aria-invalid", String(!!trouble));
+    row.words.id = `${this._place.id}-words-${place}`;
+    row.input.setAttribute("aria-describedby", row.words.id);
+    row.words.classList.toggle("rbf-special-bad", !!trouble);
+    const words = trouble ? trouble.words : this._about(text);
+    specialSay(row.words, words);
+    row.words.title = words;
+    row.fix.hidden = !fix;
+    row.fix.dataset.nearest = fix;
+    specialSay(row.fix, fix ? `Use ${fix}` : "");
+  }
+
+  /** What the kernel says about an entry that the page finds nothing wrong with. @param {number} place @param {string} text */
+  _told(place, text) {
+    const state = this._place.link.state;
+    const path = [...this._place.path, place];
+    const found = (state?.problems ?? []).find((/** @type {any} */ { at }) => JSON.stringify(at) === JSON.stringify(path));
+    if (!found || specialText(path.reduce((/** @type {any} */ inner, step) => inner?.[step], state.draft)) !== text) return null;
+    return { kind: found.kind, words: found.words, nearest: specialText(found.nearest) };
+  }
+
+  /** What an entry is called and composed on. @param {string} text */
+  _about(text) {
+    const size = sizesRead(text);
+    if (!size) return "";
+    const canvas = sizesPreset(size, this._facts, this.least);
+    const names = (this._facts.formats ?? []).flatMap(([, formats]) => formats);
+    const name = names.find(([, of]) => of === text)?.[0];
+    return [name, canvas && sizesCanvasTold(canvas)].filter(Boolean).join(" · ");
+  }
+
+  /** @param {SizesRow} row @param {boolean} isLit */
+  _light(row, isLit) {
+    const figure = this._strip.children[this._rows.rows.indexOf(row)];
+    figure?.classList.toggle("rbf-lit", isLit);
+    if (isLit) this._reveal(/** @type {HTMLElement | undefined} */ (figure));
+  }
+
+  /** Scrolls the strip alone, and never the page, to a drawing. @param {HTMLElement | undefined} figure */
+  _reveal(figure) {
+    if (!figure) return;
+    const [left, right] = [figure.offsetLeft, figure.offsetLeft + figure.offsetWidth];
+    if (left < this._strip.scrollLeft) this._strip.scrollLeft = left;
+    else if (right > this._strip.scrollLeft + this._strip.clientWidth) this._strip.scrollLeft = right - this._strip.clientWidth;
+  }
+}
+
+/** @param {Place} place @returns {Control} */
+function makeSizes(place) {
+  const control = new SizesControl(place);
+  return { el: control.el, lead: control.lead, show: (value) => control.show(value), dispose: () => control.dispose() };
+}
+
+CONTROLS.sizes = makeSizes;

@@ -1,0 +1,234 @@
+// @ts-check
+/** Where sizes are added: typed, pasted, or picked from the common formats by their names. */
+import { dom } from "./form_dom.js";
+import { specialId, specialSign } from "./form_special_parts.js";
+import { sizesCanvasTold } from "./form_sizes_drawing.js";
+import { sizesPlain, sizesPreset, sizesRead, sizesSplit } from "./form_sizes_rule.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_sizes_rule.js").SizesFacts} SizesFacts */
+
+/**
+ * @typedef {object} SizesPickerWays
+ * @property {(texts: string[]) => void} add
+ * @property {(text: string) => void} remove
+ * @property {() => string[]} chosen  What is in the list now.
+ * @property {() => string | undefined} least  The least tier now.
+ */
+
+/** An input that takes sizes and names, with the list of formats that fit what is typed. */
+export class SizesPicker {
+  /** @param {Place} place @param {SizesFacts} facts @param {SizesPickerWays} ways */
+  constructor(place, facts, ways) {
+    this._facts = facts;
+    this._ways = ways;
+    this._id = specialId(place, "format");
+    /** @type {HTMLElement[]} */
+    this._options = [];
+    this._active = -1;
+    this._listId = specialId(place, "formats");
+    this.input = /** @type {HTMLInputElement} */ (dom("input", {
+      type: "text", id: place.id, class: "rbf-size-add", role: "combobox", autocomplete: "off", spellcheck: "false",
+      "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this._listId,
+      placeholder: "1080x1920, or a name: story", enterkeyhint: "done",
+    }));
+    this._list = dom("div", { id: this._listId, class: "rbf-formats", role: "listbox", "aria-label": "Common formats", "aria-multiselectable": "true", popover: "manual" });
+    this._button = dom("button", { type: "button", class: "rbf-special-sign-button", tabindex: "-1", title: "Common formats", "aria-label": "Common formats" });
+    this._button.append(specialSign("list"));
+    this.el = dom("div", { class: "rbf-size-adding" }, this.input, this._button, this._list);
+    this._follow = () => this._put();
+    this._listen();
+  }
+
+  _listen() {
+    this.input.addEventListener("input", () => this._typed());
+    this.input.addEventListener("paste", (event) => this._pasted(event));
+    this.input.addEventListener("keydown", (event) => this._key(event));
+    this.input.addEventListener("blur", () => this._left());
+    this._list.addEventListener("mousedown", (event) => event.preventDefault()); // The input keeps the focus.
+    this._button.addEventListener("mousedown", (event) => event.preventDefault());
+    this._button.addEventListener("click", () => {
+      const wasOpen = this.isOpen;
+      this.input.focus();
+      if (wasOpen) this.close();
+      else this.open();
+    });
+  }
+
+  get isOpen() {
+    return this.input.getAttribute("aria-expanded") === "true";
+  }
+
+  open() {
+    this._fill();
+    if (this.isOpen) return;
+    this.input.setAttribute("aria-expanded", "true");
+    // Above everything, because an output of a notebook cuts off what reaches beyond it.
+    if (this._list.showPopover) this._list.showPopover();
+    else this._list.classList.add("rbf-open");
+    this._put();
+    window.addEventListener("scroll", this._follow, true);
+    window.addEventListener("resize", this._follow);
+  }
+
+  close() {
+    if (!this.isOpen) return;
+    this.input.setAttribute("aria-expanded", "false");
+    this._point(-1);
+    if (this._list.hidePopover) this._list.hidePopover();
+    else this._list.classList.remove("rbf-open");
+    window.removeEventListener("scroll", this._follow, true);
+    window.removeEventListener("resize", this._follow);
+  }
+
+  /** Shows which formats are in the list now. */
+  refresh() {
+    if (!this.isOpen) return;
+    const chosen = new Set(this._ways.chosen());
+    for (const option of this._options) option.setAttribute("aria-selected", String(chosen.has(option.dataset.size ?? "")));
+  }
+
+  dispose() {
+    this.close();
+  }
+
+  /** Puts the list where there is room for it. */
+  _put() {
+    if (!this._list.showPopover) return;
+    const input = this.input.getBoundingClientRect();
+    const [below, above] = [window.innerHeight - input.bottom - 8, input.top - 8];
+    const isBelow = below >= Math.min(240, above);
+    const height = Math.max(96, Math.min(320, isBelow ? below : above));
+    const width = Math.min(Math.max(input.width, 288), window.innerWidth - 16);
+    const left = Math.min(Math.max(8, input.left), window.innerWidth - width - 8);
+    const style = { left: `${left}px`, width: `${width}px`, maxHeight: `${height}px`, top: "auto", bottom: "auto" };
+    Object.assign(style, isBelow ? { top: `${input.bottom + 4}px` } : { bottom: `${window.innerHeight - input.top + 4}px` });
+    Object.assign(this._list.style, style);
+  }
+
+  /** The formats whose group, name or size has every typed word in it. */
+  _fill() {
+    const words = this.input.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const size = sizesRead(this.input.value);
+    const chosen = new Set(this._ways.chosen());
+    this._options = [];
+    this._list.replaceChildren();
+    if (size) this._list.append(this._option(`Add ${size.width}×${size.height}`, sizesPlain(this.input.value), chosen));
+    (this._facts.formats ?? []).forEach(([group, formats], number) => {
+      const fits = size ? [] : formats.filter(([name, of]) => sizesFits(words, `${group} ${name} ${of} ${of.replace("x", "×")}`));
+      if (!fits.length) return;
+      const head = dom("div", { id: `${this._id}-group-${number}`, class: "rbf-caption rbf-formats-head", role: "presentation", text: group });
+      const options = fits.map(([name, of]) => this._option(name, of, chosen));
+      this._list.append(dom("div", { role: "group", "aria-labelledby": head.id }, head, ...options));
+    });
+    if (!this._options.length) this._list.append(this._nothing());
+    this._point(words.length && !size && !/\d\s*[x×*]/i.test(this.input.value) && this._options.length ? 0 : -1);
+  }
+
+  _nothing() {
+    const words = /^\s*\d/.test(this.input.value) ? "Write a size as width x height, such as 1080x1920." : "No format has this name. Write a size such as 1080x1920.";
+    return dom("div", { class: "rbf-caption rbf-formats-head", role: "option", "aria-disabled": "true", "aria-selected": "false", text: words });
+  }
+
+  /** @param {string} name @param {string} of @param {Set<string>} chosen */
+  _option(name, of, chosen) {
+    const size = sizesRead(of) ?? { width: 1, height: 1 };
+    const canvas = sizesPreset(size, this._facts, this._ways.least());
+    const box = dom("span", { class: "rbf-format-box", "aria-hidden": "true" });
+    const longest = Math.max(size.width, size.height);
+    box.style.width = `${Math.max(2, (16 * size.width) / longest)}px`;
+    box.style.height = `${Math.max(2, (16 * size.height) / longest)}px`;
+    const option = dom("div", { id: `${this._id}-${this._options.length}`, class: "rbf-format", role: "option", "aria-selected": String(chosen.has(of)) },
+      dom("span", { class: "rbf-format-shape", "aria-hidden": "true" }, box), dom("span", { class: "rbf-format-name", text: name }),
+      dom("span", { class: "rbf-format-size", text: of.replace("x", "×") }), dom("span", { class: "rbf-format-mark", "aria-hidden": "true", text: "✓" }));
+    if (canvas) option.title = `Composed on ${sizesCanvasTold(canvas)}`;
+    option.dataset.size = of;
+    option.addEventListener("click", () => this._pick(option));
+    this._options.push(option);
+    return option;
+  }
+
+  /** @param {number} place */
+  _point(place) {
+    this._options[this._active]?.classList.remove("rbf-active");
+    this._active = place;
+    const option = this._options[place];
+    if (!option) return this.input.removeAttribute("aria-activedescendant");
+    option.classList.add("rbf-active");
+    this.input.setAttribute("aria-activedescendant", option.id);
+    if (this.isOpen) option.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {HTMLElement} option */
+  _pick(option) {
+    const of = option.dataset.size ?? "";
+    const isTyped = sizesPlain(this.input.value) === of;
+    if (option.getAttribute("aria-selected") === "true" && !isTyped) this._ways.remove(of);
+    else this._ways.add([of]);
+    if (this.input.value) {
+      this.input.value = "";
+      this._fill();
+    }
+    this.refresh();
+  }
+
+  _typed() {
+    // A comma ends a size, as it does in a list.
+    if (/[,;]\s*$/.test(this.input.value) && sizesSplit(this.input.value).every((text) => sizesRead(text))) return this._commit();
+    this.open();
+  }
+
+  /** @param {ClipboardEvent} event */
+  _pasted(event) {
+    const texts = sizesSplit(event.clipboardData?.getData("text") ?? "");
+    if (texts.length < 2) return;
+    event.preventDefault(); // The input would join the lines.
+    this._ways.add(texts);
+    this.input.value = "";
+    this.close();
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
+    const last = this._options.length - 1;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      if (!this.isOpen) this.open();
+      else this._point(event.key === "ArrowDown" ? (this._active >= last ? 0 : this._active + 1) : this._active <= 0 ? last : this._active - 1);
+    } else if (event.key === "Enter") {
+      const option = this.isOpen ? this._options[this._active] : undefined;
+      if (option) this._pick(option);
+      else this._commit();
+    } else if (event.key === "Escape" && this.isOpen) {
+      this.close();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Takes what is typed, whatever it is: what is wrong with it is told at its entry. */
+  _commit() {
+    const texts = sizesSplit(this.input.value);
+    this.input.value = "";
+    this.close();
+    if (texts.length) this._ways.add(texts);
+  }
+
+  /** Sizes that were typed and never confirmed are meant all the same. */
+  _left() {
+    const texts = sizesSplit(this.input.value);
+    if (texts.length && texts.every((text) => sizesRead(text))) this._commit();
+    this.close();
+  }
+}
+
+/**
+ * Whether every word is one of a text, begins one, or, from three letters on, stands anywhere in it.
+ * @param {string[]} words
+ * @param {string} text
+ */
+function sizesFits(words, text) {
+  const about = text.toLowerCase();
+  const parts = about.split(/[\s,()]+/);
+  return words.every((word) => parts.some((part) => part.startsWith(word)) || (word.length > 2 && about.includes(word)));
+}

@@ -1,0 +1,186 @@
+// @ts-check
+/** Controls for what a plain input would hide: a seed and its dice, lengths and shapes to scale, frames in seconds. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { specialButton, specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+
+// The largest number that a throw of the dice gives; every service takes it.
+const SEED_MOST = 2147483647;
+const SEED_NEXT = 4;
+
+/** @param {Place} place @returns {Control} */
+function makeSeed(place) {
+  const fallback = place.node.default ?? null;
+  const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
+  const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said") });
+  input.placeholder = fallback === null ? "left to the service" : specialText(fallback);
+  input.setAttribute("aria-describedby", said.id);
+  /** What was unlocked last, to come back to. @type {unknown} */
+  let last;
+
+  const set = (/** @type {unknown} */ value) => {
+    input.value = specialText(value);
+    place.change(value);
+    tell();
+  };
+  const turn = () => {
+    const value = specialNumber(input.value);
+    if (value !== undefined) last = value;
+    set(value === undefined ? (last ?? seedDrawn(place.node)) : undefined);
+  };
+  const dice = specialButton("dice", "Throw the dice: a new seed", () => set(seedDrawn(place.node)));
+  const lock = specialButton("unlocked", "", turn);
+  lock.hidden = !!place.node.required;
+  const next = seedsButton(place, () => specialNumber(input.value));
+
+  const tell = () => {
+    const isLocked = specialNumber(input.value) !== undefined;
+    lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
+    lock.setAttribute("aria-pressed", String(isLocked));
+    lock.title = isLocked ? "Locked. Unlock to leave the seed open." : "Lock a seed: the same for every run";
+    next.tell();
+    specialSay(said, isLocked ? "The same for every run." : fallback === null ? "The service draws a new one for each run." : `${fallback} unless you set one.`);
+  };
+  lock.setAttribute("aria-label", "Lock the seed");
+  input.addEventListener("input", () => {
+    place.change(specialNumber(input.value));
+    tell();
+  });
+  input.addEventListener("keydown", (event) => seedStepped(event, input, set));
+  const show = (/** @type {unknown} */ value) => {
+    specialShow(input, value, specialNumber);
+    tell();
+  };
+  const el = dom("div", { class: "rbf-seed" }, dom("div", { class: "rbf-special-row" }, input, dice, lock, next.el), said);
+  return { el, show, dispose: specialFollow(place.link, tell) };
+}
+
+/** The way from one seed to a sweep of four, where the form has sweeps. @param {Place} place @param {() => unknown} read */
+function seedsButton(place, read) {
+  const el = dom("button", { type: "button", class: "rbf-quiet", text: "Next four" });
+  el.addEventListener("click", () => {
+    const seeds = seedsNext(read(), place.node);
+    if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
+  });
+  const tell = () => {
+    const seeds = seedsNext(read(), place.node);
+    el.hidden = place.nested || typeof place.link.sweep !== "function";
+    el.setAttribute("aria-disabled", String(!seeds.length));
+    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Needs a seed to begin with";
+  };
+  return { el, tell };
+}
+
+/** One up or down with the arrow keys. @param {KeyboardEvent} event @param {HTMLInputElement} input @param {(value: unknown) => void} set */
+function seedStepped(event, input, set) {
+  const whole = specialWhole(specialNumber(input.value));
+  const by = event.key === "ArrowUp" ? 1n : event.key === "ArrowDown" ? -1n : 0n;
+  if (!by || whole === null || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  set(specialNumber(String(whole + by)));
+}
+
+/** A seed by chance, within the bounds of the field. @param {any} node */
+function seedDrawn(node) {
+  const least = Math.max(0, Number(node.min ?? 0));
+  const most = Math.max(least, Math.min(SEED_MOST, Number(node.max ?? SEED_MOST)));
+  const chance = crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
+  return least + Math.floor(chance * (most - least + 1));
+}
+
+/** This seed and the three after it, as far as the field takes them. @param {unknown} value @param {any} node */
+function seedsNext(value, node) {
+  const first = specialWhole(value);
+  if (first === null) return [];
+  const seeds = Array.from({ length: SEED_NEXT }, (_, place) => first + BigInt(place));
+  return seeds.filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max)))).map((seed) => specialNumber(String(seed)));
+}
+
+/**
+ * Choices as radio buttons, each with a drawing of its own beside the words.
+ * @param {Place} place
+ * @param {(choice: {value: unknown, label: string}) => HTMLElement[]} drawn
+ * @param {string} kind
+ * @returns {Control}
+ */
+function specialChoices(place, drawn, kind) {
+  const choices = /** @type {Array<{value: unknown, label: string}>} */ (place.node.choices ?? []);
+  const buttons = choices.map((choice, number) => {
+    const radio = /** @type {HTMLInputElement} */ (dom("input", { type: "radio", name: place.id, value: String(number) }));
+    radio.addEventListener("change", () => place.change(choice.value));
+    return { radio, label: dom("label", { class: "rbf-special-choice" }, radio, ...drawn(choice)), value: JSON.stringify(choice.value) };
+  });
+  const el = dom("div", { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy }, ...buttons.map(({ label }) => label));
+  const show = (/** @type {unknown} */ value) => {
+    const shown = JSON.stringify(value === undefined ? place.node.default : value);
+    for (const button of buttons) button.radio.checked = button.value === shown;
+  };
+  return { el, show, group: true };
+}
+
+/** @param {Place} place @returns {Control} */
+function makeDuration(place) {
+  if (!place.node.choices?.length) return CONTROLS[place.node.kind](place);
+  const seconds = (/** @type {{value: unknown, label: string}} */ choice) => (/^\s*\d+(\.\d+)?\s*s?\s*$/.test(String(choice.value)) ? parseFloat(String(choice.value)) : NaN);
+  const longest = Math.max(...(place.node.choices ?? []).map(seconds).filter((/** @type {number} */ length) => length > 0));
+  return specialChoices(place, (choice) => {
+    const length = seconds(choice);
+    if (!(length >= 0)) return [dom("span", { text: choice.label })];
+    const bar = dom("span", { class: "rbf-length-bar" });
+    bar.style.width = `${(100 * length) / longest}%`;
+    return [dom("span", { text: `${length} s` }), dom("span", { class: "rbf-length", "aria-hidden": "true" }, bar)];
+  }, "duration");
+}
+
+// Room for the drawing of a shape, in pixels of the page.
+const ASPECT_ROOM = 40;
+
+/** @param {Place} place @returns {Control} */
+function makeAspect(place) {
+  if (!place.node.choices?.length) return CONTROLS[place.node.kind](place);
+  const facts = place.node.beside ?? {};
+  const sizes = /** @type {Record<string, Record<string, [number, number]>>} */ (facts.sizes ?? {});
+  // One scale for all resolutions, so that a smaller one looks smaller.
+  const longest = Math.max(...Object.values(sizes).flatMap((of) => Object.values(of).flat()), 0);
+  /** @type {Array<() => void>} */
+  const drawings = [];
+  const control = specialChoices(place, (choice) => {
+    const box = dom("span", { class: "rbf-shape-box" });
+    const pixels = dom("span", { class: "rbf-caption rbf-shape-pixels" });
+    const draw = () => {
+      const known = sizes[specialOther(place.link, facts.by)]?.[String(choice.value)];
+      const [width, height] = known ?? aspectRead(choice.value);
+      const most = known ? longest : Math.max(width, height);
+      box.style.width = `${Math.round((ASPECT_ROOM * width) / most)}px`;
+      box.style.height = `${Math.round((ASPECT_ROOM * height) / most)}px`;
+      specialSay(pixels, known ? `${width}×${height}` : "");
+    };
+    drawings.push(draw);
+    return [dom("span", { class: "rbf-shape", "aria-hidden": "true" }, box), dom("span", { class: "rbf-shape-words" }, dom("span", { text: choice.label }), pixels)];
+  }, "aspect");
+  const redraw = () => drawings.forEach((draw) => draw());
+  redraw();
+  return {
+    group: true,
+    el: dom("div", { class: "rbf-aspect-frame" }, control.el),
+    show: (value) => {
+      control.show(value);
+      redraw();
+    },
+    dispose: specialFollow(place.link, redraw),
+  };
+}
+
+/** Width and height of a shape such as 16:9; a square where none is told. @param {unknown} value @returns {[number, number]} */
+function aspectRead(value) {
+  const found = /^\s*(\d+(?:\.\d+)?)\s*[:/x×]\s*(\d+(?:\.\d+)?)\s*$/i.exec(String(value));
+  const [width, height] = found ? [Number(found[1]), Number(found[2])] : [0, 0];
+  return width > 0 && height > 0 ? [width, height] : [1, 1];
+}
+
+CONTROLS.seed = makeSeed;
+CONTROLS.duration = makeDuration;
+CONTROLS.aspect = makeAspect;

@@ -1,0 +1,149 @@
+// @ts-check
+/** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow } from "./form_special_parts.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+
+class FramesControl {
+  /** @param {Place} place */
+  constructor(place) {
+    this._place = place;
+    this._bounds = framesBounds(place.node);
+    this._rateName = place.node.beside?.rate;
+    const { least, most, step } = this._bounds;
+    const label = place.node.label;
+    this._input = framesInput(place.id, "", "numeric");
+    this._seconds = framesInput(specialId(place, "seconds"), `${label}, in seconds`, "decimal");
+    this._slider = /** @type {HTMLInputElement} */ (dom("input", { type: "range", class: "rbf-special-slider", "aria-label": `${label}, slider` }));
+    Object.assign(this._slider, { min: String(least), max: String(most), step: String(step) });
+    this._slider.hidden = !Number.isFinite(most);
+    this._rateWords = dom("span", { class: "rbf-caption rbf-frames-rate" });
+    const seconds = dom("span", { class: "rbf-frames-part" }, dom("span", { "aria-hidden": "true", text: "=" }), this._seconds, dom("span", { text: "s" }), this._rateWords);
+    seconds.hidden = !this._rateName;
+    this.el = dom("div", { class: "rbf-frames" }, this._slider, dom("span", { class: "rbf-frames-part" }, this._input, dom("span", { text: "frames" })), seconds);
+    this._listen();
+    this._off = specialFollow(place.link, () => this._tellRate());
+    this._tellRate();
+  }
+
+  _listen() {
+    this._slider.addEventListener("input", () => this._set(Number(this._slider.value)));
+    this._input.addEventListener("input", () => {
+      this._place.change(specialNumber(this._input.value));
+      this._tell();
+    });
+    this._input.addEventListener("blur", () => { if (this._input.value.trim() === "") this.show(undefined); });
+    this._seconds.addEventListener("input", () => this._typedSeconds());
+    this._seconds.addEventListener("blur", () => this._tell());
+    this._input.addEventListener("keydown", (event) => this._stepped(event, (by) => this._set(framesAllowed((this.frames ?? this._bounds.least) + by * this._bounds.step, this._bounds))));
+    this._seconds.addEventListener("keydown", (event) => this._stepped(event, (by) => this._stepSeconds(by)));
+  }
+
+  /** The frames as they stand there, or by default; null while they cannot be read. @returns {number | null} */
+  get frames() {
+    const typed = specialNumber(this._input.value) ?? this._place.node.default;
+    return typeof typed === "number" && typed > 0 ? typed : null;
+  }
+
+  /** Frames each second; null where that cannot be read. @returns {number | null} */
+  get rate() {
+    const rate = specialOther(this._place.link, this._rateName);
+    return typeof rate === "number" && rate > 0 ? rate : null;
+  }
+
+  /** @param {unknown} value */
+  show(value) {
+    const shown = value ?? this._place.node.default;
+    const isDefault = value === undefined && specialNumber(this._input.value) === undefined && document.activeElement === this._input;
+    // Who has just emptied it to type another number does not want the default back under the caret.
+    if (!isDefault) specialShow(this._input, shown, specialNumber);
+    this._tell();
+  }
+
+  dispose() {
+    this._off();
+  }
+
+  /** @param {number} frames */
+  _set(frames) {
+    this._input.value = String(frames);
+    this._place.change(frames);
+    this._tell();
+  }
+
+  /** Shows slider and seconds for the frames that stand there. */
+  _tell() {
+    const { frames, rate } = this;
+    if (frames !== null) this._slider.value = String(frames);
+    const seconds = frames !== null && rate !== null ? framesInSeconds(frames / rate) : "";
+    this._slider.setAttribute("aria-valuetext", `${frames ?? "no"} frames${seconds && `, ${seconds} s`}`);
+    this._seconds.setAttribute("aria-invalid", "false");
+    if (document.activeElement !== this._seconds && this._seconds.value !== seconds) this._seconds.value = seconds;
+    this._seconds.disabled = rate === null;
+  }
+
+  _tellRate() {
+    specialSay(this._rateWords, this.rate === null ? "at an unknown rate" : `at ${this.rate}/s`);
+    // Seconds that are being typed were meant for the rate that there was.
+    this._tell();
+  }
+
+  _typedSeconds() {
+    const seconds = specialNumber(this._seconds.value);
+    const isRead = typeof seconds === "number" && seconds >= 0;
+    if (isRead && this.rate !== null) this._set(framesAllowed(seconds * this.rate, this._bounds));
+    this._seconds.setAttribute("aria-invalid", String(!isRead && this._seconds.value.trim() !== ""));
+  }
+
+  /** @param {number} by */
+  _stepSeconds(by) {
+    if (this.frames === null || this.rate === null) return;
+    this._set(framesAllowed(this.frames + by * this.rate, this._bounds));
+    this._seconds.value = framesInSeconds((this.frames ?? 0) / this.rate);
+  }
+
+  /** @param {KeyboardEvent} event @param {(by: number) => void} step */
+  _stepped(event, step) {
+    const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
+    if (!by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    step(by);
+  }
+}
+
+/** @param {string} id @param {string} label @param {string} mode */
+function framesInput(id, label, mode) {
+  const named = label ? { "aria-label": label } : {};
+  return /** @type {HTMLInputElement} */ (dom("input", { type: "text", id, class: "rbf-special-number", inputmode: mode, autocomplete: "off", spellcheck: "false", ...named }));
+}
+
+/** @typedef {{least: number, most: number, step: number}} FramesBounds */
+
+/** What the field takes: multiples of its step within its bounds. @param {any} node @returns {FramesBounds} */
+function framesBounds(node) {
+  const step = node.step > 0 ? node.step : 1;
+  const least = Math.max(node.min ?? 1, node.above !== undefined ? node.above + 1 : 1);
+  const most = Math.min(node.max ?? Infinity, node.below !== undefined ? node.below - 1 : Infinity);
+  return { least: Math.ceil(least / step) * step, most: Math.floor(most / step) * step, step };
+}
+
+/** The nearest number of frames that the field takes. @param {number} frames @param {FramesBounds} bounds */
+function framesAllowed(frames, { least, most, step }) {
+  return Math.min(Math.max(Math.round(frames / step) * step, least), most);
+}
+
+/** Seconds as one types them: two digits behind the point at most. @param {number} seconds */
+function framesInSeconds(seconds) {
+  return String(Math.round(seconds * 100) / 100);
+}
+
+/** @param {Place} place @returns {Control} */
+function makeFrames(place) {
+  const control = new FramesControl(place);
+  return { el: control.el, show: (value) => control.show(value), dispose: () => control.dispose() };
+}
+
+CONTROLS.frames = makeFrames;

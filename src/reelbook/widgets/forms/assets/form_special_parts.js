@@ -1,0 +1,154 @@
+// @ts-check
+/** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+
+const SPECIAL_SIGNS = {
+  up: "M8 13V3M4 7l4-4 4 4",
+  down: "M8 3v10M4 9l4 4 4-4",
+  remove: "M4 4l8 8M12 4l-8 8",
+  copy: "M6 6h7v7H6zM10 6V3H3v7h3",
+  list: "M4 6l4 4 4-4",
+  locked: "M4 7.5h8V13H4zM5.5 7.5V5.5a2.5 2.5 0 0 1 5 0v2",
+  unlocked: "M4 7.5h8V13H4zM5.5 7.5V5a2.5 2.5 0 0 1 4.8-1",
+  dice: "M3.5 3h9a.5.5 0 0 1 .5.5v9a.5.5 0 0 1-.5.5h-9a.5.5 0 0 1-.5-.5v-9a.5.5 0 0 1 .5-.5zM5.8 5.8h.01M10.2 5.8h.01M8 8h.01M5.8 10.2h.01M10.2 10.2h.01",
+};
+
+/**
+ * A part of a drawing, which HTML's own way of making elements does not know.
+ * @param {string} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...Element} children
+ * @returns {SVGElement}
+ */
+export function specialShape(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/**
+ * A sign drawn in the colour of the words around it; nothing for those who hear the page.
+ * @param {keyof typeof SPECIAL_SIGNS} name
+ */
+export function specialSign(name) {
+  const frame = { viewBox: "0 0 16 16", width: 16, height: 16, class: "rbf-special-sign", "aria-hidden": "true", focusable: "false" };
+  return specialShape("svg", frame, specialShape("path", { d: SPECIAL_SIGNS[name] }));
+}
+
+/**
+ * A small button that shows a sign and says what it does.
+ * @param {keyof typeof SPECIAL_SIGNS} sign
+ * @param {string} says
+ * @param {() => void} act
+ */
+export function specialButton(sign, says, act) {
+  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-special-sign-button", title: says, "aria-label": says }));
+  button.append(specialSign(sign));
+  // A button that cannot act keeps the focus, which a disabled one would lose to nowhere.
+  button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });
+  return button;
+}
+
+/**
+ * Tells a button what it does now, and whether it can.
+ * @param {HTMLButtonElement} button
+ * @param {string} says
+ * @param {boolean} can
+ */
+export function specialTurn(button, says, can) {
+  button.title = says;
+  button.setAttribute("aria-label", says);
+  button.setAttribute("aria-disabled", String(!can));
+}
+
+/**
+ * Changes a text only where it differs, so that the caret stays and nobody hears the same twice.
+ * @param {HTMLElement} element
+ * @param {string} words
+ */
+export function specialSay(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+}
+
+/**
+ * What a typed number is: a number, the digits where it is too long for one, what was typed where it is none.
+ * @param {string} text
+ * @returns {number | string | undefined}
+ */
+export function specialNumber(text) {
+  const typed = text.trim();
+  if (typed === "") return undefined;
+  if (/^[+-]?\d+$/.test(typed)) {
+    const number = Number(typed);
+    return Number.isSafeInteger(number) ? number + 0 : String(BigInt(typed.replace("+", "")));
+  }
+  if (/^[+-]?(\d+[.,]?\d*|[.,]\d+)$/.test(typed)) return Number(typed.replace(",", "."));
+  return typed;
+}
+
+/**
+ * The whole number that a value is, of any length; null where it is none.
+ * @param {unknown} value
+ * @returns {bigint | null}
+ */
+export function specialWhole(value) {
+  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : null;
+  return typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) ? BigInt(value.trim().replace("+", "")) : null;
+}
+
+/**
+ * A value as one types it.
+ * @param {unknown} value
+ */
+export function specialText(value) {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "number" && Number.isInteger(value)) return String(BigInt(value));
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/**
+ * Shows a text in an input unless it says the same already: who is typing keeps caret and spelling.
+ * @param {HTMLInputElement} input
+ * @param {unknown} value
+ * @param {(text: string) => unknown} read
+ */
+export function specialShow(input, value, read) {
+  const shown = read(input.value);
+  const isSame = JSON.stringify(shown ?? null) === JSON.stringify(value ?? null);
+  if (!isSame) input.value = specialText(value);
+}
+
+/**
+ * What another field is drafted as, or its default.
+ * @param {Place["link"]} link
+ * @param {string | undefined} name
+ * @returns {any}
+ */
+export function specialOther(link, name) {
+  if (name === undefined) return undefined;
+  const value = link.draft[name];
+  return value === undefined ? link.node(name)?.default : value;
+}
+
+/**
+ * Calls back whenever anything of the draft or of its judgement may have changed.
+ * @param {Place["link"]} link
+ * @param {() => void} listener
+ * @returns {() => void}
+ */
+export function specialFollow(link, listener) {
+  const offs = ["state", "draft"].map((key) => link.on(key, listener));
+  return () => offs.forEach((off) => off());
+}
+
+/**
+ * A name for an element of this control that no other on the page has.
+ * @param {Place} place
+ * @param {string} part
+ */
+export function specialId(place, part) {
+  return `${place.id}-${part}`;
+}

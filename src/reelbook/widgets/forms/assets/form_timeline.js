@@ -1,0 +1,286 @@
+// @ts-check
+/** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { imageCatches } from "./form_image.js";
+import { pictureEarlier } from "./form_image_earlier.js";
+import { PictureRefused, pictureFromData, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
+import { timelineHold } from "./form_timeline_hold.js";
+import { timelinePlayer } from "./form_timeline_player.js";
+import { TimelineReel, timelineCount, timelineSeconds } from "./form_timeline_reel.js";
+import { TimelineStrip } from "./form_timeline_strip.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+/** What is to be added: a file, a text, or the last frame of an earlier clip. @typedef {File | string} TimelineGift */
+/** @typedef {{gifts: TimelineGift[], at: number, words?: string}} TimelineOrder */
+
+// Lines of what could not be added.
+
+const TIMELINE_TROUBLES = 5;
+const TIMELINE_HINT = "Drag to reorder, or Alt+← and Alt+→. Delete removes.";
+
+class Timeline {
+  /** What is being added. @type {AbortController | null} */
+  #coming = null;
+  /** @type {TimelineOrder[]} */
+  #queue = [];
+  #spoken = 0;
+
+  /** @param {Place} place */
+  constructor(place) {
+    this.place = place;
+    this.shelf = pictureShelf(place.link);
+    this.parts = timelineParts(place);
+    this.reel = new TimelineReel(place, () => this.draw());
+    this.rate = this.reel.rate;
+    const { parts, reel, shelf } = this;
+    const { live, hint } = parts;
+    const chosen = () => {
+      this.hold.draw();
+      this.player.follow(reel.selected);
+    };
+    const say = (/** @type {string} */ words) => (live.textContent = words);
+    // What had the focus is gone with the last picture.
+    const emptied = () => parts.file.focus();
+    this.strip = new TimelineStrip(reel, shelf, { id: place.id, labelledBy: place.labelledBy, describedBy: hint.id, chosen, emptied, say });
+    this.hold = timelineHold(reel, this.strip);
+    this.player = timelinePlayer(reel, shelf, (at) => this.strip.play(at));
+    this.earlier = pictureEarlier(shelf, (picture, words) => this.#add([picture], reel.items.length, words));
+    parts.actions.insertBefore(this.earlier.button, parts.preview);
+    parts.well.prepend(this.strip.el);
+    parts.el.append(parts.addressBox, this.earlier.el, parts.busy, parts.problem, this.hold.el, hint, this.player.el, live);
+    this.#listen();
+    this.draw();
+  }
+
+  #listen() {
+    const { el, file, addresses, typed, addTyped, stop, preview, addressBox } = this.parts;
+    const { reel, strip, place } = this;
+    file.addEventListener("change", () => {
+      this.#add(timelineSorted([...(file.files ?? [])]), reel.items.length);
+      file.value = "";
+    });
+    addresses.addEventListener("click", () => this.#turnAddresses(addressBox.hidden));
+    typed.addEventListener("input", () => {
+      const count = timelineLines(typed.value).length;
+      addTyped.textContent = count > 1 ? `Add ${count} pictures` : "Add";
+    });
+    addTyped.addEventListener("click", () => this.#addTyped());
+    stop.addEventListener("click", () => this.#stop());
+    preview.addEventListener("click", () => this.#turnPreview(this.player.el.hidden));
+    const caught = imageCatches(el, (gifts, event) => {
+      const isOnStrip = event instanceof DragEvent && strip.el.contains(/** @type {Node} */ (event.target));
+      this.#add(timelineSorted(gifts), isOnStrip ? strip.drop(event.clientX, event.clientY) : reel.items.length);
+    });
+    this.offs = [caught, ...["state", "draft"].map((key) => place.link.on(key, () => this.#follow()))];
+  }
+
+  /** @param {any} value */
+  show(value) {
+    const { reel } = this;
+    if (JSON.stringify(value) === JSON.stringify(reel.written()) && !(value === undefined && reel.items.length)) return;
+    reel.read(value);
+    this.draw();
+  }
+
+  dispose() {
+    this.offs?.forEach((off) => off());
+    clearTimeout(this.#spoken);
+    this.#coming?.abort();
+    this.player.halt();
+    this.shelf.leave();
+  }
+
+  draw() {
+    const { parts, reel } = this;
+    const [count, total] = [reel.items.length, reel.total];
+    this.strip.draw();
+    this.hold.draw();
+    this.player.refresh();
+    const length = [timelineCount(total, "frame"), timelineSeconds(total, reel.rate)].filter(Boolean).join(" · ");
+    parts.total.textContent = count ? `${timelineCount(count, "picture")} · ${length}` : "";
+    parts.over.hidden = total <= reel.mostFrames;
+    parts.over.textContent = parts.over.hidden ? "" : `${total.toLocaleString("en")} frames are more than one video holds: ${reel.mostFrames.toLocaleString("en")} are the most. Hold them shorter.`;
+    parts.empty.hidden = count > 0;
+    parts.hint.hidden = parts.preview.hidden = !count;
+    if (!count) this.#turnPreview(false);
+    // Not at every letter: who listens hears where it comes to rest.
+    clearTimeout(this.#spoken);
+    this.#spoken = window.setTimeout(() => parts.spoken.textContent !== parts.total.textContent && (parts.spoken.textContent = parts.total.textContent), 1000);
+  }
+
+  /** The judge has spoken, or another field is another one: the rate may be. */
+  #follow() {
+    const { reel, place } = this;
+    this.strip.mark(timelineMarks(place.link.state?.problems ?? [], place.path));
+    if (reel.rate === this.rate) return;
+    this.rate = reel.rate;
+    reel.timed();
+    this.draw();
+  }
+
+  /** Add these one after the other; what is asked for meanwhile comes after them. @param {TimelineGift[]} gifts @param {number} at @param {string} [words] */
+  async #add(gifts, at, words) {
+    if (!gifts.length) return;
+    this.#queue.push({ gifts, at, words });
+    if (this.#coming) return;
+    const mine = (this.#coming = new AbortController());
+    this.#complain([]);
+    /** @type {string[]} */
+    const troubles = [];
+    for (let next = this.#queue.shift(); next && !mine.signal.aborted; next = this.#queue.shift()) troubles.push(...(await this.#addAll(next, mine.signal)));
+    // Where it was stopped, the next ones may be on their way already.
+    if (this.#coming !== mine) return;
+    this.#coming = null;
+    this.#busy("", 0);
+    this.#complain(troubles);
+  }
+
+  /** @param {TimelineOrder} order @param {AbortSignal} signal @returns {Promise<string[]>} What could not be added, and why. */
+  async #addAll({ gifts, at, words }, signal) {
+    const { reel } = this;
+    const troubles = [];
+    let added = 0;
+    for (const [number, gift] of gifts.entries()) {
+      if (reel.room < 1) {
+        troubles.push(`${timelineCount(reel.mostItems, "picture")} are the most; ${gifts.length - number} left out.`);
+        break;
+      }
+      const name = words ?? timelineGiftName(gift);
+      const said = gifts.length > 1 ? `Adding ${number + 1} of ${gifts.length}: ${name}` : `Adding ${name}`;
+      this.#busy(said, number / gifts.length);
+      try {
+        const url = await this.#brought(gift, name, signal, (share) => this.#busy(said, (number + share) / gifts.length));
+        if (signal.aborted) break;
+        reel.add(url, Math.min(at + added, reel.items.length));
+        added += 1;
+      } catch (error) {
+        if (signal.aborted) break;
+        troubles.push(error instanceof PictureRefused ? error.message : `${name} could not be brought to the kernel. Is it still running?`);
+      }
+    }
+    if (added) this.parts.live.textContent = `${timelineCount(added, "picture")} added.`;
+    return troubles;
+  }
+
+  /** What stands for it in the draft. @param {TimelineGift} gift @param {string} name @param {AbortSignal} signal @param {(share: number) => void} told @returns {Promise<string>} */
+  async #brought(gift, name, signal, told) {
+    const options = { most: this.place.node.beside?.most_bytes, signal, told: (/** @type {number} */ share) => signal.aborted || told(share) };
+    if (typeof gift !== "string") return this.shelf.bring(gift, name, options);
+    if (pictureIsData(gift)) return this.shelf.bring(pictureFromData(gift), name, options);
+    return gift.startsWith("film:") ? this.shelf.still(gift) : gift;
+  }
+
+  #stop() {
+    this.#coming?.abort();
+    this.#coming = null;
+    this.#queue = [];
+    this.#busy("", 0);
+    this.parts.file.focus();
+  }
+
+  /** @param {string} words @param {number} share */
+  #busy(words, share) {
+    const { busy, busyWords, progress } = this.parts;
+    busy.hidden = !words;
+    busyWords.textContent = words;
+    progress.value = share;
+  }
+
+  /** @param {string[]} troubles */
+  #complain(troubles) {
+    const { problem } = this.parts;
+    const shown = troubles.slice(0, TIMELINE_TROUBLES);
+    if (troubles.length > shown.length) shown.push(`${troubles.length - shown.length} more could not be added.`);
+    problem.replaceChildren(...shown.map((words) => dom("span", { text: words })));
+    problem.hidden = !shown.length;
+  }
+
+  #addTyped() {
+    const { typed, addresses, addTyped } = this.parts;
+    this.#add(timelineLines(typed.value), this.reel.items.length);
+    typed.value = "";
+    addTyped.textContent = "Add";
+    this.#turnAddresses(false);
+    addresses.focus();
+  }
+
+  /** @param {boolean} isOpen */
+  #turnAddresses(isOpen) {
+    const { addresses, addressBox, typed } = this.parts;
+    addressBox.hidden = !isOpen;
+    addresses.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) typed.focus();
+  }
+
+  /** @param {boolean} isOpen */
+  #turnPreview(isOpen) {
+    const { preview } = this.parts;
+    if (isOpen === !this.player.el.hidden) return;
+    preview.setAttribute("aria-expanded", String(isOpen));
+    preview.textContent = isOpen ? "Close preview" : "Preview";
+    this.player.open(isOpen);
+    if (!isOpen) this.strip.play(-1);
+  }
+}
+
+/** @param {Place} place @returns {Control} */
+function makeTimeline(place) {
+  const timeline = new Timeline(place);
+  return { el: timeline.parts.el, show: (value) => timeline.show(value), dispose: () => timeline.dispose(), group: true, lead: timeline.parts.total };
+}
+
+/** @param {TimelineGift} gift */
+function timelineGiftName(gift) {
+  if (typeof gift !== "string") return gift.name || "pasted picture";
+  return pictureIsData(gift) ? "pasted picture" : pictureName(gift);
+}
+
+/** Files in the order of their names, as numbered pictures are meant; a text keeps its place. @param {TimelineGift[]} gifts */
+function timelineSorted(gifts) {
+  if (gifts.some((gift) => typeof gift === "string")) return gifts;
+  return /** @type {File[]} */ (gifts).sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }));
+}
+
+/** @param {string} text */
+function timelineLines(text) {
+  return text.split(/[\r\n]+/).map(pictureTyped).filter(Boolean);
+}
+
+/** What the judge says of single pictures. @param {{at: (string | number)[], words: string}[]} problems @param {(string | number)[]} path @returns {Map<number, string>} */
+function timelineMarks(problems, path) {
+  const mine = problems.filter(({ at }) => at.length > path.length && path.every((step, place) => at[place] === step));
+  return new Map(mine.map(({ at, words }) => [Number(at[path.length]), words]));
+}
+
+/** @param {Place} place */
+function timelineParts(place) {
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
+  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" }));
+  const addresses = button("Addresses");
+  const preview = button("Preview");
+  const actions = dom("div", { class: "rbf-row" }, dom("label", { class: "rbf-choose" }, file, dom("span", { text: "Add files" })), addresses, preview);
+  const empty = dom("p", { class: "rbf-tl-empty", text: "Drop or paste pictures here, in their order" });
+  const well = dom("div", { class: "rbf-tl-well", tabindex: "-1" }, empty, actions);
+  const typed = /** @type {HTMLTextAreaElement} */ (dom("textarea", { rows: "3", class: "rbf-tl-typed", "aria-label": "Addresses or paths, one on each line", placeholder: "One address or path on each line", spellcheck: "false" }));
+  const addTyped = button("Add");
+  const addressBox = dom("div", { class: "rbf-tl-addresses" }, typed, addTyped);
+  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0", "aria-label": "Adding pictures" }));
+  const busyWords = dom("span", { class: "rbf-caption" });
+  const stop = button("Cancel");
+  const busy = dom("div", { class: "rbf-row" }, progress, busyWords, stop);
+  const problem = dom("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
+  const over = dom("p", { class: "rbf-problem", role: "status" });
+  const hint = dom("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
+  const live = dom("span", { class: "rb-hidden", role: "status" });
+  const spoken = dom("span", { class: "rb-hidden", role: "status" });
+  const total = dom("span", { class: "rbf-caption rbf-tl-total" });
+  addressBox.hidden = busy.hidden = problem.hidden = over.hidden = true;
+  addresses.setAttribute("aria-expanded", "false");
+  preview.setAttribute("aria-expanded", "false");
+  const el = dom("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, over, spoken);
+  return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, progress, busyWords, stop, busy, problem, over, hint, live, spoken, total };
+}
+
+CONTROLS.timeline = makeTimeline;

@@ -1,0 +1,103 @@
+// @ts-check
+/** The chosen picture of a timeline: how long it is held, in frames or seconds, and what else can be done with it. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
+/** @typedef {import("./form_timeline_strip.js").TimelineStrip} TimelineStrip */
+
+/** A number as it was typed: itself, or the text where it is none. @param {string} text @param {boolean} isWhole */
+export function timelineTyped(text, isWhole) {
+  const typed = text.trim().replace(",", ".");
+  if (!typed) return undefined;
+  return (isWhole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/).test(typed) && Number.isFinite(Number(typed)) ? Number(typed) : text.trim();
+}
+
+/** @param {string} label @param {string} mode @param {string} unit */
+function timelineNumber(label, mode, unit) {
+  const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", inputmode: mode, class: "rbf-tl-figure", "aria-label": label, autocomplete: "off" }));
+  return { input, el: dom("label", { class: "rbf-tl-unit" }, input, dom("span", { text: unit })) };
+}
+
+/** @param {TimelineReel} reel @param {TimelineStrip} strip */
+export function timelineHold(reel, strip) {
+  const button = (/** @type {string} */ text, /** @type {string} */ says, /** @type {() => void} */ act) => {
+    const made = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text, title: says, "aria-label": says }));
+    made.addEventListener("click", () => made.getAttribute("aria-disabled") !== "true" && act());
+    return made;
+  };
+  const title = dom("p", { class: "rbf-tl-title" });
+  const wrong = dom("p", { class: "rbf-tl-wrong-words" });
+  const frames = timelineNumber("Hold this picture, in frames", "numeric", "frames");
+  const seconds = timelineNumber("Hold this picture, in seconds", "decimal", "s");
+  const earlier = button("←", "Move earlier (Alt+Left)", () => strip.move(reel.selected - 1));
+  const later = button("→", "Move later (Alt+Right)", () => strip.move(reel.selected + 1));
+  const double = button("Duplicate", "Duplicate this picture", () => strip.double());
+  const remove = button("Remove", "Remove this picture (Delete)", () => strip.remove());
+  const all = timelineNumber("Hold all pictures for", "decimal", "");
+  const unit = /** @type {HTMLSelectElement} */ (dom("select", { "aria-label": "Unit" }, dom("option", { value: "s", text: "seconds" }), dom("option", { value: "f", text: "frames" })));
+  const apply = button("Hold all", "Hold all pictures for so long", () => holdAll());
+  const one = dom("div", { class: "rbf-row rbf-tl-one" }, dom("span", { text: "Hold" }), frames.el, dom("span", { text: "=", "aria-hidden": "true" }), seconds.el, dom("span", { class: "rbf-tl-acts" }, earlier, later, double, remove));
+  const whole = dom("div", { class: "rbf-row rbf-tl-all" }, dom("span", { text: "All for" }), all.input, unit, apply);
+  const el = dom("div", { class: "rbf-tl-hold-panel" }, title, wrong, one, whole);
+  all.input.value = "1";
+
+  const same = (/** @type {HTMLInputElement} */ input, /** @type {any} */ value, /** @type {boolean} */ isWhole) => timelineTyped(input.value, isWhole) === value;
+
+  const draw = () => {
+    const item = reel.items[reel.selected];
+    el.hidden = !item;
+    if (!item) return;
+    const [place, last] = [reel.selected, reel.items.length - 1];
+    const words = `Picture ${place + 1} of ${last + 1}: ${strip.nameOf(place)}`;
+    if (title.textContent !== words) title.textContent = words;
+    wrong.textContent = strip.problemOf(place);
+    wrong.hidden = !wrong.textContent;
+    if (!same(frames.input, item.frames, true)) frames.input.value = item.frames === undefined || item.frames === null ? "" : String(item.frames);
+    const held = reel.framesOf(item);
+    frames.input.toggleAttribute("aria-invalid", !held || held < reel.least || held > reel.longest);
+    seconds.input.disabled = !reel.rate;
+    const isTyping = seconds.input.matches(":focus") && inFrames(seconds.input.value) === held;
+    if (!isTyping) seconds.input.value = held && reel.rate ? String(Number((held / reel.rate).toFixed(3))) : "";
+    earlier.setAttribute("aria-disabled", String(place === 0));
+    later.setAttribute("aria-disabled", String(place === last));
+    double.setAttribute("aria-disabled", String(reel.room < 1));
+    whole.hidden = last < 1;
+  };
+
+  /** @param {string} text Seconds. @returns {number | null} */
+  const inFrames = (text) => {
+    const typed = timelineTyped(text, false);
+    return typeof typed === "number" && reel.rate ? reel.within(Math.round(typed * reel.rate)) : null;
+  };
+
+  const holdAll = () => {
+    const typed = timelineTyped(all.input.value, unit.value === "f");
+    const found = unit.value === "f" ? (typeof typed === "number" ? reel.within(typed) : null) : inFrames(all.input.value);
+    all.input.toggleAttribute("aria-invalid", !found);
+    if (found) reel.heldAll(found);
+  };
+
+  frames.input.addEventListener("input", () => reel.held(reel.selected, timelineTyped(frames.input.value, true)));
+  seconds.input.addEventListener("input", () => {
+    const found = inFrames(seconds.input.value);
+    seconds.input.toggleAttribute("aria-invalid", !found);
+    if (found) reel.held(reel.selected, found);
+  });
+  seconds.input.addEventListener("blur", draw);
+  frames.input.addEventListener("keydown", (event) => {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    reel.held(reel.selected, reel.within(reel.framesOf(reel.items[reel.selected]) + by * (event.shiftKey ? 10 : 1)));
+  });
+  all.input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    holdAll();
+  });
+  unit.addEventListener("change", () => {
+    const typed = timelineTyped(all.input.value, false);
+    if (typeof typed === "number" && reel.rate) all.input.value = unit.value === "f" ? String(Math.round(typed * reel.rate)) : String(Number((typed / reel.rate).toFixed(3)));
+  });
+  return { el, draw };
+}

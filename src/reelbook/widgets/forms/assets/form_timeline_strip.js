@@ -1,0 +1,197 @@
+// @ts-check
+/** The pictures of a timeline in a row that wraps: chosen, moved and removed with the pointer, a finger or keys. */
+import { dom } from "./form_dom.js";
+import { timelineDrag, timelineDrop } from "./form_timeline_drag.js";
+import { timelineCount, timelineSeconds } from "./form_timeline_reel.js";
+import { TimelineTile } from "./form_timeline_tile.js";
+
+/** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
+/** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
+/** @typedef {import("./form_timeline_reel.js").TimelineItem} TimelineItem */
+/** @typedef {{id: string, labelledBy: string, describedBy: string, chosen: () => void, emptied: () => void, say: (words: string) => void}} TimelineEars */
+
+const TIMELINE_MOTION = 120;
+// More pictures than these are not seen to move, and looking where each one is takes time.
+const TIMELINE_SEEN = 200;
+const TIMELINE_STEPS = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 });
+
+export class TimelineStrip {
+  /** @type {TimelineTile[]} */
+  #tiles = [];
+  /** Each picture keeps its tile wherever it goes. @type {WeakMap<TimelineItem, TimelineTile>} */
+  #tileOf = new WeakMap();
+  /** What the judge has found about a picture, by its number. @type {Map<number, string>} */
+  #marks = new Map();
+  #made = 0;
+
+  /** @param {TimelineReel} reel @param {PictureShelf} shelf @param {TimelineEars} ears */
+  constructor(reel, shelf, ears) {
+    this.reel = reel;
+    this.shelf = shelf;
+    this.ears = ears;
+    const facts = { role: "listbox", "aria-labelledby": ears.labelledBy, "aria-describedby": ears.describedBy, "aria-orientation": "horizontal" };
+    this.el = dom("div", { class: "rbf-tl-strip", ...facts });
+    this.el.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  draw() {
+    const { items, selected, rate } = this.reel;
+    const before = this.#tiles;
+    this.#tiles = items.map((item) => this.#tileOf.get(item) ?? this.#make(item));
+    const kept = new Set(this.#tiles);
+    for (const tile of before) if (!kept.has(tile)) tile.el.remove();
+    items.forEach((item, place) => {
+      const tile = this.#tiles[place];
+      // Only what stands wrong is put elsewhere: an element that is taken out loses the focus.
+      if (this.el.children[place] !== tile.el) this.el.insertBefore(tile.el, this.el.children[place] ?? null);
+      tile.set(item.url);
+      const frames = this.reel.framesOf(item);
+      const seconds = timelineSeconds(frames, rate);
+      tile.tell(String(place + 1), frames ? `${frames.toLocaleString("en")} f${seconds ? ` · ${seconds}` : ""}` : "how long?");
+      tile.stretch(frames / (rate ?? 24));
+      tile.choose(place === selected);
+      this.#name(tile, place);
+    });
+    this.el.hidden = !items.length;
+  }
+
+  focus() {
+    this.#tiles[this.reel.selected]?.el.focus();
+  }
+
+  /** @param {number} place */
+  nameOf(place) {
+    return this.#tiles[place]?.name ?? "";
+  }
+
+  /** @param {number} place */
+  problemOf(place) {
+    return this.#tiles[place]?.problem ?? "";
+  }
+
+  /** @param {Map<number, string>} found What the judge says of single pictures. */
+  mark(found) {
+    this.#marks = found;
+    this.#tiles.forEach((tile, place) => this.#name(tile, place));
+  }
+
+  /** Show which picture is on in the preview; -1 for none. @param {number} at */
+  play(at) {
+    this.#tiles.forEach((tile, place) => tile.el.classList.toggle("rbf-tl-on", place === at));
+  }
+
+  /** @param {number} to The place that the chosen picture has afterwards. */
+  move(to) {
+    const { reel } = this;
+    const from = reel.selected;
+    this.moving(() => reel.move(from, to));
+    if (reel.selected !== from) this.ears.say(`${this.nameOf(reel.selected)} is now picture ${reel.selected + 1} of ${reel.items.length}.`);
+  }
+
+  remove() {
+    const name = this.nameOf(this.reel.selected);
+    this.moving(() => this.reel.remove(this.reel.selected));
+    this.ears.say(`${name} is removed. ${timelineCount(this.reel.items.length, "picture")} left.`);
+    if (!this.reel.items.length) this.ears.emptied();
+  }
+
+  double() {
+    this.moving(() => this.reel.double(this.reel.selected));
+  }
+
+  /** Before which picture a thing would land here. @param {number} x @param {number} y */
+  drop(x, y) {
+    return timelineDrop(this.#elements(), x, y);
+  }
+
+  /** Change the order or the number of pictures, and show where each one went. @param {() => unknown} change */
+  moving(change) {
+    const isSeen = this.#tiles.length <= TIMELINE_SEEN && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const before = new Map(isSeen ? this.#tiles.map(({ el }) => [el, el.getBoundingClientRect()]) : []);
+    const hadFocus = this.el.matches(":focus-within");
+    change();
+    if (hadFocus) this.focus();
+    for (const [el, was] of before) {
+      const is = el.getBoundingClientRect();
+      const [left, top] = [was.left - is.left, was.top - is.top];
+      if (el.isConnected && (left || top)) el.animate([{ transform: `translate(${left}px, ${top}px)` }, { transform: "none" }], { duration: TIMELINE_MOTION, easing: "ease-out" });
+    }
+  }
+
+  #elements() {
+    return this.#tiles.map(({ el }) => el);
+  }
+
+  /** @param {TimelineItem} item */
+  #make(item) {
+    const tile = new TimelineTile(this.shelf, `${this.ears.id}-tile-${(this.#made += 1)}`, () => {
+      this.#name(tile, this.#tiles.indexOf(tile));
+      if (this.#tiles[this.reel.selected] === tile) this.ears.chosen();
+    });
+    tile.el.addEventListener("pointerdown", (event) => this.#press(tile, event));
+    this.#tileOf.set(item, tile);
+    return tile;
+  }
+
+  /** @param {TimelineTile} tile @param {number} place */
+  #name(tile, place) {
+    const item = this.reel.items[place];
+    if (!item) return;
+    const hold = this.reel.framesOf(item) ? timelineCount(item.frames, "frame") : "no number of frames";
+    const wrong = tile.problem || this.#marks.get(place) || "";
+    tile.describe(`picture ${place + 1} of ${this.reel.items.length}, ${tile.name}, ${hold}${wrong ? `, ${wrong}` : ""}`, wrong || tile.name);
+    tile.el.classList.toggle("rbf-tl-wrong", Boolean(wrong) || !this.reel.framesOf(item));
+  }
+
+  /** @param {number} place */
+  #choose(place) {
+    this.reel.selected = Math.min(Math.max(place, 0), this.reel.items.length - 1);
+    this.draw();
+    this.focus();
+    this.ears.chosen();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const { key, altKey, ctrlKey, metaKey, shiftKey } = event;
+    const { selected, items } = this.reel;
+    if (!items.length || ctrlKey || metaKey || shiftKey) return;
+    const sign = TIMELINE_STEPS[key];
+    const end = { Home: 0, End: items.length - 1 }[key];
+    if (sign && altKey) this.move(selected + sign);
+    else if (sign) this.#choose(key === "ArrowUp" || key === "ArrowDown" ? this.#inRow(sign) : selected + sign);
+    else if (end !== undefined && altKey) this.move(end);
+    else if (end !== undefined) this.#choose(end);
+    else if ((key === "Delete" || key === "Backspace") && !altKey) this.remove();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** The picture nearest to the chosen one in the row above or below. @param {number} sign */
+  #inRow(sign) {
+    const here = this.#tiles[this.reel.selected].el.getBoundingClientRect();
+    let [best, least] = [this.reel.selected, Infinity];
+    this.#tiles.forEach(({ el }, place) => {
+      const there = el.getBoundingClientRect();
+      if (sign * (there.top - here.top) < 4) return;
+      const far = Math.abs(there.top - here.top) * 4 + Math.abs(there.left + there.width / 2 - here.left - here.width / 2);
+      if (far < least) [best, least] = [place, far];
+    });
+    return best;
+  }
+
+  /** @param {TimelineTile} tile @param {PointerEvent} event */
+  #press(tile, event) {
+    if (event.button || !event.isPrimary) return;
+    this.#choose(this.#tiles.indexOf(tile));
+    // A finger scrolls the page, but for on the grip.
+    if (event.pointerType === "touch" && event.target !== tile.grip) return;
+    event.preventDefault();
+    timelineDrag(this.el, tile.el, event, () => this.#elements(), (to) => {
+      const from = this.#tiles.indexOf(tile);
+      this.reel.selected = from;
+      this.move(to > from ? to - 1 : to);
+    });
+  }
+}

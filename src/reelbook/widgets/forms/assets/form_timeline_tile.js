@@ -1,0 +1,81 @@
+// @ts-check
+/** One picture of a timeline's strip. */
+import { dom } from "./form_dom.js";
+import { pictureName } from "./form_image_shelf.js";
+import { pictureSee, pictureThumb } from "./form_image_thumb.js";
+
+/** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
+
+// Letters of a picture's text that are sent to the kernel to be looked at.
+const TIMELINE_MOST_LETTERS = 2_000_000;
+
+export class TimelineTile {
+  /** @type {any} */
+  url = undefined;
+  name = "";
+  problem = "";
+  #wide = "";
+  /** @type {boolean | null} */
+  #isChosen = null;
+
+  /** @param {PictureShelf} shelf @param {string} id @param {() => void} known Hears when the kernel has told more about it. */
+  constructor(shelf, id, known) {
+    this.shelf = shelf;
+    this.known = known;
+    this.thumb = pictureThumb("rbf-tl-thumb");
+    this.number = dom("span", { class: "rbf-tl-number" });
+    this.hold = dom("span", { class: "rbf-tl-hold" });
+    this.grip = dom("span", { class: "rbf-tl-grip", "aria-hidden": "true", text: "⠿" });
+    this.el = dom("div", { class: "rbf-tl-tile", role: "option", id }, this.thumb.el, this.number, this.grip, this.hold);
+  }
+
+  /** @param {any} url */
+  set(url) {
+    if (url === this.url) return;
+    this.url = url;
+    this.name = pictureName(url);
+    this.problem = "";
+    this.thumb.clear();
+    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) pictureSee(this.el, () => this.#look(url));
+  }
+
+  /** @param {string} url */
+  async #look(url) {
+    if (this.url !== url) return;
+    const look = await this.shelf.look(url);
+    if (this.url !== url) return;
+    this.thumb.show(look);
+    this.name = look.name || this.name;
+    this.problem = look.error;
+    this.known();
+  }
+
+  // Only what is new is written: there may be a thousand of these.
+
+  /** @param {string} number @param {string} hold */
+  tell(number, hold) {
+    if (this.number.textContent !== number) this.number.textContent = number;
+    if (this.hold.textContent !== hold) this.hold.textContent = hold;
+  }
+
+  /** @param {string} label @param {string} title */
+  describe(label, title) {
+    if (this.el.getAttribute("aria-label") !== label) this.el.setAttribute("aria-label", label);
+    if (this.el.title !== title) this.el.title = title;
+  }
+
+  /** It is the wider the longer it is held, and ever less so. @param {number} seconds */
+  stretch(seconds) {
+    const wide = Math.min(Math.log2(1 + Math.max(seconds, 0)), 4).toFixed(3);
+    if (this.#wide !== wide) this.el.style.setProperty("--rbf-hold", wide);
+    this.#wide = wide;
+  }
+
+  /** @param {boolean} is */
+  choose(is) {
+    if (this.#isChosen === is) return;
+    this.#isChosen = is;
+    this.el.setAttribute("aria-selected", String(is));
+    this.el.tabIndex = is ? 0 : -1;
+  }
+}

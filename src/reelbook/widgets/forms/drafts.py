@@ -1,0 +1,247 @@
+"""A draft: the values of a form as they were typed, judged by the input's own class."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import InvalidInput, Problem
+from ...models.base import Input, Part
+from ...models.images import Image
+from ...models.smart_resize import Size
+from .fields import MOST_SAFE, Node, for_page
+from .pictures import Pictures
+
+TYPED = "__text__"
+"""The key of what was typed as JSON, as the page sends it."""
+_WHOLE = re.compile(r"-?\d{1,4300}\Z")
+_HELD = re.compile(r"sha256:[0-9a-f]{64}\Z")
+_TAKES_TEXT = {"text", "image", "json"}
+FREE: Node = {"kind": "json"}
+"""What a value is drawn as of which nothing is known."""
+
+
+class Draft:
+    """The values of one form by the names of its fields; what is absent has its default."""
+
+    def __init__(self, kind: type[Input], sheet: Mapping[str, Any], pictures: Pictures) -> None:
+        self._kind, self._pictures = kind, pictures
+        self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
+        self._shared: Mapping[str, Node] = sheet["shared"]
+        self._literal: dict[str, str] = {}
+        """Addresses that hold a whole picture, by the short text that stands for them on the page."""
+        self.values: dict[str, Any] = {}
+
+    def edit(self, name: str, *value: Any) -> None:
+        """Give a field a value as it was typed; without one it goes back to its default."""
+        if name not in self._nodes and self._kind.model_config.get("extra") != "allow":
+            return
+        if value:
+            self.values[name] = self._kept(self._node(name), value[0])
+        else:
+            self.values.pop(name, None)
+
+    def fill(self, request: Input) -> None:
+        """Show these inputs."""
+        self.values = {name: self.told(name, value) for name, value in request.changed().items()}
+
+    def told(self, name: str, value: Any) -> Any:
+        """A value of Python as the page has it."""
+        return self._told(self._node(name), value)
+
+    def read(self, without: frozenset[str] = frozenset()) -> Input:
+        """The inputs; `InvalidInput` names every field that is not right."""
+        values, unread = self._values(without)
+        if not unread:
+            return self._kind(**values)
+        odd = {problem.loc[0] for problem in unread}
+        try:
+            self._kind(**values)
+        except InvalidInput as error:
+            unread += [problem for problem in error.problems if not problem.loc or problem.loc[0] not in odd]
+        raise InvalidInput(self._kind.__name__, unread)
+
+    def plain(self) -> dict[str, Any]:
+        """The values as the class takes them, whether it will or not."""
+        return self._values(frozenset())[0]
+
+    def _values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
+        unread: list[Problem] = []
+        values = {
+            name: self._read(self._node(name), value, (name,), unread)
+            for name, value in self.values.items()
+            if name not in without
+        }
+        return values, unread
+
+    def _node(self, name: str) -> Node:
+        return self._nodes.get(name, FREE)
+
+    def _resolved(self, node: Node) -> Node:
+        return self._shared.get(node["as"], FREE) if node["kind"] == "again" else node
+
+    def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        """A value as the class takes it."""
+        node = self._resolved(node)
+        kind = node["kind"]
+        if kind == "json":
+            return self._unpacked(value, loc, unread)
+        if kind in ("whole", "real") and isinstance(value, str):
+            return _number(value)
+        if isinstance(value, str) and kind in ("image", "either"):
+            return self._picture_or_text(node, value)
+        if kind == "choice" and isinstance(value, str):
+            return int(value) if any(one.get("whole") and one["value"] == value for one in node["choices"]) else value
+        if kind == "either" and isinstance(value, (dict, list)):
+            return self._read(self._form_of(node, value), value, loc, unread)
+        if kind == "list" and isinstance(value, list):
+            return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
+        if kind == "object" and isinstance(value, dict):
+            known = {field["name"]: field for field in node["fields"]}
+            return {
+                name: self._read(known.get(name, self._further(node)), item, (*loc, name), unread)
+                for name, item in value.items()
+            }
+        return value
+
+    def _form_of(self, node: Node, value: Any) -> Node:
+        """The one of several forms that a value was typed in."""
+        wanted = "list" if isinstance(value, list) else "object"
+        forms = [form for form in map(self._resolved, node["forms"]) if form["kind"] in (wanted, "json")]
+        if wanted == "object" and set(value) == {TYPED}:
+            return next((form for form in forms if form["kind"] == "json"), FREE)
+        fitting = [form for form in forms if form["kind"] == wanted and _fits(form, value)]
+        return (fitting or forms or [{"kind": "plain"}])[0]
+
+    @staticmethod
+    def _further(node: Node) -> Node:
+        further = node.get("open")
+        return further if isinstance(further, dict) else FREE
+
+    def _picture_or_text(self, node: Node, value: str) -> Any:
+        forms = [node] if node["kind"] == "image" else [self._resolved(form) for form in node["forms"]]
+        kinds = {form["kind"] for form in forms}
+        if "image" in kinds:
+            found = self._literal.get(value) or self._pictures.known(value)
+            return value if found is None else found
+        if self._takes_text(node) or not kinds & {"whole", "real"}:
+            return value
+        return value if any(_is_choice(form, value) for form in forms) else _number(value)
+
+    def _takes_text(self, node: Node) -> bool:
+        return any(self._resolved(form)["kind"] in _TAKES_TEXT for form in node["forms"])
+
+    def _unpacked(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        if not (isinstance(value, dict) and set(value) == {TYPED} and isinstance(value[TYPED], str)):
+            return value
+        try:
+            found = json.loads(value[TYPED])
+        except (ValueError, RecursionError) as error:
+            why = str(error) if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
+            field = Problem(loc, "", "").field
+            unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
+            return value
+        return self._with_held(found)
+
+    def _with_held(self, value: Any) -> Any:
+        if isinstance(value, str) and _HELD.match(value):
+            return self._pictures.known(value) or value
+        if isinstance(value, list):
+            return [self._with_held(item) for item in value]
+        return {name: self._with_held(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+    def _told(self, node: Node, value: Any) -> Any:
+        node = self._resolved(node)
+        kind = node["kind"]
+        if value is None:
+            return None
+        if kind == "image" or isinstance(value, Image):
+            return self._shown_picture(value)
+        if kind in ("choice", "constant"):
+            return for_page(self._plain(value))
+        if kind == "json":
+            # As text, which keeps what a page would not: long numbers, and what looks like typed text itself.
+            return {TYPED: json.dumps(self._plain(value), ensure_ascii=False)}
+        if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
+            plain = self._plain(value)
+            return self._told(self._form_of(node, plain), value)
+        if kind == "either" and isinstance(value, str) and any(form["kind"] == "image" for form in node["forms"]):
+            return self._shown_picture(value)
+        if kind == "either" and _is_long(value) and self._takes_text(node):
+            # As text it would be read as one.
+            return {TYPED: str(value)}
+        if isinstance(value, Part):
+            value = value.changed()
+        if kind == "object" and isinstance(value, Mapping):
+            known = {field["name"]: field for field in node["fields"]}
+            return {name: self._told(known.get(name, self._further(node)), item) for name, item in value.items()}
+        if kind == "list" and isinstance(value, (list, tuple)):
+            return [self._told(node["item"], item) for item in value]
+        return for_page(self._plain(value))
+
+    def _shown_picture(self, value: Any) -> str:
+        """The short text that stands for a picture: an address that holds the picture itself is kept here."""
+        text = self._pictures.remember(value)
+        if isinstance(value, Image):
+            self._literal.pop(text, None)
+        elif isinstance(value, str) and value != text:
+            self._literal[text] = value
+        else:
+            self._literal.pop(text, None)
+        return text
+
+    def _kept(self, node: Node, value: Any) -> Any:
+        """What was typed into a picture's field, short: an address that holds the picture itself does not stay in the page."""
+        if node["kind"] == "image" and isinstance(value, str) and value[:5].lower() == "data:":
+            return self._pictures.remember(value)
+        return value
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, Image):
+            return self._pictures.remember(value)
+        if isinstance(value, Size):
+            return str(value)
+        if isinstance(value, Part):
+            value = value.changed()
+        if isinstance(value, Mapping):
+            return {str(name): self._plain(item) for name, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._plain(item) for item in value]
+        return value
+
+
+def _number(text: str) -> Any:
+    """A whole number that is too long for a page, which sends it as text; any other text stays what it is.
+
+    >>> _number("9007199254740993"), _number("12"), _number("1,5")
+    (9007199254740993, '12', '1,5')
+    """
+    if _WHOLE.match(text):
+        number = int(text)
+        return number if abs(number) > MOST_SAFE else text
+    return text
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) > MOST_SAFE
+
+
+def _is_choice(form: Node, value: Any) -> bool:
+    return form["kind"] == "choice" and any(one["value"] == value for one in form["choices"])
+
+
+def _fits(form: Node, value: Any) -> bool:
+    if form["kind"] != "object":
+        return True
+    needed = {field["name"]: field for field in form["fields"] if field.get("required")}
+    fixed = {
+        name: field["value"]
+        for name, field in ((one["name"], one) for one in form["fields"])
+        if field["kind"] == "constant"
+    }
+    known = {field["name"] for field in form["fields"]}
+    if not needed.keys() <= value.keys() or (not form.get("open") and not value.keys() <= known):
+        return False
+    return all(value[name] == fixed[name] for name in fixed.keys() & value.keys())

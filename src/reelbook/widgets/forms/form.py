@@ -1,0 +1,332 @@
+"""A form: the fields of one model as one widget. The page edits a draft; Python judges it, prices it and runs it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+from IPython.display import display
+
+from ...display.code import code_of
+from ...display.forms import form_bundle
+from ...display.ticker import Card, ticker
+from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.base import Input
+from .drafts import Draft
+from .fields import Node, for_page, sheet_of
+from .pictures import Pictures
+from .pricing import Pricer
+from .rows import values_of
+from .running import Running
+from .scripts import script_for
+
+if TYPE_CHECKING:
+    from ...runs import Run
+    from .shop import Shop
+
+HERE = Path(__file__).parent
+TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
+MOST_VIEWS = 100
+
+log = logging.getLogger("reelbook")
+
+
+class _Value(traitlets.TraitType[Any, Any]):
+    """The inputs as a trait, so that whatever follows widgets can follow a form."""
+
+    info_text = "the inputs of a model"
+
+    def get(self, obj: Any, cls: Any = None) -> Any:
+        return obj.checked()
+
+    def set(self, obj: Any, value: Any) -> None:
+        obj.fill(value)
+
+
+class Form(anywidget.AnyWidget):
+    """Every field of one model with its bounds, what it costs, and its runs.
+
+    `form.value` reads and sets the inputs, `form.draft` has them as typed, `form.code` writes them as Python. It is a widget
+    like any other: it can stand in a `VBox` or a `Tab`, and `form.observe(function, "value")` follows it.
+    """
+
+    # Its text and not its path: anywidget follows a file, and would keep every form alive for it.
+    _esm = (HERE / "loader.js").read_text(encoding="utf-8")
+    script_key = traitlets.Unicode().tag(sync=True)
+    """The name of the script that draws the form; a page asks for it once, however many forms it has."""
+    sheet = traitlets.Dict().tag(sync=True)
+    """What is drawn; see `fields`."""
+    state = traitlets.Dict().tag(sync=True)
+    """The draft and what there is to say about it."""
+    runs: Any = traitlets.List().tag(sync=True)
+    """The runs of this form, for the page; `history` has the runs themselves."""
+    twin = traitlets.Unicode().tag(sync=True)
+    """The mark of the static picture beside it, which is hidden where the form itself is shown."""
+    value = _Value()
+    """The inputs. `InvalidInput` names the fields that are not right yet."""
+
+    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
+        self.kind, self.shop, self.lock = kind, shop, threading.RLock()
+        sheet = sheet_of(kind)
+        self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
+        self._is_closed = False
+        self._pictures = Pictures(self)
+        self._draft = Draft(kind, sheet, self._pictures)
+        self._pricer = Pricer(self)
+        self._heard: dict[str, dict[str, int]] = {}
+        self._said = ("", 0)
+        self._last: Input | InvalidInput = InvalidInput(
+            kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
+        )
+        self._card: Card | None = None
+        self._handle: Any = None
+        if value is not None:
+            self._draft.fill(value)
+        key, self._script = script_for(sheet)
+        super().__init__(script_key=key, sheet=sheet, state=self._judged(), twin=f"rb-form-{id(self):x}")
+        self._running = Running(self)
+        own: dict[str, Callable[[dict[str, Any], list[memoryview]], None]] = {
+            "edit": self._edit, "here": self._here, "code": self._code, "script": self._bring_script,
+        }  # fmt: skip
+        self._handles = {**own, **self._pictures.handles, **self._running.handles}
+        # Weakly, so that a form which nobody holds any more can go.
+        me = weakref.ref(self)
+        self.on_msg(lambda _, content, buffers: _told(me, content, buffers))
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        """The values as they were typed, by field; what is not in it has its default."""
+        return dict(self._draft.values)
+
+    @property
+    def code(self) -> str:
+        """Python that gives `form.value` again."""
+        self._pictures.keep_all()
+        return code_of(self.checked())
+
+    @property
+    def history(self) -> tuple[Run, ...]:
+        """The runs that were started here, the newest last."""
+        return self._running.runs
+
+    def has(self, name: str) -> bool:
+        """Whether it is a field of the model."""
+        return name in self._nodes
+
+    def node(self, name: str) -> Node:
+        """What is drawn for a field."""
+        return self._nodes[name]
+
+    def checked(self) -> Input:
+        """The inputs, or `InvalidInput`."""
+        with self.lock:
+            last = self._last
+        if isinstance(last, InvalidInput):
+            raise InvalidInput(last.model, last.problems)
+        return last
+
+    def fill(self, value: Any) -> None:
+        """Show these inputs: an input of this model, or a mapping of its fields."""
+        request = self._input(value)
+
+        def put() -> None:
+            self._draft.fill(request)
+
+        self._change(put)
+
+    def edit(self, name: str, *value: Any) -> None:
+        """Give one field a value, right or wrong; without one it goes back to its default."""
+        if name not in self._nodes:
+            known = ", ".join(self._nodes)
+            raise ReelbookError(f"The form of {self.kind.endpoint_id} has no field {name!r}; it has {known}.")
+        told = [self._draft.told(name, item) for item in value]
+        self._change(lambda: self._draft.edit(name, *told))
+
+    def link(self, row: Any) -> Form:
+        """Fill the form from a row of a table, from a run, or from inputs, and give the form.
+
+        Columns that are no fields of this model are left out, and so is what a row leaves empty.
+        """
+        self.fill(values_of(row, self.kind))
+        return self
+
+    def refresh(self) -> None:
+        """Judge and price anew, and tell the page."""
+        self._change(lambda: None)
+
+    def in_background(self, name: str, function: Callable[[], None]) -> None:
+        """Do something in a thread of its own; what goes wrong there is told on the page."""
+
+        def work() -> None:
+            try:
+                function()
+            except Exception as error:
+                if not isinstance(error, ReelbookError):
+                    log.debug("%s of a form failed", name, exc_info=True)
+                self.send({"trouble": str(error) or type(error).__name__})
+
+        threading.Thread(target=work, name=f"reelbook-form-{name}", daemon=True).start()
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        """Tell the page something; nothing where the form is closed."""
+        if not self._is_closed and self.comm is not None:
+            super().send(content, buffers)
+
+    def close(self) -> None:
+        """End it: nothing of it stays on the page or in the background. Its runs go on, and the library has them."""
+        if not self._is_closed:
+            self._is_closed = True
+            for part in (self._running, self._pictures, self._pricer):
+                part.close()
+            if self._card is not None:
+                ticker.remove(self._card)
+            self._handles, self._handle, self._card = {}, None, None
+        super().close()
+
+    def bundle(self) -> dict[str, Any]:
+        """What a cell shows of it, with a text for where there are no widgets."""
+        shown = self._repr_mimebundle_()
+        return {**(shown[0] if shown else {}), "text/plain": TEXT}
+
+    def __repr__(self) -> str:
+        return f"<Form for {self.kind.endpoint_id}: {self.state['why'] or self.state['price']['told']}>"
+
+    def _ipython_display_(self) -> None:
+        # First the picture that stays in the notebook, then what works while there is a kernel.
+        self._handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+    # What the page sends.
+
+    def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        view, number, name = content.get("view"), content.get("n"), content.get("name")
+        if not (isinstance(view, str) and type(number) is int and isinstance(name, str)):
+            return
+        value = (content["value"],) if "value" in content else ()
+
+        def put() -> None:
+            heard = self._heard.setdefault(view, {})
+            # Two threads can handle one page's messages; the later one counts, whichever comes first.
+            if number < heard.get(name, number):
+                return
+            heard[name] = number
+            while len(self._heard) > MOST_VIEWS:
+                del self._heard[next(iter(self._heard))]
+            self._draft.edit(name, *value)
+            before = self._said[1] if self._said[0] == view else 0
+            self._said = view, max(number, before)
+
+        self._change(put)
+
+    def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        self.refresh()
+
+    def _bring_script(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        self.send({"script": self.script_key}, [self._script])
+
+    def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        def answer() -> None:
+            try:
+                self.send({"code": self.code})
+            except InvalidInput as error:
+                self.send({"code": "", "why": str(error)})
+
+        self.in_background("code", answer)
+
+    def _change(self, put: Callable[[], None]) -> None:
+        """Change the draft, judge it, tell the page, and then those who follow the value."""
+        if self._is_closed:
+            return
+        with self.lock:
+            before = self._last
+            put()
+            state = self._judged()
+            if state != self.state:
+                self.state = state
+                self._draw_later()
+            after = self._last
+        if isinstance(after, Input) and after != before:
+            old = before if isinstance(before, Input) else None
+            self.notify_change(traitlets.Bunch(name="value", old=old, new=after, owner=self, type="change"))
+
+    def _judged(self) -> dict[str, Any]:
+        """The draft with everything that there is to say about it."""
+        problems: list[dict[str, Any]] = []
+        try:
+            self._last = self._draft.read()
+        except InvalidInput as error:
+            self._last = error
+            problems = [_shown(problem) for problem in error.problems]
+        value = self._last if isinstance(self._last, Input) else None
+        view, number = self._said
+        return {
+            "view": view,
+            "n": number,
+            "draft": dict(self._draft.values),
+            "problems": problems,
+            "price": self._pricer.price(self._draft, value),
+            "ready": value is not None,
+            "why": problems[0]["words"] if problems else "",
+            "client": self.shop.client_told(),
+        }
+
+    def _input(self, value: Any) -> Input:
+        if isinstance(value, self.kind):
+            return value
+        if isinstance(value, Mapping):
+            return self.kind(**value)
+        raise ReelbookError(
+            f"This form is for {self.kind.endpoint_id}, and cannot show a {type(value).__name__}. "
+            f"Give it inputs of that model or a mapping of its fields; rb.form(…) makes a form for others."
+        )
+
+    def _picture(self) -> dict[str, Any]:
+        value = self._last if isinstance(self._last, Input) else None
+        return form_bundle(self.sheet, self.state, value, mark=self.twin)
+
+    def _draw_later(self) -> None:
+        """Redraw the static picture at the next turn of the clock that all outputs share."""
+        if self._handle is None or self._card is not None:
+            return
+        me = weakref.ref(self)
+        handle = self._handle
+
+        def picture() -> dict[str, Any]:
+            form = me()
+            if form is None:
+                return {"text/plain": ""}
+            form._card = None
+            return form._picture()
+
+        self._card = Card(lambda bundle: handle.update(bundle, raw=True), picture, lambda: (), is_over=lambda: True)
+        ticker.add(self._card)
+
+    def _send(self, msg: Any, buffers: Any = None) -> None:
+        super()._send(msg, buffers)
+        # ipykernel 7.4 remembers the thread that spoke last on a comm and sends the page's messages there, also when it is gone.
+        getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+
+
+def _told(me: weakref.ref[Form], content: Any, buffers: Any) -> None:
+    form = me()
+    if form is None or not isinstance(content, dict):
+        return
+    handle = form._handles.get(str(content.get("do")))
+    if handle is not None:
+        try:
+            handle(content, list(buffers or ()))
+        except ReelbookError as error:
+            form.send({"trouble": str(error)})
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    told: dict[str, Any] = {"at": list(problem.loc), "words": problem.message, "kind": problem.kind}
+    if problem.nearest is not None:
+        told["nearest"] = for_page(problem.nearest)
+    return told

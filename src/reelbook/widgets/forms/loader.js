@@ -1,0 +1,42 @@
+// @ts-check
+/** Fetches what draws a form from the kernel, once for a page, and lets it draw. */
+
+/** @param {any} model @param {string} key @returns {Promise<ArrayBuffer | DataView>} */
+function fetchScript(model, key) {
+  return new Promise((resolve, reject) => {
+    /** @param {any} content @param {any[]} buffers */
+    const told = (content, buffers) => {
+      if (content?.script !== key) return;
+      model.off("msg:custom", told);
+      resolve(buffers[0]);
+    };
+    model.on("msg:custom", told);
+    Promise.resolve(model.send({ do: "script" })).catch(reject);
+  });
+}
+
+/** @param {any} model @param {string} key @returns {Promise<any>} */
+async function load(model, key) {
+  const stream = new Blob([await fetchScript(model, key)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const address = URL.createObjectURL(new Blob([await new Response(stream).text()], { type: "text/javascript" }));
+  try {
+    return await import(address);
+  } finally {
+    URL.revokeObjectURL(address);
+  }
+}
+
+/** @param {{model: any, el: HTMLElement}} view */
+async function render(view) {
+  const known = ((/** @type {any} */ (globalThis)).__reelbookForms ??= new Map());
+  const key = view.model.get("script_key");
+  if (!known.has(key)) known.set(key, load(view.model, key));
+  try {
+    return (await known.get(key)).default.render(view);
+  } catch (error) {
+    known.delete(key);
+    view.el.textContent = `This form cannot be drawn here (${error}). Its values are in form.draft, and form.value takes them from Python.`;
+  }
+}
+
+export default { render };

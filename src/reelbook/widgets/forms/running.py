@@ -1,0 +1,262 @@
+"""Running in place: a form starts its runs, keeps up with them, cancels them, and shows what came of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...display.ticker import Bundle, Card, Key, ticker
+from ...errors import ReelbookError
+from .clips import Clips
+from .history import Entry, details, kept, shown
+
+if TYPE_CHECKING:
+    from ...media.local import LocalFile
+    from ...models.base import Input
+    from ...runs import Run
+    from .form import Form
+
+MOST_KEPT = 50
+"""Runs that stay on the page; all of them are in the library."""
+DOUBLE_SECONDS = 0.6
+"""Two clicks on the same within this time are one that was made twice."""
+MOST_LINES, LONGEST_LINE = 2_000, 1_000
+TWICE = "Clicked twice: it is run once."
+AGREED, NOT_CANCELLED = "The service was told to stop it.", "The service did not cancel it: it goes on."
+TOO_LATE = "It was over before it could be cancelled."
+
+Handle = Callable[[dict[str, Any], list[memoryview]], None]
+
+log = logging.getLogger("reelbook")
+
+
+class Running:
+    """The runs of one form. Whatever takes time happens in threads of its own; the page hears four times a second at most."""
+
+    def __init__(self, form: Form) -> None:
+        self._form: Form | None = form
+        self._entries: list[Entry] = []
+        self._count = 0
+        self._clicked = float("-inf")
+        self._guard = threading.RLock()
+        self._card: Card | None = None
+        self._clips = Clips(form, _files_of(self))
+        self.handles: Mapping[str, Handle] = {
+            "run": self._run,
+            "cancel": self._cancel,
+            "log": self._log,
+            "use": self._use,
+            "facts": self._facts,
+            "clock": self._clock,
+            "poster": self._clips.poster,
+            "bring": self._clips.bring,
+        }
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that were started here, the newest last."""
+        with self._guard:
+            return tuple(entry.run for entry in self._entries if entry.run is not None)
+
+    def close(self) -> None:
+        """Nothing of it stays behind; the runs go on, and the library has them."""
+        with self._guard:
+            card, self._card, self._form = self._card, None, None
+            self.handles = {}
+        self._clips.close()
+        if card is not None:
+            ticker.remove(card)
+
+    # What the page asks for.
+
+    def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        form = self._form
+        if form is None:
+            return
+        try:
+            value = form.value
+        except ReelbookError as error:
+            form.send({"said": str(error)})
+            return
+        entry = self._begun(value)
+        if entry is None:
+            form.send({"said": TWICE})
+            return
+        self._keep_up()
+        form.in_background("run", lambda: self._start(entry))
+
+    def _begun(self, value: Input) -> Entry | None:
+        """A new entry; None where the same is being sent, or was asked for by the other half of a double click."""
+        now = time.monotonic()
+        with self._guard:
+            latest = self._entries[-1] if self._entries else None
+            is_double = latest is not None and latest.value == value and now - self._clicked < DOUBLE_SECONDS
+            self._clicked = now
+            if is_double or any(entry.is_sending and entry.value == value for entry in self._entries):
+                return None
+            self._count += 1
+            entry = Entry(str(self._count), value)
+            self._entries.append(entry)
+            return entry
+
+    def _start(self, entry: Entry) -> None:
+        # The shop alone: a submission can take minutes, and a form that is closed meanwhile must not stay for it.
+        shop = None if self._form is None else self._form.shop
+        if shop is None:
+            return
+        try:
+            run = shop.start(entry.value)
+        # Also what is no error of ours: a click that is followed by nothing would be worse than any words.
+        except Exception as error:
+            if not isinstance(error, ReelbookError):
+                log.debug("a run could not be started", exc_info=True)
+            entry.error = error.with_traceback(None)
+        else:
+            self._take_up(entry, run)
+        self._keep_up()
+
+    def _take_up(self, entry: Entry, run: Run) -> None:
+        with self._guard:
+            entry.run = run
+            # What was asked for again and is the same run stands once, in its new place.
+            self._entries = [one for one in self._entries if one is entry or not _is_same(one.run, run)]
+
+    def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        entry, form = self._entry(content), self._form
+        if form is None or entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
+            return
+        run, entry.is_cancelling, entry.said = entry.run, True, ""
+        self._keep_up()
+
+        def cancel() -> None:
+            try:
+                agreed = run.cancel()
+                said = AGREED if agreed else TOO_LATE if entry.is_over else NOT_CANCELLED
+            except Exception as error:
+                agreed, said = False, str(error)
+            entry.said, entry.is_cancelling = said, agreed
+            self._keep_up()
+
+        form.in_background("cancel", cancel)
+
+    def _log(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        entry, form = self._entry(content), self._form
+        if form is None or entry is None:
+            return
+        lines = entry.run.logs if entry.run is not None else []
+        asked = content.get("from")
+        start = max(asked if type(asked) is int and asked >= 0 else 0, len(lines) - MOST_LINES)
+        cut = [line[:LONGEST_LINE] for line in lines[start:]]
+        form.send({"log": entry.key, "from": start, "of": len(lines), "lines": cut})
+
+    def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        entry, form = self._entry(content), self._form
+        if form is not None and entry is not None:
+            form.fill(entry.value)
+
+    def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        entry, form = self._entry(content), self._form
+        if form is not None and entry is not None:
+            form.in_background("facts", lambda: form.send({"facts": entry.key, **details(entry)}))
+
+    def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """What time it is here: the page shows how long a run has taken, and its clock may be another one."""
+        if self._form is not None:
+            self._form.send({"clock": time.time()})
+
+    def _entry(self, content: dict[str, Any]) -> Entry | None:
+        """The entry that a message is about; None where there is none."""
+        key = content.get("run")
+        with self._guard:
+            return next((entry for entry in self._entries if entry.key == key), None)
+
+    # What the page is told.
+
+    def _keep_up(self) -> None:
+        """Tell the page how things are, and go on telling until nothing is under way."""
+        with self._guard:
+            if self._card is None and self._form is not None:
+                self._card = _card(weakref.ref(self))
+                ticker.add(self._card)
+
+    def _tell(self, bundle: Bundle) -> None:
+        form = self._form
+        if form is None:
+            return
+        try:
+            with form.lock:
+                form.runs = bundle["runs"]
+        # A page that cannot be reached now may be back with the next news.
+        except Exception:
+            log.debug("the runs of a form could not be told", exc_info=True)
+
+    def _bundle(self) -> Bundle:
+        with self._guard:
+            entries = kept(self._entries, MOST_KEPT)
+            older = len(self._entries) - len(entries)
+        runs = [shown(entry) for entry in entries]
+        if older:
+            runs[-1] = {**runs[-1], "older": older}
+        return {"runs": runs}
+
+    def _key(self) -> Key:
+        """Three parts, however many runs there are: a form of many must not take the turns of the others."""
+        with self._guard:
+            news = [entry.news for entry in self._entries]
+        states, fractions, lines = zip(*news, strict=True) if news else ((), (), ())
+        return states, sum(fractions) / max(len(news), 1), sum(lines)
+
+    def _leaves(self, card: Card) -> bool:
+        """Whether this card has nothing more to tell; once it is so it stays so, and what comes next gets another one."""
+        with self._guard:
+            if self._card is card and all(entry.is_over for entry in self._entries):
+                self._card = None
+            return self._card is not card
+
+
+def _card(here: weakref.ref[Running]) -> Card:
+    """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
+
+    def tell(bundle: Bundle) -> None:
+        if (running := here()) is not None:
+            running._tell(bundle)
+
+    def bundle() -> Bundle:
+        running = here()
+        return {"runs": []} if running is None else running._bundle()
+
+    def key() -> Key:
+        running = here()
+        return () if running is None else running._key()
+
+    def is_over() -> bool:
+        running = here()
+        return running is None or running._leaves(card)
+
+    card = Card(tell, bundle, key, is_over=is_over)
+    return card
+
+
+def _files_of(running: Running) -> Callable[[str], tuple[LocalFile, ...]]:
+    """The files of a run of this form by its key, asked for by name and not held."""
+    here = weakref.ref(running)
+
+    def files(key: str) -> tuple[LocalFile, ...]:
+        running = here()
+        entry = None if running is None else running._entry({"run": key})
+        return entry.files if entry is not None else ()
+
+    return files
+
+
+def _is_same(one: Run | None, run: Run) -> bool:
+    """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
+    return one is run or (
+        one is not None
+        and bool(run.request_id)
+        and (one.request_id, one.endpoint_id) == (run.request_id, run.endpoint_id)
+    )

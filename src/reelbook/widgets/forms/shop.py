@@ -1,0 +1,45 @@
+"""What forms get from above, where the clients are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...models.base import Input
+    from ...models.pricing import Estimate
+    from ...runs import Run
+
+
+class Shop(Protocol):
+    """Whoever has the clients. Everything that takes time is asked for in a thread."""
+
+    def client_told(self) -> str:
+        """The service in a few words; empty where nobody is connected."""
+
+    def is_connected(self) -> bool:
+        """Whether somebody is connected already. Nothing is connected only to show a form."""
+
+    def estimate(self, request: Input) -> Estimate:
+        """What it costs: exact where somebody is connected, else as the catalog has it."""
+
+    def start(self, request: Input, take: int | None = None) -> Run:
+        """Start a run, and connect if need be; returns as soon as the service has it."""
+
+    def shelf_find(self, sha256: str) -> Path | None:
+        """The file with this content, where the library has it."""
+
+    def shelf_keep(self, content: bytes, suffix: str) -> None:
+        """Put a picture into the library, where somebody is connected."""
+
+    def library_frame(self) -> pd.DataFrame:
+        """Every run that was ever made here, the newest last."""
+
+    def model(self, endpoint_id: str) -> type[Input]:
+        """The input class of any model."""
+
+    def account(self) -> Mapping[str, Any]:
+        """Credits and permissions, as the service tells them."""

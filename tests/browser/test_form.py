@@ -1,0 +1,128 @@
+"""A form in a real JupyterLab: filled by keyboard, run, looked at, and still readable when its kernel is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.axe import beyond, faint, findings
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import shot
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+form = rb.form(rb.TextToVideo)
+form"""
+PROMPT = "a paper boat bb dd 00 <b>at sea</b>"
+"""With what would be commands for the notebook, if it heard them."""
+
+
+@pytest.fixture(scope="module")
+def filling(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+    """A notebook with a form in its first cell."""
+    library = str(tmp_path_factory.mktemp("form") / "library")
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    texts = (START.format(library=library), "form.value", "form.code")
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "form.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
+        notebook.open()
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(notebook.page.locator(".rbf")).to_be_visible(timeout=30_000)
+        yield notebook
+
+
+def cells(page: Page) -> int:
+    return int(page.evaluate("window.jupyterapp.shell.currentWidget.content.model.cells.length"))
+
+
+def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> None:
+    """From the prompt on by keys alone; a bad value stops it in words; what is typed is no command for the notebook."""
+    page = filling.page
+    run = page.locator(".rbf-primary")
+    expect(run).to_have_text("Run · 53 credits")
+    expect(run).to_be_disabled()
+    assert "required" in page.locator(".rbf-why").inner_text()
+
+    page.get_by_role("textbox", name="Prompt").focus()
+    page.keyboard.type(PROMPT)
+    frames = page.locator("[data-field=num_frames] input[type=text]").first
+    frames.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("5")
+    expect(page.locator("[data-field=num_frames] .rbf-problem")).to_contain_text("outside 9 to 1441")
+    expect(run).to_be_disabled()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("9")
+    expect(page.locator("[data-field=num_frames] .rbf-problem")).to_be_hidden()
+    page.locator("[data-field=enable_detail_pass] input").focus()
+    page.keyboard.press("Space")
+    expect(run).to_have_text("Run · 106 credits")
+    page.keyboard.press("Space")
+    expect(run).to_have_text("Run · 53 credits")
+    shot(page, "form-light")
+    for _ in range(12):
+        if run.evaluate("button => button === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".rbf video")).to_be_visible(timeout=60_000)
+    page.wait_for_function("document.querySelector('.rbf video').readyState >= 2")
+    playing = page.evaluate("document.querySelector('.rbf video').play().then(() => true)")
+    shot(page, "form-run")
+    assert playing
+    assert cells(page) == 3
+    assert filling.complaints == []
+
+
+def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
+    """Nothing grave for axe, light and dark; nothing sticks out of a narrow page."""
+    page = filling.page
+    page.locator(".rbf-fold > summary").click()
+
+    light = [*findings(page, ".rbf"), *faint(page, ".rbf")]
+    filling.use_theme("JupyterLab Dark")
+    dark = [*findings(page, ".rbf"), *faint(page, ".rbf")]
+    shot(page, "form-dark")
+    filling.use_theme("JupyterLab Light")
+    page.set_viewport_size({"width": 400, "height": 1400})
+    shot(page, "form-narrow")
+    sticking = beyond(page, ".rbf")
+    page.set_viewport_size({"width": 1200, "height": 1400})
+
+    assert light == []
+    assert dark == []
+    assert sticking == []
+
+
+def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
+    """The kernel has what was typed; the notebook on disk has it as a picture that needs neither kernel nor widget."""
+    page = filling.page
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    filling.command("notebook:run-cell")
+    expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
+        "a paper boat", timeout=30_000
+    )
+    expect(page.locator("[data-rb-twin]")).to_be_hidden()
+    filling.save()
+
+    saved = nbformat.read(filling.path, as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(saved)
+    pictures = [output for output in saved.cells[0].outputs if "text/html" in output.get("data", {})]
+
+    assert len(pictures) == 1
+    assert "a paper boat bb dd 00 &lt;b&gt;at sea" in pictures[0].data["text/html"]
+    assert json.dumps(saved.cells[0]).count("data:image") == 0
+    assert Path(filling.path).stat().st_size < 60_000
+    assert filling.cell_errors() == []

@@ -1,0 +1,687 @@
+"""Picture fields and the timeline of pictures on a bare page: they talk to the kernel's own part, which runs in this process."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from PIL import Image as Pillow
+from PIL import ImageDraw
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from reelbook.display import theme
+from reelbook.widgets.forms import pictures_looks
+from reelbook.widgets.forms.pictures import Pictures
+from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.looks import shot
+from tests.clips import film
+
+pytestmark = pytest.mark.browser
+
+ASSETS = Path(pictures_looks.__file__).parent / "assets"
+HOLD = {"name": "frames", "label": "Frames", "kind": "whole", "min": 1, "max": 100_000, "required": True}
+FRAME = {"kind": "object", "fields": [{"name": "url", "label": "Url", "kind": "image", "required": True}, HOLD]}
+FIELDS = [
+    {"name": "image_url", "label": "Image", "kind": "image", "special": "image", "required": True},
+    {
+        "name": "images", "label": "Images", "kind": "list", "special": "timeline", "required": True, "least": 1, "most": 40,
+        "item": {"kind": "either", "forms": [FRAME, {"kind": "image"}]}, "beside": {"rate": "fps", "most": 100_000},
+    },
+    {"name": "fps", "label": "Frames per second", "kind": "real", "min": 1, "max": 120, "default": 24},
+]  # fmt: skip
+
+# A form of these fields alone, and a link that carries messages to this process; what the form would draw itself is left out.
+PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
+<style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}.rbf>section{margin:0 0 16px}</style><div class="rb rbf" id=root></div>
+<script type=module>
+import { CONTROLS } from "/form_fields.js";
+import "/form_image.js";
+import "/form_timeline.js";
+const fields = FIELDS;
+const listeners = new Map();
+const bytes = (blob) => new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result.split(",")[1] ?? ""); reader.readAsDataURL(blob); });
+const link = window.link = {
+  draft: {}, state: { problems: [] }, sent: [],
+  node: (name) => fields.find((field) => field.name === name),
+  on(key, listener) { const all = listeners.get(key) ?? listeners.set(key, new Set()).get(key); all.add(listener); return () => all.delete(listener); },
+  tell(key, ...told) { for (const listener of listeners.get(key) ?? []) listener(...told); },
+  async send(content, buffers = []) {
+    link.sent.push({ ...content, bytes: buffers.map((buffer) => buffer.byteLength) });
+    for (const [answer, parts] of await window.kernel(content, await Promise.all(buffers.map((buffer) => bytes(new Blob([buffer])))))) {
+      const found = parts.map((part) => Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0)));
+      for (const key of Object.keys(answer)) link.tell(key, answer, found);
+    }
+  },
+};
+window.controls = {};
+for (const node of fields.filter((field) => field.special)) {
+  const label = Object.assign(document.createElement("label"), { id: `${node.name}-label`, htmlFor: node.name, textContent: node.label });
+  const change = (value) => { if (value === undefined) delete link.draft[node.name]; else link.draft[node.name] = JSON.parse(JSON.stringify(value)); };
+  const control = CONTROLS[node.special]({ node, path: [node.name], link, id: node.name, labelledBy: label.id, nested: false, change });
+  const section = Object.assign(document.createElement("section"), { id: `field-${node.name}` });
+  section.append(label, " ", ...(control.lead ? [control.lead] : []), control.el);
+  document.getElementById("root").append(section);
+  window.controls[node.name] = control;
+}
+window.fill = (draft) => { link.draft = draft; for (const [name, control] of Object.entries(controls)) control.show(draft[name]); link.tell("state", {}); };
+fill({});
+</script></html>"""
+
+
+def drawn(number: int = 0, size: tuple[int, int] = (320, 180), *, padded: int = 0) -> bytes:
+    """A PNG of which one can tell the number, with so many bytes behind it."""
+    picture = Pillow.new("RGB", size, (40 + 12 * number, 110, 190 - 8 * number))
+    ImageDraw.Draw(picture).ellipse((size[0] * 0.3, size[1] * 0.2, size[0] * 0.7, size[1] * 0.8), fill=(225, 205, 130))
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue() + bytes(padded)
+
+
+def named(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def file(name: str, content: bytes, kind: str = "image/png") -> Any:
+    """A file as the dialog gives it."""
+    return {"name": name, "mimeType": kind, "buffer": content}
+
+
+class Kernel:
+    """The kernel's side: the pictures of a form, with a library in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shop, self.folder = self, folder
+        self.out: list[tuple[dict[str, Any], list[str]]] = []
+        self.runs = pd.DataFrame()
+        self.pictures = Pictures(self)
+
+    def handle(self, content: dict[str, Any], buffers: list[str]) -> list[tuple[dict[str, Any], list[str]]]:
+        self.pictures.handles[content["do"]](content, [memoryview(base64.b64decode(part)) for part in buffers])
+        answers, self.out = self.out, []
+        return answers
+
+    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        self.out.append((content, [base64.b64encode(part).decode() for part in buffers or []]))
+
+    def in_background(self, name: str, function: Callable[[], None]) -> None:
+        function()
+
+    def shelf_find(self, sha256: str) -> Path | None:
+        return next(iter(self.folder.glob(f"{sha256}.*")), None)
+
+    def shelf_keep(self, content: bytes, suffix: str) -> None:
+        (self.folder / f"{hashlib.sha256(content).hexdigest()}{suffix}").write_bytes(content)
+
+    def library_frame(self) -> pd.DataFrame:
+        return self.runs
+
+
+class Form:
+    """The form on a page."""
+
+    def __init__(self, page: Page, kernel: Kernel) -> None:
+        self.page, self.kernel = page, kernel
+        self.image, self.line = page.locator("#field-image_url"), page.locator("#field-images")
+        self.tiles = self.line.locator(".rbf-tl-tile")
+
+    @property
+    def draft(self) -> Any:
+        return self.page.evaluate("link.draft")
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What the page sent to the kernel."""
+        return list(self.page.evaluate("link.sent"))
+
+    def fill(self, **draft: Any) -> None:
+        """Show this draft, as the kernel would."""
+        self.page.evaluate("draft => fill(draft)", draft)
+
+    def give(self, place: Locator, event: str, *, files: list[Any] | None = None, text: str = "") -> None:
+        """Drop something there, or paste it."""
+        packed = [[one["name"], one["mimeType"], base64.b64encode(one["buffer"]).decode()] for one in files or []]
+        place.evaluate(
+            """(element, [event, files, text]) => {
+              const data = new DataTransfer();
+              for (const [name, type, content] of files)
+                data.items.add(new File([Uint8Array.from(atob(content), l => l.charCodeAt(0))], name, {type}));
+              if (text) data.setData('text/plain', text);
+              const box = element.getBoundingClientRect();
+              const at = {clientX: box.left + 2, clientY: box.top + box.height / 2, bubbles: true, cancelable: true};
+              if (event === 'paste') element.focus();
+              if (event === 'paste') element.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, ...at}));
+              else for (const name of ['dragenter', 'dragover', 'drop']) element.dispatchEvent(new DragEvent(name, {dataTransfer: data, ...at}));
+            }""",
+            [event, packed, text],
+        )
+
+    def labels(self) -> list[str]:
+        return [tile.get_attribute("aria-label") or "" for tile in self.tiles.all()]
+
+    def holds(self) -> list[Any]:
+        """For how many frames each is drafted."""
+        return [image["frames"] for image in self.draft["images"]]
+
+    def names(self) -> list[str]:
+        """The pictures of the timeline in their order."""
+        return [label.split(", ")[1] for label in self.labels()]
+
+    def add(self, *numbers: int) -> list[str]:
+        """Put these pictures into the timeline by the dialog; says what stands for each."""
+        contents = [drawn(number) for number in numbers]
+        before = self.tiles.count()
+        self.line.locator("input[type=file]").set_input_files(
+            [file(f"frame {number}.png", content) for number, content in zip(numbers, contents, strict=True)]
+        )
+        expect(self.tiles).to_have_count(before + len(numbers))
+        expect(self.tiles.last).to_have_attribute(
+            "aria-label",
+            f"picture {before + len(numbers)} of {before + len(numbers)}, frame {numbers[-1]}.png, 24 frames",
+        )
+        return [named(content) for content in contents]
+
+
+@pytest.fixture
+def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Form]]:
+    """Opens the form; nothing may complain, and nothing may be asked of any server."""
+    contexts, complaints = [], list[str]()
+    (tmp_path / "media").mkdir()
+
+    def serve(route: Route) -> None:
+        name = route.request.url.rpartition("/")[2]
+        if name == "":
+            route.fulfill(body=PAGE.replace("FIELDS", json.dumps(FIELDS), 1), content_type="text/html")
+        elif route.request.url.startswith("http://form.invalid/form") and name.endswith(".js"):
+            route.fulfill(body=(ASSETS / name).read_text(encoding="utf-8"), content_type="text/javascript")
+        else:
+            complaints.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def show(*, width: int = 640, height: int = 900, **context: Any) -> Form:
+        contexts.append(chromium.new_context(viewport={"width": width, "height": height}, **context))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        kernel = Kernel(tmp_path / "media")
+        page.expose_function("kernel", kernel.handle)
+        page.route("**/*", serve)
+        page.goto("http://form.invalid/")
+        sheets = [
+            Path(theme.__file__).parent / "assets" / "tokens.css",
+            *(ASSETS / f"form{part}.css" for part in ("", "_image", "_timeline")),
+        ]
+        page.add_style_tag(content="".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
+        page.wait_for_function("window.controls?.images")
+        return Form(page, kernel)
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def test_a_file_is_uploaded_in_parts_and_shown(opened: Callable[..., Form]) -> None:
+    """No message has more than 4 MB; progress is seen; then thumbnail, name, pixels, bytes and what the service gets."""
+    form = opened()
+    content = drawn(padded=4_100_000)
+    form.page.evaluate(
+        """() => {
+          window.seen = [];
+          const bar = document.querySelector('#field-image_url progress');
+          new MutationObserver(() => seen.push(bar.value)).observe(document.querySelector('#field-image_url'), {subtree: true, childList: true, characterData: true, attributes: true});
+        }"""
+    )
+
+    form.image.locator("input[type=file]").set_input_files(file("boat.png", content))
+    expect(form.image).to_contain_text("boat.png · 320 × 180 · 4.1 MB")
+    uploads = [one for one in form.sent if one["do"] == "upload"]
+    progress = sorted(set(form.page.evaluate("seen")))
+
+    expect(form.image).to_contain_text("Sent as a PNG of 4.1 MB, uploaded once.")
+    assert form.draft == {"image_url": named(content)}
+    assert [(one["part"], one["of"]) for one in uploads] == [(0, 2), (1, 2)]
+    assert max(one["bytes"][0] for one in uploads) <= 4_000_000
+    assert 0.5 in progress
+    expect(form.image.locator("progress")).to_be_hidden()
+    assert form.image.locator("img").first.evaluate("image => [image.naturalWidth, image.alt]") == [320, ""]
+
+
+def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., Form], tmp_path: Path) -> None:
+    """Too large, no picture, a video: words beside the field, and the picture from before stays."""
+    form = opened()
+    problem = form.image.locator(".rbf-problem")
+    form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
+    expect(form.image).to_contain_text("boat.png · 320 × 180")
+    before = len(form.sent)
+
+    form.page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(50_000_001)], 'immense.png'));
+          document.querySelector('.rbf-image').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
+        }"""
+    )
+    expect(problem).to_have_text("immense.png has 50 MB; 50 MB are the most. Make it smaller. What was here stays.")
+    assert len(form.sent) == before
+    form.give(form.image.locator(".rbf-image"), "drop", files=[file("notes.png", b"only words")])
+    expect(problem).to_contain_text(
+        "notes.png is no picture. PNG, JPEG, WebP and GIF can be sent. What was here stays."
+    )
+    clip = film(tmp_path / "clip.mp4", frames=4).path.read_bytes()
+    form.give(form.image.locator(".rbf-image"), "drop", files=[file("clip.mp4", clip, "video/mp4")])
+    expect(problem).to_contain_text("clip.mp4 is a video, and a picture is needed here.")
+    kept = form.draft
+    form.image.get_by_role("button", name="Use its last frame").click()
+    expect(form.image).to_contain_text("last frame of clip.mp4 · 64 × 48")
+    form.image.get_by_role("button", name="Clear").click()
+
+    expect(problem).to_be_hidden()
+    assert kept == {"image_url": named(drawn())}
+    assert form.draft == {}
+    expect(form.image).to_contain_text("Drop or paste a picture here")
+
+
+def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[..., Form]) -> None:
+    """From the clipboard or as text, wherever in the field the focus is; the text box stays free of them."""
+    form = opened()
+    box = form.image.get_by_label("Address or path")
+    content = drawn(3)
+    address = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+
+    form.give(form.image.get_by_role("button", name="Earlier output"), "paste", files=[file("image.png", drawn(1))])
+    expect(form.image).to_contain_text("image.png · 320 × 180")
+    pasted = form.draft
+    form.give(box, "paste", text=address)
+    expect(form.image).to_contain_text("pasted picture · 320 × 180")
+    by_paste = form.draft
+    form.image.get_by_role("button", name="Clear").click()
+    box.fill(address)
+    expect(form.image).to_contain_text("pasted picture · 320 × 180")
+
+    assert pasted == {"image_url": named(drawn(1))}
+    assert by_paste == form.draft == {"image_url": named(content)}
+    assert box.input_value() == ""
+    form.give(box, "paste", text="data:image/png;base64,%%%")
+    expect(form.image.locator(".rbf-problem")).to_contain_text("data: address is damaged")
+    assert form.draft == {"image_url": named(content)}
+    box.fill("https://example.org/by-hand.png")
+    for key in ("Control+a", "Control+c", "Control+x"):
+        box.press(key)
+    form.image.get_by_role("button", name="Earlier output").press("Control+v")
+    expect(box).to_have_value("https://example.org/by-hand.png")
+    assert form.draft == {"image_url": "https://example.org/by-hand.png"}
+
+
+def test_an_address_is_shown_and_not_fetched(opened: Callable[..., Form]) -> None:
+    """A drawing stands for it, and the words say who will fetch it; the page asks no server."""
+    form = opened()
+    box = form.image.get_by_label("Address or path")
+
+    form.give(form.image.locator(".rbf-image"), "drop", text="https://example.org/a/boat.png?big")
+    expect(form.image).to_contain_text("The service fetches it itself; nothing is loaded here.")
+    dropped, shown = form.draft, box.input_value()
+    box.press("End")
+    box.press_sequentially("=1")
+
+    assert dropped == {"image_url": "https://example.org/a/boat.png?big"}
+    assert shown == "https://example.org/a/boat.png?big"
+    assert form.draft == {"image_url": "https://example.org/a/boat.png?big=1"}
+    expect(form.image.locator("img")).to_be_hidden()
+    expect(form.image.locator("svg")).to_be_visible()
+
+
+def test_a_path_is_read_by_the_kernel(opened: Callable[..., Form], tmp_path: Path) -> None:
+    """It stays a path; a file that is not there is said, and one that comes later is seen when it is typed again."""
+    form = opened()
+    box = form.image.get_by_label("Address or path")
+    path = tmp_path / "boat.png"
+
+    box.fill(f'"{path}"')
+    expect(form.image.locator(".rbf-problem")).to_contain_text("boat.png is not there")
+    path.write_bytes(drawn())
+    form.fill()
+    form.fill(image_url=str(path))
+
+    expect(form.image).to_contain_text("boat.png · 320 × 180")
+    expect(form.image).to_contain_text("Read when it is run.")
+    expect(box).to_have_value(str(path))
+    expect(form.image.locator(".rbf-problem")).to_be_hidden()
+
+
+def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_path: Path) -> None:
+    """The list opens, turns its pages and closes without a mouse; a clip gives its last frame."""
+    form = opened()
+    kernel = form.kernel
+    shots = [drawn(number) for number in range(14)]
+    clip = film(tmp_path / "clip.mp4", frames=4).path.read_bytes()
+    for content in shots:
+        kernel.shelf_keep(content, ".png")
+    kernel.shelf_keep(clip, ".mp4")
+    paths = [str(kernel.shelf_find(named(content)[7:])) for content in (*shots, clip)]
+    kernel.runs = pd.DataFrame(
+        {"prompt": "a boat", "status": "completed", "credits": 53, "output_video": [*[None] * 14, paths[-1]],
+         "output_images": [*([path] for path in paths[:-1]), None]}
+    )  # fmt: skip
+    button = form.image.get_by_role("button", name="Earlier output")
+    listed = form.image.get_by_role("group", name="Earlier output").get_by_role("listitem")
+
+    button.focus()
+    form.page.keyboard.press("Enter")
+    expect(listed).to_have_count(12)
+    first = listed.first.get_by_role("button")
+    expect(first).to_have_attribute("aria-label", "last frame of a boat · 53 credits")
+    expect(listed.locator("img:visible")).to_have_count(12)
+    shot(form.page, "form-image-earlier")
+    form.image.get_by_role("button", name="Older").press("Enter")
+    expect(listed).to_have_count(3)
+    form.image.get_by_role("button", name="Newer").press("Enter")
+    expect(listed).to_have_count(12)
+    first.focus()
+    form.page.keyboard.press("Escape")
+    expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.press("Enter")
+    expect(listed).to_have_count(12)
+    listed.nth(1).get_by_role("button").press("Enter")
+    expect(form.image).to_contain_text("320 × 180")
+    picture = form.draft
+    button.press("Enter")
+    listed.first.get_by_role("button").press("Enter")
+
+    expect(form.image).to_contain_text("last frame of clip")
+    assert picture == {"image_url": named(shots[-1])}
+    assert form.draft["image_url"].startswith("sha256:")
+
+
+def test_an_upload_is_cancelled(opened: Callable[..., Form]) -> None:
+    """While the kernel is busy the words say so; Cancel leaves everything as it was, and the next one works."""
+    form = opened()
+    form.page.evaluate("() => { link.really = link.send; link.send = (content) => { link.sent.push(content); }; }")
+
+    form.image.locator("input[type=file]").set_input_files(file("boat.png", drawn()))
+    expect(form.image).to_contain_text("the kernel is busy")
+    form.image.get_by_role("button", name="Cancel").click()
+    given_up = form.sent[-1]
+    form.page.evaluate("() => { link.send = link.really; }")
+    form.image.locator("input[type=file]").set_input_files(file("other.png", drawn(1)))
+
+    expect(form.image).to_contain_text("other.png · 320 × 180")
+    assert given_up["do"] == "forget"
+    assert form.draft == {"image_url": named(drawn(1))}
+
+
+def test_many_pictures_are_added_at_once(opened: Callable[..., Form]) -> None:
+    """Files in the order of their numbers, addresses one on each line, pasted ones; what is no picture is said, the rest is there."""
+    form = opened()
+    files = [file(f"frame {number}.png", drawn(number)) for number in (10, 9, 1)]
+
+    form.give(form.line.locator(".rbf-tl"), "drop", files=[*files, file("notes.txt", b"words", "text/plain")])
+    expect(form.tiles).to_have_count(3)
+    expect(form.line.locator(".rbf-tl-troubles")).to_have_text(
+        "notes.txt is no picture. PNG, JPEG, WebP and GIF can be sent."
+    )
+    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_label("Addresses or paths").fill(
+        "https://example.org/one.png\n\n  https://example.org/two.png  \n"
+    )
+    form.line.get_by_role("button", name="Add 2 pictures").click()
+    form.give(form.line.locator(".rbf-tl-well"), "paste", files=[file("image.png", drawn(4))])
+    expect(form.tiles).to_have_count(6)
+
+    expect(form.line).to_contain_text("6 pictures · 144 frames · 6 s")
+    expect(form.tiles.last).to_have_attribute("aria-label", "picture 6 of 6, image.png, 24 frames")
+    assert form.names() == ["frame 1.png", "frame 9.png", "frame 10.png", "one.png", "two.png", "image.png"]
+    assert form.draft["images"] == [
+        *({"url": named(drawn(number)), "frames": 24} for number in (1, 9, 10)),
+        *({"url": f"https://example.org/{name}.png", "frames": 24} for name in ("one", "two")),
+        {"url": named(drawn(4)), "frames": 24},
+    ]
+
+
+def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> None:
+    """The bound is the node's own; those beyond it are named as left out."""
+    form = opened()
+    form.fill(images=[{"url": "https://example.org/a.png", "frames": 1}] * 39)
+
+    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_label("Addresses or paths").fill("https://example.org/b.png\nhttps://example.org/c.png")
+    form.line.get_by_role("button", name="Add 2 pictures").click()
+
+    expect(form.line.locator(".rbf-tl-troubles")).to_have_text("40 pictures are the most; 1 left out.")
+    expect(form.tiles).to_have_count(40)
+
+
+def centre(place: Locator) -> tuple[float, float]:
+    box = place.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_pictures_are_ordered_by_mouse_finger_and_keys(opened: Callable[..., Form]) -> None:
+    """Dragged to where the mark is, by the grip with a finger, by Alt and an arrow; Escape puts one back, Delete removes one."""
+    form = opened(has_touch=True)
+    form.add(1, 2, 3, 4)
+    mouse = form.page.mouse
+
+    mouse.move(*centre(form.tiles.nth(0)))
+    mouse.down()
+    x, y = centre(form.tiles.nth(2))
+    mouse.move(x + 30, y, steps=4)
+    shot(form.page, "form-timeline-dragged")
+    mouse.up()
+    by_mouse = form.names()
+    mouse.move(*centre(form.tiles.nth(0)))
+    mouse.down()
+    mouse.move(x + 30, y, steps=4)
+    form.page.keyboard.press("Escape")
+    mouse.up()
+    after_escape = form.names()
+    touch = form.page.context.new_cdp_session(form.page)
+    start, end = centre(form.tiles.nth(3).locator(".rbf-tl-grip")), centre(form.tiles.nth(0))
+    for kind, points in (
+        ("touchStart", [start]),
+        ("touchMove", [((start[0] + end[0]) / 2, end[1])]),
+        ("touchMove", [(end[0] - 30, end[1])]),
+        ("touchEnd", []),
+    ):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+    expect(form.tiles.first).to_have_attribute("aria-label", "picture 1 of 4, frame 4.png, 24 frames")
+    by_finger = form.names()
+    form.tiles.nth(0).focus()
+    for key in ("Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowLeft"):
+        form.page.keyboard.press(key)
+    by_keys = form.names()
+    expect(form.tiles.nth(1)).to_be_focused()
+    form.page.keyboard.press("Delete")
+    expect(form.tiles.nth(1)).to_be_focused()
+
+    assert by_mouse == after_escape == ["frame 2.png", "frame 3.png", "frame 1.png", "frame 4.png"]
+    assert by_finger == ["frame 4.png", "frame 2.png", "frame 3.png", "frame 1.png"]
+    assert by_keys == ["frame 2.png", "frame 4.png", "frame 3.png", "frame 1.png"]
+    assert form.names() == ["frame 2.png", "frame 3.png", "frame 1.png"]
+    assert [image["url"] for image in form.draft["images"]] == [named(drawn(number)) for number in (2, 3, 1)]
+    form.page.keyboard.press("End")
+    expect(form.tiles.nth(2)).to_be_focused()
+    form.line.get_by_role("button", name="Duplicate this picture").click()
+    assert form.names()[2:] == ["frame 1.png", "frame 1.png"]
+    form.page.get_by_role("button", name="Move earlier").click()
+    form.page.get_by_role("button", name="Remove this picture").click()
+    expect(form.tiles).to_have_count(3)
+    form.tiles.nth(2).focus()
+    for _ in range(3):
+        form.page.keyboard.press("Delete")
+    expect(form.line.locator("input[type=file]")).to_be_focused()
+    assert form.draft == {}
+
+
+def test_pictures_are_held_by_frames_or_seconds(opened: Callable[..., Form]) -> None:
+    """Both say the same at the form's own rate and follow it; one for all; sums are told, and those beyond the most are marked."""
+    form = opened()
+    form.add(1, 2)
+    frames, seconds = (
+        form.line.get_by_label("Hold this picture, in frames"),
+        form.line.get_by_label("Hold this picture, in seconds"),
+    )
+
+    frames.fill("36")
+    in_seconds = seconds.input_value()
+    seconds.fill("2,5")
+    by_seconds, typed = form.holds(), seconds.input_value()
+    form.page.evaluate("fill({...link.draft, fps: 12})")
+    slower = seconds.input_value()
+    expect(form.line).to_contain_text("2 pictures · 84 frames · 7 s")
+    form.line.get_by_label("Hold all pictures for", exact=True).fill("0.5")
+    form.line.get_by_label("Hold all pictures for", exact=True).press("Enter")
+    for_all = form.holds()
+    frames.press("ArrowUp")
+    stepped = form.holds()
+    frames.fill("a few")
+    as_typed = form.holds()
+    expect(form.tiles.nth(1)).to_have_attribute("aria-label", "picture 2 of 2, frame 2.png, no number of frames")
+    frames.fill("100000")
+    expect(form.line).to_contain_text("100,006 frames are more than one video holds: 100,000 are the most.")
+
+    assert (in_seconds, by_seconds, typed, slower) == ("1.5", [24, 60], "2,5", "5")
+    assert for_all == [6, 6]
+    assert stepped == [6, 7]
+    assert as_typed == [6, "a few"]
+    widths = [tile.bounding_box() for tile in form.tiles.all()]
+    assert widths[0] is not None
+    assert widths[1] is not None
+    assert widths[1]["width"] > widths[0]["width"] + 60
+
+
+def test_what_the_judge_says_is_marked(opened: Callable[..., Form]) -> None:
+    """A problem of one picture is on its tile; one drafted in Python as a text alone is shown and stays as it is."""
+    form = opened()
+    form.fill(images=["https://example.org/a.png", {"url": "https://example.org/b.png", "frames": 0}, 7])
+
+    form.page.evaluate(
+        "link.state = {problems: [{at: ['images', 1, 'frames'], words: '`frames` is outside 1 to 100,000'}]}; link.tell('state', {})"
+    )
+    form.tiles.nth(0).focus()
+    form.page.keyboard.press("Alt+ArrowRight")
+
+    expect(form.tiles.nth(1)).to_have_attribute(
+        "aria-label", "picture 2 of 3, a.png, 24 frames, `frames` is outside 1 to 100,000"
+    )
+    assert form.draft["images"][:2] == [{"url": "https://example.org/b.png", "frames": 0}, "https://example.org/a.png"]
+
+
+SAMPLES = """() => new Promise(done => {
+  const player = document.querySelector('.rbf-tl-player'), play = player.querySelector('button');
+  const samples = []; let began = 0;
+  const look = now => {
+    began ||= now;
+    samples.push([now - began, Number(player.dataset.frame), Number(player.dataset.picture)]);
+    if (play.textContent === 'Play') done(samples); else requestAnimationFrame(look);
+  };
+  play.click();
+  requestAnimationFrame(look);
+})"""
+
+
+def test_the_preview_shows_each_frame_at_its_time(opened: Callable[..., Form]) -> None:
+    """Every frame in order at the form's rate, each picture for exactly its frames; then it stops at the last."""
+    form = opened(reduced_motion="reduce")
+    urls = form.add(1, 2, 3)
+    holds = [5, 1, 9]
+    form.fill(fps=30, images=[{"url": url, "frames": hold} for url, hold in zip(urls, holds, strict=True)])
+
+    form.line.get_by_role("button", name="Preview").click()
+    player = form.line.get_by_role("group", name="Preview")
+    expect(player).to_contain_text("frame 1 of 15 · 0.00 s")
+    expect(player.get_by_role("button", name="Play")).to_be_visible()
+    samples = form.page.evaluate(SAMPLES)
+    shot(form.page, "form-timeline-preview", whole=True)
+    frames = [frame for _, frame, _ in samples]
+    late = [at / 1000 * 30 - frame for at, frame, _ in samples if 0 < frame < 14]
+    expected = [picture for picture, hold in enumerate(holds) for _ in range(hold)]
+
+    assert frames == sorted(frames)
+    assert len(set(frames)) >= 12
+    assert frames[-1] == 14
+    assert all(picture == expected[frame] for _, frame, picture in samples)
+    # A clock that ran at 24, or from the first picture's load, would drift by three frames.
+    assert max(late) - min(late) < 2.5
+
+
+def corner(player: Locator) -> list[int]:
+    """The colour in the corner of what the preview shows."""
+    reading = "canvas => [...canvas.getContext('2d').getImageData(4, 4, 1, 1).data]"
+    return list(player.locator("canvas").evaluate(reading))
+
+
+def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> None:
+    """By keys and by the slider, with the picture of each frame drawn; an address is named, for it is not loaded."""
+    form = opened(reduced_motion="reduce")
+    urls = form.add(1, 2)
+    form.fill(
+        images=[
+            {"url": url, "frames": hold}
+            for url, hold in zip([*urls, "https://example.org/c.png"], (3, 12, 2), strict=True)
+        ]
+    )
+    form.line.get_by_role("button", name="Preview").click()
+    player, slider = form.line.locator(".rbf-tl-player"), form.line.get_by_label("Frame", exact=True)
+
+    slider.focus()
+    seen = []
+    for key in ("ArrowRight", "Shift+ArrowRight", "End", "Home", "ArrowLeft"):
+        form.page.keyboard.press(key)
+        seen.append(int(player.get_attribute("data-frame") or -1))
+    first = corner(player)
+    form.page.keyboard.press("Shift+ArrowRight")
+    second = corner(player)
+    form.page.keyboard.press("End")
+
+    assert seen == [1, 11, 16, 0, 0]
+    assert [abs(first[place] - (52, 110, 182)[place]) < 8 for place in range(3)] == [True] * 3
+    assert [abs(second[place] - (64, 110, 174)[place]) < 8 for place in range(3)] == [True] * 3
+    expect(player).to_contain_text("c.png, which is not loaded here")
+    expect(slider).to_have_attribute("aria-valuetext", "frame 17 of 17, picture 3")
+    form.page.evaluate("addEventListener('keydown', event => window.leaked = event.key)")
+    player.get_by_role("button", name="Play").press(" ")
+    expect(player.get_by_role("button", name="Pause")).to_be_visible()
+    player.get_by_role("button", name="Pause").press(" ")
+    assert form.page.evaluate("window.leaked") is None
+    form.page.evaluate("fill({...link.draft, fps: 'fast'})")
+    expect(player.get_by_role("button", name="Play")).to_be_disabled()
+    expect(form.line).to_contain_text("3 pictures · 17 frames")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (640, "light")])
+def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: str) -> None:
+    """By keys alone, with a screen reader, on a narrow page, in both themes."""
+    form = opened(width=width, color_scheme=scheme, reduced_motion="reduce")
+    form.image.locator("input[type=file]").set_input_files(file("a boat with quite a long name, and on.png", drawn()))
+    form.add(1, 2, 3)
+    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_label("Addresses or paths").fill(
+        "/nowhere/of/this/name/at/all.png\nhttps://example.org/pictures/boat.png"
+    )
+    form.line.get_by_role("button", name="Add 2 pictures").click()
+    expect(form.tiles).to_have_count(5)
+    form.tiles.nth(4).click()
+    form.page.keyboard.press("ArrowLeft")
+    expect(form.line).to_contain_text("all.png is not there")
+    form.line.get_by_role("button", name="Preview").click()
+    form.image.get_by_role("button", name="Earlier output").click()
+    expect(form.image).to_contain_text("Nothing was made here yet.")
+    expect(form.image).to_contain_text("Sent as a PNG")
+    shot(form.page, f"form-pictures-{scheme}-{width}", whole=True)
+
+    reached = tabbed(form.page, "#root")
+
+    assert findings(form.page, "#root") == []
+    assert faint(form.page, "#root") == []
+    assert beyond(form.page, "#root") == []
+    assert (reached.missed, reached.unseen) == ([], [])

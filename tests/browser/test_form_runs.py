@@ -1,0 +1,534 @@
+"""The runs of a form on a bare page: a click becomes a clip that plays, and nothing on the way jumps, shouts or is lost.
+
+The page is ours alone, without JupyterLab: a stand-in for the form's link carries what the page and the kernel say.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import queue
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, Route, expect
+
+import reelbook as rb
+from reelbook.models.base import Input
+from reelbook.widgets.forms.history import LONGEST_WHOLE
+from tests import hostile
+from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.looks import overflow, shot
+from tests.clips import film
+from tests.support import read_charges
+from tests.widgets.forms.test_running import Paper
+
+pytestmark = pytest.mark.browser
+
+PACKAGE = Path(rb.__file__).parent
+ASSETS = PACKAGE / "widgets" / "forms" / "assets"
+MODULES = ("form_dom.js", "form_clip.js", "form_run.js", "form_runs.js")
+SHEETS = (PACKAGE / "display" / "assets" / "tokens.css", ASSETS / "form.css", ASSETS / "form_runs.css")
+ADDRESS = "http://localhost/form"
+WAIT = 20.0
+ROOT = ".rbf-runs"
+
+LINK = """
+window.kernel = { runs: [], sent: [], on: new Map(), changed: new Set(), swept: 0 };
+const model = { get: () => kernel.runs, on: (_, f) => kernel.changed.add(f), off: (_, f) => kernel.changed.delete(f) };
+const link = {
+  model,
+  openSweep() { kernel.swept += 1; },
+  on(key, listener) {
+    if (!kernel.on.has(key)) kernel.on.set(key, new Set());
+    kernel.on.get(key).add(listener);
+    return () => kernel.on.get(key).delete(listener);
+  },
+  send(content) { kernel.sent.push(content); window.toKernel?.(content); },
+};
+const bytes = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+window.tell = (content, parts = []) =>
+  Object.keys(content).forEach((key) => kernel.on.get(key)?.forEach((listener) => listener(content, parts.map(bytes))));
+window.setRuns = (runs) => { kernel.runs = runs; kernel.changed.forEach((listener) => listener()); };
+window.urls = new Set();
+const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
+URL.createObjectURL = (blob) => { const url = create(blob); urls.add(url); return url; };
+URL.revokeObjectURL = (url) => { urls.delete(url); revoke(url); };
+window.begin = () => { window.made = makeRuns(link); document.querySelector(".rbf").append(made.el); };
+begin();
+"""
+
+
+def script() -> str:
+    """The modules as one, as they are packed for a page."""
+    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in MODULES)
+    return re.sub(r"^export ", "", re.sub(r"^import .*;$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+
+
+def html(theme: str) -> str:
+    ground = {"light": "#fff", "dark": "#111"}[theme]
+    sheet = "".join(path.read_text(encoding="utf-8") for path in SHEETS)
+    return (
+        f'<!doctype html><html lang="en" style="color-scheme:{theme};background:{ground}"><head><meta charset="utf-8"><title>runs</title>'
+        f"<style>body {{ margin: 12px }} {sheet}</style></head><body><main><div class='rb rbf rb-{theme}'></div></main>"
+        f'<script type="module">{script()}{LINK}</script></body></html>'
+    )
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Open]:
+    """Opens pages with the runs of a form; whatever a page complains of fails the test."""
+    pages: list[tuple[Page, list[str]]] = []
+
+    def opened(
+        *, theme: str = "light", width: int = 900, runs: Any = (), kernel: Callable[[Any], Any] | None = None
+    ) -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": 800}, accept_downloads=True)
+        page, complaints = context.new_page(), list[str]()
+        page.set_default_timeout(WAIT * 1000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+
+        def answer(route: Route) -> None:
+            route.fulfill(body=html(theme), content_type="text/html")
+
+        page.route("**/*", answer)
+        if kernel is not None:
+            page.expose_function("toKernel", kernel)
+        page.goto(ADDRESS)
+        pages.append((page, complaints))
+        if runs:
+            page.evaluate("runs => setRuns(runs)", list(runs))
+        return page
+
+    yield opened
+    for page, complaints in pages:
+        page.context.close()
+        assert complaints == []
+
+
+def entry(key: int, status: str = "done", mark: str = "●", **more: Any) -> dict[str, Any]:
+    """One run as the kernel tells of it."""
+    return {
+        "key": str(key),
+        "status": status,
+        "mark": mark,
+        "lead": f"boat {key}",
+        "line": "3.2 s",
+        "can": ["use", "code", "facts"],
+        **more,
+    }
+
+
+def going(key: int, **more: Any) -> dict[str, Any]:
+    return entry(key, "running", "◑", **{"line": "painting · 40%", "fraction": 0.4, "since": time.time() - 5, "lines": 1, "log": "a line", "can": ["cancel", "log", "use"], "shapes": [[16000, 9000]], **more})  # fmt: skip
+
+
+def clip(width: int = 640, height: int = 360, **more: Any) -> dict[str, Any]:
+    return {"kind": "video/mp4", "name": "boat.mp4", "width": width, "height": height, "bytes": 20_000_000, "rate": 24.0, "frames": 25, "caption": "640×360", **more}  # fmt: skip
+
+
+def jpeg() -> str:
+    out = io.BytesIO()
+    Image.new("RGB", (64, 36), "teal").save(out, "JPEG")
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def sent(page: Page, do: str) -> list[dict[str, Any]]:
+    """What the page has asked the kernel for."""
+    return list(page.evaluate("what => kernel.sent.filter(one => one.do === what)", do))
+
+
+# With a kernel.
+
+
+class Wired(Paper):
+    """A form without fields whose runs are on a page."""
+
+    def __init__(self, start: Callable[[Input], Any], value: Input) -> None:
+        self.waiting: queue.SimpleQueue[tuple[str, Any, list[str]]] = queue.SimpleQueue()
+        super().__init__(start, value)
+
+    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        super().send(content, buffers)
+        self.waiting.put(("tell", content, [base64.b64encode(bytes(one)).decode() for one in buffers or []]))
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        return super().runs
+
+    @runs.setter
+    def runs(self, told: list[dict[str, Any]]) -> None:
+        Paper.runs.fset(self, told)  # type: ignore[attr-defined]
+        self.waiting.put(("runs", told, []))
+
+    def hear(self, content: dict[str, Any]) -> None:
+        """What the page says."""
+        self.press(**content)
+
+    def carry(self, page: Page, claim: Callable[[], bool]) -> None:
+        """Bring to the page what the kernel says, until something is true of it."""
+        deadline = time.monotonic() + WAIT
+        while not claim():
+            assert time.monotonic() < deadline, (self.runs, page.locator(ROOT).inner_text())
+            page.wait_for_timeout(20)
+            while not self.waiting.empty():
+                page.evaluate(
+                    "([to, what, parts]) => to === 'runs' ? setRuns(what) : tell(what, parts)", list(self.waiting.get())
+                )
+
+
+def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> None:
+    """With the embedded service: paid once, watched, played, saved byte for byte, with log, facts, code and inputs."""
+    with rb.connect(library=tmp_path) as client:
+        form = Wired(
+            client.start, rb.TextToVideo(prompt="a kite <b>over</b> dunes", num_frames=25, resolution="480p", seed=7)
+        )
+        page = open_page(kernel=form.hear)
+        root, video = page.locator(ROOT), page.locator(f"{ROOT} video")
+
+        form.press("run")
+        form.press("run")
+        form.carry(page, lambda: root.locator(".rbf-run-empty").count() == 1)
+        before = root.locator(".rbf-run-empty").bounding_box()
+        form.carry(page, lambda: video.count() == 1)
+        after = video.bounding_box()
+        form.carry(page, lambda: bool(page.evaluate("document.querySelector('video').readyState >= 2")))
+        quiet = page.evaluate("(() => { const v = document.querySelector('video'); return [v.paused, v.muted, v.loop, v.controls, v.src.slice(0, 5)]; })()")  # fmt: skip
+        video.focus()
+        page.keyboard.press("ArrowRight")
+        form.carry(
+            page, lambda: bool(page.evaluate("Math.abs(document.querySelector('video').currentTime - 1.5 / 24) < 1e-6"))
+        )
+        page.keyboard.press("Space")
+        form.carry(page, lambda: float(page.evaluate("document.querySelector('video').currentTime")) > 0.2)
+        page.get_by_role("button", name="Show log").click()
+        page.get_by_text("Asked and answered").click()
+        form.carry(page, lambda: root.locator(".rbf-run-facts").count() == 2)
+        form.carry(page, lambda: "sketch" in root.locator(".rbf-run-log").inner_text())
+        page.get_by_role("button", name="Copy code").click()
+        form.carry(page, lambda: page.get_by_role("button", name=re.compile("Copied")).count() == 1)
+        page.get_by_role("button", name="Use these inputs").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save").click()
+        shot(page, "form-run-done", whole=True)
+        words = root.inner_text()
+        (run,) = form.running.runs
+        form.close()
+
+    (log,) = tmp_path.rglob("charges.jsonl")
+    assert [line["kind"] for line in read_charges(log.parent)] == ["reserve", "settle"]
+    assert before is not None
+    assert after is not None
+    assert abs(before["height"] - after["height"]) < 4
+    assert quiet == [True, True, True, True, "blob:"]
+    assert (
+        hashlib.sha256(Path(download.value.path()).read_bytes()).digest()
+        == hashlib.sha256(run.video.path.read_bytes()).digest()
+    )
+    assert download.value.suggested_filename.startswith("text-to-video-13b-distilled_seed-7")
+    assert "a kite <b>over</b> dunes · seed 7 · 854×480 · 25 frames at 24/s" in words
+    assert form.filled == [run.input]
+
+
+# Without one.
+
+
+def test_a_large_clip_waits_for_a_click_and_comes_in_parts(open_page: Open, tmp_path: Path) -> None:
+    """Nothing large is fetched unasked; the box stands before anything has come; parts of any order make the clip, which plays."""
+    content = film(tmp_path / "clip.mp4", size=(640, 360), frames=25, noise=20).path.read_bytes()
+    page = open_page(runs=[entry(1, files=[clip()])])
+    frame = page.locator(".rbf-clip-frame")
+    empty = frame.bounding_box()
+    expect(page.locator(".rbf-clip-play")).to_have_text("20.0 MB")
+    page.wait_for_function("kernel.sent.some(one => one.do === 'poster')")
+    unasked = sent(page, "bring")
+
+    page.evaluate("part => tell({poster: ['1', 0, 640]}, [part])", jpeg())
+    expect(frame.locator("img")).to_have_attribute("src", re.compile("^blob:"))
+    page.locator(".rbf-clip-play").focus()
+    page.keyboard.press("Enter")
+    parts = [base64.b64encode(content[at : at + 20_000]).decode() for at in range(0, len(content), 20_000)]
+    for number in reversed(range(len(parts))):
+        page.evaluate(
+            "([said, part]) => tell(said, [part])",
+            [{"clip": ["1", 0], "part": number, "of": len(parts), "kind": "video/mp4"}, parts[number]],
+        )
+        if number == 1:
+            expect(page.locator(".rbf-clip-play")).to_contain_text("%")
+    video = page.locator("video")
+    page.wait_for_function("document.querySelector('video')?.currentTime > 0.2")
+
+    assert unasked == []
+    assert sent(page, "poster") == [{"do": "poster", "run": "1", "file": 0, "longest": 640}]
+    assert sent(page, "bring") == [{"do": "bring", "run": "1", "file": 0}]
+    assert len(parts) > 2
+    assert frame.bounding_box() == empty
+    assert empty is not None
+    assert (round(empty["width"]), round(empty["height"])) == (569, 320)
+    assert video.evaluate("v => [v === document.activeElement, v.muted, v.videoWidth]") == [True, True, 640]
+
+
+def test_what_cannot_be_brought_or_played_is_told(open_page: Open) -> None:
+    """A refusal and a file that the browser cannot play are words under the picture, and the picture stays."""
+    page = open_page(runs=[entry(1, files=[clip(bytes=1000)])])
+    page.wait_for_function("kernel.sent.some(one => one.do === 'poster')")
+    page.evaluate("part => tell({poster: ['1', 0, 640]}, [part])", jpeg())
+    page.wait_for_function("kernel.sent.some(one => one.do === 'bring')")
+
+    page.evaluate("tell({clip: ['1', 0], words: 'This file has 120.0 MB, too much to play here.'})")
+    expect(page.locator(".rbf-clip-words")).to_contain_text("too much to play here")
+    page.locator(".rbf-clip-play").click()
+    page.evaluate("tell({clip: ['1', 0], part: 0, of: 1, kind: 'video/mp4'}, [btoa('this is no film')])")
+
+    expect(page.locator(".rbf-clip-words")).to_contain_text("This browser cannot play it")
+    expect(page.locator(".rbf-clip-frame img")).to_be_visible()
+
+
+def test_news_of_one_run_leave_the_other_alone(open_page: Open) -> None:
+    """Twenty messages: the player is the same element, the focus stays, and an opened log stays open and grows."""
+    page = open_page(runs=[going(1)])
+    page.get_by_role("button", name="Show log").click()
+    page.evaluate("tell({log: '1', from: 0, of: 1, lines: ['first <i>']})")
+    page.evaluate("window.before = [...document.querySelectorAll('.rbf-run button, .rbf-run-log, .rbf-clip-frame')]")
+
+    for number in range(20):
+        page.evaluate(
+            "runs => setRuns(runs)",
+            [going(1, fraction=number / 20, line=f"painting · {5 * number}%", lines=2, log=f"line {number}")],
+        )
+    page.evaluate("tell({log: '1', from: 1, of: 2, lines: ['second']})")
+    page.evaluate("tell({log: '1', from: 0, of: 2, lines: ['first <i>', 'second']})")
+
+    now = "[...document.querySelectorAll('.rbf-run button, .rbf-run-log, .rbf-clip-frame')]"
+    assert page.evaluate(f"{now}.length === before.length && {now}.every((one, at) => one === before[at])")
+    expect(page.get_by_role("button", name="Hide log")).to_be_focused()
+    expect(page.locator(".rbf-run-log")).to_have_text("first <i>\nsecond")
+    expect(page.locator(".rbf-run-state")).to_contain_text("painting · 95%")
+    assert [one["from"] for one in sent(page, "log")] == [0, 1]
+
+
+def test_time_passes_by_itself_on_the_clock_of_the_kernel(open_page: Open) -> None:
+    """Without any message the seconds go on; a page whose clock is an hour off shows the same."""
+    page = open_page(runs=[going(1, since=time.time() + 3600 - 65)])
+    page.evaluate("now => tell({clock: now})", time.time() + 3600)
+    state = page.locator(".rbf-run-state")
+
+    expect(state).to_contain_text(re.compile(r"1 min [5-7] s"))
+    first = state.inner_text()
+    page.wait_for_function("first => document.querySelector('.rbf-run-state').innerText !== first", arg=first)
+
+    assert sent(page, "clock") == [{"do": "clock"}]
+
+
+def test_a_state_is_read_aloud_once_and_progress_is_not(open_page: Open) -> None:
+    """Twenty steps of progress are silent; changes of state come at most once a second, the latest of each run."""
+    page = open_page(runs=[going(1)])
+    page.evaluate("""() => {
+      window.spoken = [];
+      new MutationObserver(() => spoken.push([performance.now(), document.querySelector('[aria-live=polite]').textContent]))
+        .observe(document.querySelector('[aria-live=polite]'), {childList: true, characterData: true, subtree: true});
+    }""")
+
+    for number in range(20):
+        page.evaluate("runs => setRuns(runs)", [going(1, fraction=number / 20)])
+    silent = page.evaluate("spoken.length")
+    page.evaluate("runs => setRuns(runs)", [entry(1)])
+    page.wait_for_function("spoken.length === 1")
+    page.evaluate(
+        "runs => setRuns(runs)", [entry(2, "waiting", "◔", line="2 ahead in the queue", can=["use"]), entry(1)]
+    )
+    page.evaluate("runs => setRuns(runs)", [going(2), entry(1)])
+    page.evaluate(
+        "runs => setRuns(runs)", [entry(2, "failed", "✕", line="content policy violation · 1 s", error="No."), entry(1)]
+    )
+    page.wait_for_function("spoken.length === 2")
+
+    (first, second) = page.evaluate("spoken")
+    assert silent == 0
+    assert first[1] == "Run 1 done, 3.2 s"
+    assert second[1] == "Run 2 failed, content policy violation · 1 s"
+    assert second[0] - first[0] >= 990
+
+
+def test_earlier_runs_are_reached_with_the_keyboard(open_page: Open) -> None:
+    """One stop for all of them; arrows go along, Enter shows one large; a new run is shown by itself; the rest is counted."""
+    many = [entry(key, files=[clip()]) for key in range(50, 0, -1)]
+    many[-1]["older"] = 1200
+    page = open_page(runs=many)
+    cells, shown = page.locator(".rbf-run-cell"), page.locator(".rbf-run-caption")
+    expect(cells).to_have_count(50)
+    expect(shown).to_have_text("boat 50")
+
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(shown).to_have_text("boat 48")
+    expect(cells.nth(2)).to_be_focused()
+    expect(cells.nth(2)).to_have_attribute("aria-pressed", "true")
+    page.evaluate("runs => setRuns(runs)", many)
+    expect(shown).to_have_text("boat 48")
+    page.evaluate("runs => setRuns(runs)", [going(51), *many[:-1]])
+    expect(shown).to_contain_text("boat 51")
+    page.keyboard.press("End")
+    expect(cells.last).to_be_focused()
+
+    page.evaluate("runs => setRuns(runs)", many)
+    expect(page.locator(".rbf-run-older")).to_have_text("1,200 older in rb.library()")
+    asked = sent(page, "poster")
+    assert {one["longest"] for one in asked} == {0, 640}
+    assert len([one for one in asked if one["longest"] == 0]) < 30
+    assert page.locator(".rbf-run-cell[tabindex='0']").count() == 1
+    assert overflow(page) == 0
+
+
+def test_each_state_has_its_actions(open_page: Open) -> None:
+    """Buttons send what they say, and are there only where they are of use."""
+    page = open_page(runs=[going(1)])
+    names = page.locator(".rbf-run-actions button")
+    expect(names).to_have_text(["Cancel", "Show log", "Use these inputs"])
+
+    page.get_by_role("button", name="Cancel").click()
+    page.evaluate("runs => setRuns(runs)", [going(1, line="being cancelled", can=["log", "use"])])
+    expect(names).to_have_text(["Show log", "Use these inputs"])
+    focused = page.evaluate("document.activeElement.textContent")
+    page.evaluate("runs => setRuns(runs)", [entry(1, "cancelled", "⊘", facts=["not charged"])])
+    expect(names).to_have_text(["Use these inputs", "Copy code"])
+    page.evaluate(
+        "runs => setRuns(runs)",
+        [
+            entry(
+                1,
+                "uncertain",
+                "?",
+                line="may have been paid · ≈ 53 credits",
+                error="A paid request was sent.",
+                can=["use", "code"],
+            )
+        ],
+    )
+    expect(page.locator(".rbf-run-state")).to_have_text("?uncertain · may have been paid · ≈ 53 credits")
+    page.evaluate("runs => setRuns(runs)", [entry(2, files=[clip(), clip(360, 640)]), entry(1)])
+    expect(names).to_have_text(["Use these inputs", "Copy code", "Sweep a field…", "Save all"])
+    page.get_by_role("button", name="Sweep a field…").click()
+    page.get_by_role("button", name="Use these inputs").click()
+
+    assert sent(page, "cancel") == [{"do": "cancel", "run": "1"}]
+    assert focused == "Show log"
+    assert page.evaluate("kernel.swept") == 1
+    assert sent(page, "use") == [{"do": "use", "run": "2"}]
+    page.evaluate("tell({said: 'TextToVideo: `prompt` is missing.'})")
+    expect(page.locator(".rbf-run-said")).to_have_text("TextToVideo: `prompt` is missing.")
+
+
+def strange(key: int, text: str) -> list[Any]:
+    """A run that is made of one text, and what the kernel says about it."""
+    run = entry(
+        key, text, text, lead=text, line=text, facts=[text], whole=text, expanded=text, error=text, advice=text, code=text,
+        said=text, blamed=[[text, text]], can=["log", "use", "code", "facts"],
+        files=[clip(name=text, caption=text, words=text), clip(kind=text, name=text, caption=text)],
+    )  # fmt: skip
+    said = [
+        {"log": run["key"], "from": 0, "of": 1, "lines": [text]},
+        {"facts": run["key"], "asked": [[text, text]], "answered": [[text, text]], "code": text},
+        {"poster": [run["key"], 1, 320], "words": text},
+        {"said": text},
+    ]
+    return [[run, entry(0, text, text, lead=text)], said]
+
+
+def test_what_strangers_write_is_shown_and_never_run(open_page: Open) -> None:
+    """Every hostile text in every place of a run, its log and its facts: nothing runs, nothing is fetched; the control does."""
+    page = open_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    texts = [text[:LONGEST_WHOLE] for text in hostile.TEXTS]  # The kernel sends no longer ones.
+    strangers = [strange(number + 1, text) for number, text in enumerate(texts)]
+
+    shown = page.evaluate(
+        """all => all.map(([runs, said]) => {
+          setRuns(runs);
+          document.querySelectorAll('.rbf-run-actions button')[0].click();
+          said.forEach((one) => tell(one));
+          return document.querySelector('.rbf-run-log').textContent;
+        })""",
+        strangers,
+    )
+    page.wait_for_timeout(100)
+    harm, fetched = page.evaluate("window.__pwned ?? null"), [url for url in asked if not url.startswith("blob:")]
+    page.evaluate("document.querySelector('main').innerHTML += '<img src=data:, onerror=\"window.__pwned = 1\">'")
+    page.wait_for_function("window.__pwned === 1")
+
+    assert len(shown) >= 150
+    assert shown == texts
+    assert harm is None
+    assert fetched == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_is_in_reach_of_everybody(open_page: Open, theme: str) -> None:
+    """Contrast, names, keyboard and layout, at 900 and at 320 px: under way, with several files, failed, finished."""
+    several = entry(3, files=[clip(480, 480), clip(300, 600), clip(1200, 628)], facts=["seed 7", "3 files", "106 credits"])  # fmt: skip
+    failed = entry(2, "failed", "✕", error="The safety check refused the word 'x' in the prompt.", blamed=[["prompt", "x" * 300]], advice="Change prompt and run it again.", can=["log", "use", "code", "facts"])  # fmt: skip
+    page = open_page(theme=theme, runs=[going(4, lead="ما هذا " * 8), several, failed, entry(1, files=[clip()])])
+    pale, wide, grave = [], [], []
+    for width in (900, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        for key in ("4", "3", "2", "1"):
+            page.locator(f".rbf-run-cell[data-run='{key}']").click()
+            if key in "42":
+                page.get_by_role("button", name="Show log").click()
+                page.evaluate("said => tell(said)", {"log": key, "from": 0, "of": 1, "lines": ["y" * 900]})
+            pale += faint(page, ROOT)
+            wide += [*beyond(page, ROOT), *([] if overflow(page) == 0 else [f"run {key} at {width}"])]
+            grave += findings(page, ROOT) if width == 320 and theme == "light" else []  # Colours are measured above.
+            if key in "43":
+                shot(page, f"form-run-{theme}-{width}-{key}", whole=True)
+    reached = tabbed(page, ROOT)
+
+    assert grave == []
+    assert pale == []
+    assert wide == []
+    assert (reached.missed, reached.unseen) == ([], [])
+    assert len(reached.controls) > 3
+
+
+def test_a_page_that_comes_back_has_everything_again(open_page: Open) -> None:
+    """The runs are in the state; pictures are asked for anew; what has ended is not announced again."""
+    page = open_page(runs=[entry(2, files=[clip()]), entry(1, files=[clip()])])
+    expect(page.locator(".rbf-run-cell")).to_have_count(2)
+    page.evaluate("made.dispose(); made.el.remove(); kernel.sent = []; begin()")
+
+    expect(page.locator(".rbf-run-cell")).to_have_count(2)
+    page.wait_for_function("kernel.sent.filter(one => one.do === 'poster').length === 3")
+    assert page.locator("[aria-live=polite]").inner_text() == ""
+
+
+def test_nothing_stays_when_it_goes(open_page: Open) -> None:
+    """No listener and no address of a picture; what the kernel still says goes nowhere."""
+    page = open_page(runs=[going(2), entry(1, files=[clip()])])
+    page.locator(".rbf-run-cell[data-run='1']").click()
+    page.wait_for_function("kernel.sent.filter(one => one.do === 'poster').length === 2")
+    page.evaluate("part => { tell({poster: ['1', 0, 640]}, [part]); tell({poster: ['1', 0, 0]}, [part]); }", jpeg())
+    held = page.evaluate("urls.size")
+
+    page.evaluate("made.dispose()")
+
+    assert held == 2
+    assert page.evaluate(
+        "[kernel.changed.size, [...kernel.on.values()].reduce((sum, one) => sum + one.size, 0), urls.size]"
+    ) == [0, 0, 0]
+    page.evaluate(
+        "runs => { setRuns(runs); tell({said: 'x'}); tell({log: '2', from: 0, of: 1, lines: ['x']}); }", [entry(3)]
+    )
+    expect(page.locator(".rbf-run-cell")).to_have_count(2)

@@ -1,0 +1,691 @@
+"""The special controls of forms on a page of their own: what they show, what they set, and who can use them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import reelbook as rb
+from reelbook.display.theme import asset
+from reelbook.errors import InvalidInput
+from reelbook.models.smart_resize import MOST_SIDE, PRESETS, TIERS, Size, preset_for
+from reelbook.widgets.forms.specials import beside
+from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.looks import overflow, shot
+
+pytestmark = pytest.mark.browser
+
+ASSETS = files("reelbook.widgets.forms") / "assets"
+SCRIPTS = ("form_plain.js", "form_sizes.js", "form_special.js", "form_special_frames.js", "form_special_loras.js")
+STYLES = ("form.css", "form_plain.css", "form_special.css", "form_sizes.css")
+IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
+
+# What the frame of a form does for its fields, with nothing behind it: a draft, a judgement that the test gives.
+FRAME = """
+class Link {
+  constructor(nodes, draft) { Object.assign(this, {nodes, draft, state: {draft, problems: []}, listeners: [], swept: []}); }
+  node(name) { return this.nodes.find((node) => node.name === name); }
+  value(path) { return path.reduce((inner, step) => inner?.[step], this.draft); }
+  on(key, listener) { this.listeners.push([key, listener]); return () => {}; }
+  edit(name, value) { if (value === undefined) delete this.draft[name]; else this.draft[name] = value; }
+  judge(problems) {
+    this.state = {draft: structuredClone(this.draft), problems};
+    for (const field of Object.values(this.fields)) field.mark(problems);
+    for (const [key, listener] of this.listeners) if (key === "state") listener(this.state);
+  }
+  show(name, value) { this.edit(name, value); this.fields[name]?.show(value); this.judge([]); }
+}
+globalThis.build = (nodes, draft) => {
+  const link = globalThis.link = new Link(nodes, draft);
+  link.fields = Object.fromEntries(nodes.filter((node) => node.special).map((node) => {
+    const place = {node, path: [node.name], link, id: `f-${node.name}`, labelledBy: `f-${node.name}-label`, nested: false};
+    const field = makeField({...place, change: (value) => link.edit(node.name, value)});
+    document.querySelector("main").append(field.el);
+    field.show(draft[node.name]);
+    return [node.name, field];
+  }));
+};
+globalThis.rule = {sizesRead, sizesSplit, sizesPreset, sizesTrouble};
+"""
+
+SIZES = {
+    "name": "target_sizes", "kind": "list", "label": "Target sizes", "required": True, "special": "sizes", "least": 1, "most": 9,
+    "item": {"name": "", "label": "Size", "kind": "text"}, "beside": beside(rb.SmartResize, "target_sizes", "sizes"),
+}  # fmt: skip
+SEED = {"name": "seed", "kind": "whole", "label": "Seed", "nullable": True, "special": "seed"}
+DURATION = {
+    "name": "duration", "kind": "choice", "label": "Duration", "default": "5", "special": "duration",
+    "choices": [{"value": "5", "label": "5"}, {"value": "10", "label": "10"}],
+}  # fmt: skip
+ASPECT = {
+    "name": "aspect_ratio", "kind": "choice", "label": "Aspect ratio", "default": "16:9", "special": "aspect",
+    "choices": [{"value": shape, "label": shape} for shape in ("9:16", "1:1", "16:9")],
+    "beside": beside(rb.TextToVideo, "aspect_ratio", "aspect"),
+}  # fmt: skip
+FRAMES = {
+    "name": "num_frames", "kind": "whole", "label": "Frames", "default": 121, "min": 9, "max": 1441, "special": "frames",
+    "beside": beside(rb.TextToVideo, "num_frames", "frames"),
+}  # fmt: skip
+LORAS = {
+    "name": "loras", "kind": "list", "label": "LoRAs", "default": [], "special": "loras",
+    "item": {
+        "name": "", "label": "LoRA", "kind": "object",
+        "fields": [
+            {"name": "path", "kind": "text", "label": "Path", "required": True},
+            {"name": "scale", "kind": "real", "label": "Scale", "default": 1.0, "min": 0, "max": 4},
+            {"name": "weight_name", "kind": "text", "label": "Weight name", "nullable": True},
+        ],
+    },
+}  # fmt: skip
+RATE = {"name": "frame_rate", "kind": "whole", "label": "Frame rate", "default": 24}
+RESOLUTION = {"name": "resolution", "kind": "choice", "label": "Resolution", "default": "720p"}
+ALL = [SIZES, SEED, DURATION, ASPECT, FRAMES, LORAS, RATE, RESOLUTION]
+DRAFT = {
+    "target_sizes": ["1080x1920", "300x600", "2480x3508", "9000x10", "1240x1754"],
+    "loras": [{"path": "https://example.org/watercolour.safetensors", "scale": 0.8}, {"path": "ink", "weight_name": "v2"}],
+}  # fmt: skip
+
+Build = Callable[..., Page]
+Scheme = Literal["light", "dark"]
+
+
+def gathered(name: str, texts: dict[str, str]) -> None:
+    """Adds a script after all that it imports."""
+    if name in texts:
+        return
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    for needed in IMPORT.findall(text):
+        gathered(needed, texts)
+    texts[name] = re.sub(r"^export ", "", IMPORT.sub("", text), flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    """A page with the controls and nothing of a notebook."""
+    texts: dict[str, str] = {}
+    for name in SCRIPTS:
+        gathered(name, texts)
+    style = asset("tokens.css") + "".join((ASSETS / name).read_text(encoding="utf-8") for name in STYLES)
+    page = ":root{color-scheme:light dark}body{margin:16px;background:Canvas}"
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>{page}{style}</style>"
+        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{''.join(texts.values())}{FRAME}document.body.dataset.ready = 1;</script>"
+    )
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Browser) -> Iterator[Page]:
+    """One page for all tests, each of which fills it anew: a window of its own for each would take longer than the tests."""
+    context = chromium.new_context(offline=True)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def build(page: Page, html: str) -> Iterator[Build]:
+    """Builds fields for these nodes with this draft; nothing may complain."""
+    complaints: list[str] = []
+
+    def complain(error: Any) -> None:
+        complaints.append(str(error))
+
+    def build(
+        *nodes: dict[str, Any], draft: dict[str, Any] | None = None, width: int = 800, scheme: Scheme = "light"
+    ) -> Page:
+        page.set_viewport_size({"width": width, "height": 760})
+        page.emulate_media(color_scheme=scheme)
+        page.set_content(html)
+        page.wait_for_selector("body[data-ready]")
+        page.evaluate("([nodes, draft]) => build(nodes, draft)", [[*nodes], draft or {}])
+        return page
+
+    page.on("pageerror", complain)
+    yield build
+    page.remove_listener("pageerror", complain)
+    assert complaints == []
+
+
+def drafted(page: Page, name: str) -> Any:
+    """What the draft holds; None where the name is absent."""
+    return page.evaluate("name => link.draft[name] ?? null", name)
+
+
+def show(page: Page, name: str, value: Any) -> None:
+    """A value that was set elsewhere, such as by the kernel."""
+    page.evaluate("([name, value]) => link.show(name, value ?? undefined)", [name, value])
+
+
+def judge(page: Page, *problems: dict[str, Any]) -> None:
+    """What the kernel finds wrong with the draft."""
+    page.evaluate("problems => link.judge(problems)", [*problems])
+
+
+def paste(where: Locator, text: str) -> None:
+    """What a person pastes."""
+    where.evaluate(
+        "(e, text) => { const data = new DataTransfer(); data.setData('text/plain', text);"
+        "e.focus(); e.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true})); }",
+        text,
+    )
+
+
+def adding(page: Page) -> Locator:
+    return page.get_by_role("combobox", name="Target sizes")
+
+
+def words(page: Page) -> list[str]:
+    """What stands beside each size."""
+    return page.locator(".rbf-size-words").all_inner_texts()
+
+
+def focused(page: Page) -> str:
+    """The name of what has the focus."""
+    return str(page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.id"))
+
+
+def test_the_page_and_the_kernel_choose_the_same_canvas(build: Build) -> None:
+    """For sizes at and around every canvas, by chance and out of bounds, at each tier: canvas, fault and way out."""
+    chance = random.Random(7)
+    near = [
+        (one.width + by, one.height + up) for one in PRESETS for by, up in ((0, 0), (-1, 0), (0, -1), (1, 0), (0, 1))
+    ]
+    far = [
+        (chance.randint(16, MOST_SIDE), chance.randint(16, chance.choice([300, 1600, MOST_SIDE]))) for _ in range(400)
+    ]
+    odd = ["9000x10", "10x9000", "99999x99999", "20x7000", "6336x6336", "30 by 70000", "1080x", "a boat", ""]
+    texts = [f"{width}x{height}" for width, height in near + far] + odd
+
+    told = build(SIZES).evaluate(
+        """([texts, facts]) => texts.map((text) => facts.tiers.map((tier) => {
+          const [size, fault] = [rule.sizesRead(text), rule.sizesTrouble(text, facts, tier)];
+          return [size && rule.sizesPreset(size, facts, tier), fault && [fault.kind, fault.nearest]];
+        }))""",
+        [texts, SIZES["beside"]],
+    )
+
+    assert len(texts) > 500
+    assert told == [[[canvas(text, tier), fault(text, tier)] for tier in TIERS] for text in texts]
+
+
+def canvas(text: str, tier: Any) -> list[Any] | None:
+    """The kernel's canvas for a size."""
+    try:
+        one = preset_for(Size.read(text), tier)
+    except ValueError:
+        return None
+    return [one.aspect_ratio, one.resolution, one.width, one.height] if one else None
+
+
+def fault(text: str, tier: Any) -> list[str] | None:
+    """What the kernel finds wrong with a size, and the nearest that it takes."""
+    try:
+        rb.SmartResize(image_url="https://example.org/a.png", target_sizes=[text], resolution=tier)
+    except InvalidInput as error:
+        return [error.problems[0].kind, error.problems[0].nearest or ""]
+    return None
+
+
+@pytest.mark.parametrize("typed", ["1080x1920", "1080 × 1920", "1080*1920", " 1080X1920 px "])
+def test_a_size_is_read_in_any_spelling(build: Build, typed: str) -> None:
+    """Typed and confirmed, it stands in the list as the service reads it, with its canvas; the input is free again."""
+    page = build(SIZES)
+
+    adding(page).fill(typed)
+    adding(page).press("Enter")
+
+    assert drafted(page, "target_sizes") == ["1080x1920"]
+    assert words(page) == ["Story · 9:16 at 2K, 1536×2752"]
+    assert adding(page).input_value() == ""
+    expect(adding(page)).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("1080x1920, 300×600\n728 * 90", ["1080x1920", "300x600", "728x90"]),
+        ("300x600 728x90", ["300x600", "728x90"]),
+        ("[(300, 600), (728, 90)]", ["300x600", "728x90"]),
+        ('["300x600", "728x90"]', ["300x600", "728x90"]),
+        ("300x600\ta boat\n", ["300x600", "a boat"]),
+    ],
+)
+def test_many_sizes_are_pasted_at_once(build: Build, text: str, sizes: list[str]) -> None:
+    """From a sentence, a sheet or code: each becomes an entry, in order."""
+    page = build(SIZES)
+
+    paste(adding(page), text)
+
+    assert drafted(page, "target_sizes") == sizes
+
+
+def test_sizes_that_were_typed_and_left_are_meant(build: Build) -> None:
+    """A comma ends a size, and so does going elsewhere; what is no size waits where it was typed."""
+    page = build(SIZES, SEED)
+
+    adding(page).press_sequentially("300x600, 728 x 90")
+    page.get_by_label("Seed", exact=True).focus()
+    adding(page).fill("a boat")
+    page.get_by_label("Seed", exact=True).focus()
+
+    assert drafted(page, "target_sizes") == ["300x600", "728x90"]
+    assert adding(page).input_value() == "a boat"
+
+
+def test_formats_are_found_by_their_names(build: Build) -> None:
+    """The list shows what fits, the arrow keys choose in it, Enter takes, and what is taken can be given back."""
+    page = build(SIZES)
+    options = page.get_by_role("option")
+
+    adding(page).press_sequentially("a4")
+    found = [text.split("\n")[0] for text in options.all_inner_texts()]
+    adding(page).press("ArrowDown")
+    adding(page).press("Enter")
+    adding(page).press_sequentially("story")
+    adding(page).press("Enter")
+    taken = drafted(page, "target_sizes")
+    marked = page.locator("[role=option][aria-selected=true]").count()
+    page.get_by_role("option", name="Story").click()
+
+    assert found == ["A4 at 150 dpi", "A4 at 150 dpi, landscape", "A4 at 300 dpi"]
+    assert taken == ["1754x1240", "1080x1920"]
+    assert marked == 3  # One of them stands in two groups.
+    assert drafted(page, "target_sizes") == ["1754x1240"]
+    expect(adding(page)).to_be_focused()
+    adding(page).press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+
+
+def test_a_bad_size_stays_and_is_told_at_its_entry(build: Build) -> None:
+    """What was typed is not touched; the words are the entry's own description, and one press mends it."""
+    page = build(SIZES)
+
+    for text in ("9000x10", "6000x6000", "a boat"):
+        adding(page).fill(text)
+        adding(page).press("Enter")
+    told = words(page)
+    described = page.get_by_label("Size 1").evaluate(
+        "e => document.getElementById(e.getAttribute('aria-describedby')).innerText"
+    )
+    page.get_by_role("button", name="Use 4096x4096").click()
+
+    assert told[:2] == ["sides are 16 to 6336 pixels long", "no canvas covers this size"]
+    assert "such as 1080x1920" in told[2]
+    assert described == told[0]
+    assert drafted(page, "target_sizes") == ["9000x10", "4096x4096", "a boat"]
+    assert page.get_by_label("Size 2").get_attribute("aria-invalid") == "false"
+    assert page.get_by_label("Size 3").input_value() == "a boat"
+
+
+def test_an_entry_is_edited_where_it_stands(build: Build) -> None:
+    """While it is typed the caret stays, whatever comes from the kernel; when it is done it is spelt plainly."""
+    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"]})
+    entry = page.get_by_label("Size 2")
+
+    entry.fill("300 × 600")
+    entry.press("Home")
+    entry.press("ArrowRight")
+    show(page, "target_sizes", ["1080x1920", "300x600"])
+    typed, caret = entry.input_value(), entry.evaluate("e => e.selectionStart")
+    entry.press("Tab")
+
+    assert (typed, caret) == ("300 × 600", 1)
+    assert drafted(page, "target_sizes") == ["1080x1920", "300x600"]
+    assert entry.input_value() == "300x600"
+
+
+def test_sizes_are_put_in_order_and_removed_by_keys(build: Build) -> None:
+    """Buttons and Alt with an arrow move an entry and the focus with it; removing goes on to the next one."""
+    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600", "728x90"]})
+
+    page.get_by_role("button", name="Move 728x90 up").press("Enter")
+    first = drafted(page, "target_sizes"), focused(page)
+    page.get_by_label("Size 1").press("Alt+ArrowDown")
+    second = drafted(page, "target_sizes"), focused(page)
+    page.get_by_role("button", name="Move 300x600 down").press("Enter")
+    page.get_by_role("button", name="Remove 728x90").press("Enter")
+    third = drafted(page, "target_sizes"), focused(page)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+
+    assert first == (["1080x1920", "728x90", "300x600"], "Move 728x90 up")
+    assert second == (["728x90", "1080x1920", "300x600"], "Size 2")
+    assert third == (["1080x1920", "300x600"], "Remove 1080x1920")
+    assert drafted(page, "target_sizes") is None
+    expect(adding(page)).to_be_focused()
+
+
+def test_no_more_sizes_are_taken_than_the_model_takes(build: Build) -> None:
+    """The rest of a long list is left out, and that is said."""
+    page = build(SIZES)
+
+    paste(adding(page), ", ".join(f"{100 + number}x100" for number in range(12)))
+
+    assert len(drafted(page, "target_sizes")) == SIZES["most"]
+    expect(page.get_by_role("status")).to_have_text("9 sizes are the most; 3 left out.")
+
+
+def test_targets_are_drawn_to_one_scale_with_their_canvases(build: Build) -> None:
+    """Target, what is composed for it and the canvas: sides in proportion, inside one another, anew for another tier."""
+    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"], "resolution": "1K"})
+
+    def sides(part: str) -> list[tuple[float, float]]:
+        found = page.locator(f".rbf-sizes-strip .rbf-size-{part}")
+        return [tuple(one.evaluate("e => [e.width.baseVal.value, e.height.baseVal.value]")) for one in found.all()]
+
+    target, composed, drawn = sides("target"), sides("composed"), sides("canvas")
+    scale = drawn[0][1] / 2752
+    show(page, "resolution", "4K")
+
+    assert [side / scale for size in target for side in size] == pytest.approx([1080, 1920, 300, 600], rel=0.02)
+    assert [side / scale for size in drawn for side in size] == pytest.approx([1536, 2752, 768, 1376], rel=0.02)
+    assert composed[1][0] / composed[1][1] == pytest.approx(0.5, rel=0.02)
+    assert composed[1][1] == drawn[1][1]
+    assert [text.split(" · ")[-1] for text in words(page)] == ["9:16 at 4K, 3072×5504"] * 2
+    assert (
+        page.get_by_role("img").nth(0).get_attribute("aria-label") == "1: 1080×1920, composed on 9:16 at 4K, 3072×5504"
+    )
+
+
+def test_what_the_kernel_finds_wrong_with_a_size_stands_beside_it(build: Build) -> None:
+    """Also what the page knows nothing of, until the entry is another one."""
+    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"]})
+
+    judge(page, {"at": ["target_sizes", 1], "words": "No size for <b>today</b>.", "kind": "other"})
+    told = words(page)[1]
+    page.get_by_label("Size 2").fill("300x601")
+
+    assert told == "No size for <b>today</b>."
+    assert words(page)[1].startswith("9:16 at 1K")
+
+
+def test_without_canvases_the_targets_alone_are_drawn(build: Build) -> None:
+    """A model that nobody knows: sizes are typed and drawn, nothing is said about what is composed."""
+    page = build(
+        {**SIZES, "beside": beside(rb.TextToVideo, "sizes", "sizes")}, draft={"target_sizes": ["300x600", "auto"]}
+    )
+
+    assert words(page) == ["Half page", ""]
+    assert page.locator(".rbf-sizes-strip .rbf-size-target").count() == 1
+    assert page.locator(".rbf-size-composed").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("7", 7), ("-3", -3), ("0", 0), ("9007199254740991", 2**53 - 1), ("9007199254740993", "9007199254740993"), ("1" * 60, "1" * 60), ("a boat", "a boat"), ("", None)],
+)  # fmt: skip
+def test_a_seed_keeps_every_digit(build: Build, typed: str, value: Any) -> None:
+    """Whole numbers of any length arrive as typed; beyond what a page can count, as text; none is left to the service."""
+    page = build(SEED)
+    seed = page.get_by_label("Seed", exact=True)
+
+    seed.fill(typed)
+    show(page, "seed", value)
+
+    assert drafted(page, "seed") == value
+    assert seed.input_value() == typed
+
+
+def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
+    """The dice lock a new seed; unlocking leaves it to the service, and locking again brings it back."""
+    page = build(SEED)
+    said, lock = page.locator(".rbf-seed-said"), page.get_by_role("button", name="Lock the seed")
+    expect(said).to_have_text("The service draws a new one for each run.")
+
+    page.get_by_role("button", name="Throw the dice").click()
+    thrown = drafted(page, "seed")
+    expect(lock).to_have_attribute("aria-pressed", "true")
+    expect(said).to_have_text("The same for every run.")
+    lock.click()
+    unlocked = drafted(page, "seed")
+    expect(lock).to_have_attribute("aria-pressed", "false")
+    lock.click()
+
+    assert isinstance(thrown, int)
+    assert 0 <= thrown < 2**31
+    assert unlocked is None
+    assert drafted(page, "seed") == thrown
+
+
+def test_dice_stay_within_the_bounds_of_the_field(build: Build) -> None:
+    """A model that takes seeds from 5 to 6 gets no other."""
+    page = build({**SEED, "min": 5, "max": 6})
+    thrown = set()
+
+    for _ in range(24):
+        page.get_by_role("button", name="Throw the dice").click()
+        thrown.add(drafted(page, "seed"))
+
+    assert thrown == {5, 6}
+
+
+@pytest.mark.parametrize(
+    ("seed", "four"), [(7, [7, 8, 9, 10]), (2**53 - 2, [2**53 - 2, 2**53 - 1, str(2**53), str(2**53 + 1)])]
+)
+def test_four_seeds_are_offered_where_there_are_sweeps(build: Build, seed: int, four: Sequence[Any]) -> None:
+    """The button hands this seed and the next three on; where nobody takes them it is not there."""
+    page = build(SEED, draft={"seed": seed})
+    button = page.get_by_role("button", name="Next four")
+    expect(button).to_be_hidden()
+
+    page.evaluate("() => { link.sweep = (name, seeds) => link.swept.push([name, seeds]); }")
+    show(page, "seed", seed)
+    button.click()
+
+    assert page.evaluate("link.swept") == [["seed", four]]
+
+
+def test_durations_are_radio_buttons_with_bars_to_scale(build: Build) -> None:
+    """The default is shown where nothing is set, the value stays the schema's text, arrows choose."""
+    page = build(DURATION)
+    five, ten = page.get_by_role("radio", name="5 s"), page.get_by_role("radio", name="10 s")
+    before = five.is_checked(), drafted(page, "duration")
+
+    five.focus()
+    page.keyboard.press("ArrowRight")
+    after = ten.is_checked(), drafted(page, "duration")
+    show(page, "duration", None)
+
+    assert before == (True, None)
+    assert after == (True, "10")
+    assert five.is_checked()
+    widths = page.locator(".rbf-length-bar").evaluate_all(
+        "bars => bars.map((bar) => bar.getBoundingClientRect().width)"
+    )
+    assert widths[1] == pytest.approx(2 * widths[0], abs=1)
+
+
+def test_shapes_are_drawn_in_the_pixels_of_the_resolution(build: Build) -> None:
+    """Each shape says how many pixels it has and is drawn so, smaller where the resolution is."""
+    page = build(ASPECT, RESOLUTION)
+    boxes, pixels = page.locator(".rbf-shape-box"), page.locator(".rbf-shape-pixels")
+    large = pixels.all_inner_texts(), boxes.evaluate_all("all => all.map((e) => [e.offsetWidth, e.offsetHeight])")
+    height = page.locator("main").bounding_box()
+
+    show(page, "resolution", "480p")
+    page.get_by_role("radio", name="9:16").check()
+
+    assert large[0] == ["720×1280", "720×720", "1280×720"]
+    assert pixels.all_inner_texts() == ["480×854", "480×480", "854×480"]
+    assert [wide / tall for wide, tall in large[1]] == pytest.approx([9 / 16, 1, 16 / 9], rel=0.05)
+    assert boxes.nth(0).evaluate("e => e.offsetHeight") < large[1][0][1]
+    assert drafted(page, "aspect_ratio") == "9:16"
+    assert page.locator("main").bounding_box() == height
+
+
+def test_frames_and_seconds_follow_each_other(build: Build) -> None:
+    """Either is typed and the other follows; another rate keeps the frames; seconds are rounded to frames in bounds."""
+    page = build(FRAMES, RATE)
+    frames, seconds = page.get_by_label("Frames", exact=True), page.get_by_label("Frames, in seconds")
+    default = frames.input_value(), seconds.input_value()
+
+    frames.fill("49")
+    typed_frames = drafted(page, "num_frames"), seconds.input_value()
+    seconds.press_sequentially("x")
+    seconds.fill("2.5")
+    typed_seconds = drafted(page, "num_frames"), frames.input_value(), seconds.input_value()
+    show(page, "frame_rate", 30)
+    frames.focus()
+    other_rate = drafted(page, "num_frames"), seconds.input_value()
+    seconds.fill("0,01")
+    least = drafted(page, "num_frames"), seconds.input_value()
+    frames.focus()
+
+    assert default == ("121", "5.04")
+    assert typed_frames == (49, "2.04")
+    assert typed_seconds == (60, "60", "2.5")
+    assert other_rate == (60, "2")
+    assert least == (9, "0,01")
+    assert seconds.input_value() == "0.3"
+
+
+def test_the_slider_of_frames_says_seconds_too(build: Build) -> None:
+    """It moves with the number within the field's bounds and sets it; frames that cannot be read stay as typed."""
+    page = build(FRAMES, RATE)
+    slider, frames = page.get_by_role("slider"), page.get_by_label("Frames", exact=True)
+
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    moved = drafted(page, "num_frames"), frames.input_value(), slider.get_attribute("aria-valuetext")
+    page.keyboard.press("End")
+    most = drafted(page, "num_frames")
+    frames.fill("many")
+    unread = drafted(page, "num_frames"), page.get_by_label("Frames, in seconds").input_value()
+    frames.fill("")
+    frames.blur()
+
+    assert moved == (122, "122", "122 frames, 5.08 s")
+    assert most == 1441
+    assert unread == ("many", "")
+    assert drafted(page, "num_frames") is None
+    assert frames.input_value() == "121"
+
+
+def test_frames_keep_to_the_steps_of_the_field(build: Build) -> None:
+    """Seconds and arrow keys lead only to what the model takes."""
+    page = build({**FRAMES, "min": 1, "max": 100, "step": 8, "default": 16}, RATE)
+
+    page.get_by_label("Frames, in seconds").fill("1.1")
+    rounded = drafted(page, "num_frames")
+    page.get_by_label("Frames", exact=True).press("ArrowUp")
+    stepped = drafted(page, "num_frames")
+    page.get_by_label("Frames, in seconds").fill("60")
+
+    assert (rounded, stepped, drafted(page, "num_frames")) == (24, 32, 96)
+
+
+def test_frames_without_a_rate_have_no_seconds(build: Build) -> None:
+    """Nothing is made up: neither seconds without a rate, nor a slider without bounds."""
+    page = build({"name": "num_frames", "kind": "whole", "label": "Frames", "special": "frames"})
+
+    page.get_by_label("Frames", exact=True).fill("12")
+
+    assert drafted(page, "num_frames") == 12
+    expect(page.get_by_label("Frames, in seconds")).to_be_hidden()
+    expect(page.locator(".rbf-special-slider")).to_be_hidden()
+
+
+def test_weights_are_added_weighed_and_put_in_order(build: Build) -> None:
+    """Each entry holds only what was set; copies, moves and removals reach the draft as one list."""
+    page = build(LORAS)
+
+    page.get_by_role("button", name="Add weights").click()
+    page.keyboard.type("ink")
+    page.get_by_role("slider").fill("2.5")
+    page.get_by_role("button", name="Duplicate ink", exact=True).click()
+    page.keyboard.press("End")
+    page.keyboard.type("-wash")
+    page.get_by_role("button", name="Move ink-wash up").click()
+    page.get_by_label("LoRAs 2: Scale", exact=True).fill("")
+    ordered = drafted(page, "loras")
+    page.get_by_role("button", name="Remove ink-wash").click()
+    page.get_by_role("button", name="Remove ink", exact=True).click()
+
+    assert ordered == [{"path": "ink-wash", "scale": 2.5}, {"path": "ink"}]
+    assert drafted(page, "loras") is None
+    expect(page.get_by_role("button", name="Add weights")).to_be_focused()
+
+
+def test_the_rest_of_an_entry_is_folded(build: Build) -> None:
+    """A press unfolds it, what it holds is said on the fold, and it stays with its entry when that moves."""
+    page = build(LORAS, draft=DRAFT)
+
+    page.get_by_role("button", name="Weight name: v2").click()
+    name = page.get_by_role("textbox", name="Weight name")
+    held = name.input_value()
+    name.fill("v3")
+    page.get_by_role("button", name="Move ink up").click()
+    name.fill("v4")
+
+    assert held == "v2"
+    assert drafted(page, "loras")[0] == {"path": "ink", "weight_name": "v4"}
+    expect(page.get_by_role("button", name="Weight name: v4")).to_have_attribute("aria-expanded", "true")
+
+
+def test_problems_mark_their_entry_of_weights(build: Build) -> None:
+    """The words stand below the entry that they are about, and the input that they are about is marked."""
+    page = build(LORAS, draft=DRAFT)
+
+    judge(
+        page,
+        {"at": ["loras", 1, "scale"], "words": "`loras[1].scale` = 9 is outside 0 to 4.", "kind": "less_than_equal"},
+    )
+
+    assert page.locator(".rbf-lora-words").all_inner_texts() == ["", "`loras[1].scale` = 9 is outside 0 to 4."]
+    assert page.get_by_label("LoRAs 2: Scale", exact=True).get_attribute("aria-invalid") == "true"
+    assert page.get_by_label("LoRAs 1: Scale", exact=True).get_attribute("aria-invalid") == "false"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 800), ("dark", 800), ("light", 320)])
+def test_special_controls_are_for_everybody(build: Build, scheme: str, width: int) -> None:
+    """Nothing grave for axe-core, nothing faint, nothing beyond its place, every control reached by Tab and seen there."""
+    page = build(*ALL, draft=DRAFT, width=width, scheme=scheme)
+    page.evaluate("() => { link.sweep = () => {}; }")
+    judge(page, {"at": ["loras", 1, "path"], "words": "No weights are there.", "kind": "other"})
+    page.get_by_role("button", name="Weight name: v2").click()
+
+    shot(page, f"form-specials-{scheme}-{width}", whole=True)
+
+    assert findings(page, ".rbf") == []
+    assert faint(page, ".rbf") == []
+    assert beyond(page, ".rbf") == []
+    assert overflow(page) <= 0
+    reached = tabbed(page, ".rbf")
+    # The others of a group of radio buttons, which the arrow keys reach.
+    assert reached.missed == ["input "] * 3
+    assert reached.unseen == []
+
+
+def test_the_list_of_formats_is_for_everybody(build: Build) -> None:
+    """Open, it lies within a narrow window, and neither axe-core nor the eye finds fault with it."""
+    page = build(SIZES, draft={"target_sizes": ["1080x1920"]}, width=320, scheme="dark")
+
+    adding(page).press_sequentially("s")
+    shot(page, "form-specials-formats")
+
+    box = page.get_by_role("listbox").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 320
+    assert findings(page, ".rbf") == []
+    assert faint(page, ".rbf") == []
+
+
+def test_words_from_outside_are_never_markup(build: Build) -> None:
+    """Labels, choices, sizes, paths and problems of strangers show as text."""
+    evil = "<img src=x onerror=alert(1)>"
+    choice = {**DURATION, "choices": [{"value": evil, "label": evil}], "default": evil, "label": evil}
+    shape = {**ASPECT, "choices": [{"value": evil, "label": evil}], "default": evil}
+    draft = {"target_sizes": [evil], "loras": [{"path": evil, "weight_name": evil}], "seed": evil}
+
+    page = build({**SIZES, "label": evil}, choice, shape, LORAS, SEED, draft=draft)
+    judge(page, *({"at": [name, 0], "words": evil, "kind": "other"} for name in ("target_sizes", "loras")))
+
+    assert page.locator("main img").count() == 0
+    assert json.dumps(drafted(page, "target_sizes")) == json.dumps([evil])

@@ -1,0 +1,161 @@
+"""A page without a browser: it edits a form by the messages that a page sends, and reads what the kernel answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, cast
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import Input
+from reelbook.models.pricing import Estimate, estimate
+from reelbook.widgets.forms.form import Form
+
+ABSENT = object()
+"""Stands for a field that goes back to its default."""
+MOST_EXACT = 2**53
+"""The largest whole number up to which JavaScript knows every one."""
+
+
+class Alone:
+    """A shop where nobody is connected: forms are judged, and nothing is started."""
+
+    def shelf_find(self, sha256: str) -> None:
+        return None
+
+    def shelf_keep(self, content: bytes, suffix: str) -> None:
+        return None
+
+    def client_told(self) -> str:
+        return ""
+
+    def is_connected(self) -> bool:
+        return False
+
+    def estimate(self, request: Input) -> Estimate:
+        return estimate(request)
+
+
+class Page:
+    """One page that shows one form."""
+
+    def __init__(self, kind: type[Input]) -> None:
+        self.form = Form(kind, shop=cast(Any, Alone()))
+        self._counter = count(1)
+        self.tell({"do": "here", "view": "v"})
+
+    def tell(self, content: Mapping[str, Any]) -> None:
+        """What the page sends, as JSON and back, as it travels."""
+        self.form._handle_custom_msg(json.loads(json.dumps(content)), [])
+
+    def edit(self, name: str, value: Any = ABSENT) -> None:
+        """One field gets a value as somebody typed it, or goes back to its default."""
+        self.send(name) if value is ABSENT else self.send(name, typed(value, self.node(name), self.shared))
+
+    def send(self, name: str, *value: Any) -> None:
+        """One field gets a value as it is; the kernel has heard it when this ends."""
+        number = next(self._counter)
+        content = {"do": "edit", "view": "v", "n": number, "name": name}
+        self.tell({**content, "value": value[0]} if value else content)
+        assert self.form.state["n"] == number
+
+    def show(self, values: Mapping[str, Any]) -> None:
+        """The whole form has these values and no others."""
+        for name in [name for name in self.form.draft if name not in values]:
+            self.edit(name)
+        for name, value in values.items():
+            self.edit(name, value)
+
+    @property
+    def shared(self) -> Mapping[str, Any]:
+        return cast(Mapping[str, Any], self.form.sheet["shared"])
+
+    def node(self, name: str) -> dict[str, Any]:
+        """What the page draws for a field."""
+        return next(node for node in self.form.sheet["fields"] if node["name"] == name)
+
+    @property
+    def names(self) -> list[str]:
+        """The fields that the page draws, in its order."""
+        return [node["name"] for node in self.form.sheet["fields"]]
+
+    @property
+    def places(self) -> list[list[Any]]:
+        """Where problems stand."""
+        return [problem["at"] for problem in self.form.state["problems"]]
+
+    def value(self) -> Input | None:
+        """The inputs as the form has them; None where it refuses them."""
+        try:
+            return cast(Input, self.form.value)
+        except InvalidInput:
+            return None
+
+
+def typed(value: Any, node: Mapping[str, Any], shared: Mapping[str, Any]) -> Any:
+    """A value as the control of this node sends it."""
+    node = shared[node["as"]] if node["kind"] == "again" else node
+    match node["kind"]:
+        case "json":
+            return {"__text__": json.dumps(value)}
+        case "either" if value is not None:
+            return typed(
+                value, next((form for form in node["forms"] if takes(form, value, shared)), {"kind": "text"}), shared
+            )
+        case "list" if isinstance(value, list):
+            return [typed(item, node["item"], shared) for item in value]
+        case "object" if isinstance(value, dict):
+            known = {field["name"]: field for field in node["fields"]}
+            others = node.get("open")
+            free = others if isinstance(others, Mapping) else {"kind": "json" if others else "text"}
+            return {name: typed(item, known.get(name, free), shared) for name, item in value.items()}
+        case "whole" | "real" if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return _number(value)
+        case _:
+            return value
+
+
+def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> bool:
+    """Whether somebody would choose this node to type the value."""
+    node = shared[node["as"]] if node["kind"] == "again" else node
+    match node["kind"]:
+        case "text" | "image":
+            return isinstance(value, str)
+        case "whole":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "real":
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case "check":
+            return isinstance(value, bool)
+        case "constant":
+            return _same(node["value"], value)
+        case "choice":
+            return any(_same(choice["value"], value) for choice in node["choices"])
+        case "list":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict) and _fits(node, value, shared)
+        case "either":
+            return any(takes(form, value, shared) for form in node["forms"])
+        case _:
+            return True
+
+
+def _fits(node: Mapping[str, Any], value: Mapping[str, Any], shared: Mapping[str, Any]) -> bool:
+    known = {field["name"]: field for field in node["fields"]}
+    needed = {name for name, field in known.items() if field.get("required")}
+    if needed - value.keys() or (value.keys() - known.keys() and not node.get("open")):
+        return False
+    return all(takes(known[name], item, shared) for name, item in value.items() if name in known)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _number(value: float) -> Any:
+    """A number as JavaScript has it: 24.0 is 24, and what it cannot hold exactly travels as text."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
+    return value if abs(value) <= MOST_EXACT else str(value)

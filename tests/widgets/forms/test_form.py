@@ -1,0 +1,147 @@
+"""A form without a page: it reads, sets, follows, fills from rows, costs little, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import ipywidgets
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.errors import InvalidInput, ReelbookError
+from tests.widgets.forms.page import Page
+
+BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
+
+
+@pytest.fixture
+def page() -> Any:
+    page = Page(rb.TextToVideo)
+    yield page
+    page.form.close()
+
+
+def test_a_form_can_begin_with_inputs() -> None:
+    """`rb.form(boat)` shows the boat; a class or an id begins empty, and says what it needs."""
+    full, empty = rb.form(BOAT), rb.form("svc/text-to-video-13b-distilled")
+
+    assert full.value == BOAT
+    assert full.draft == {"prompt": "a paper boat", "num_frames": 49, "seed": 7}
+    with pytest.raises(InvalidInput, match="prompt"):
+        _ = empty.value
+    assert empty.state["price"]["credits"] == 53
+    full.close()
+    empty.close()
+
+
+def test_what_is_no_model_is_refused_in_words() -> None:
+    """The sentence says what a form is made for."""
+    with pytest.raises(ReelbookError, match="A form is made for a model"):
+        rb.form(int)  # type: ignore[arg-type]
+
+
+def test_those_who_follow_the_value_hear_of_it_when_it_is_right(page: Page) -> None:
+    """Once for each new value, and not for what is not right yet."""
+    heard: list[Any] = []
+    page.form.observe(lambda change: heard.append(change["new"]), "value")
+
+    page.edit("prompt", "a boat")
+    page.edit("num_frames", 5)
+    page.edit("num_frames", 9)
+
+    assert heard == [rb.TextToVideo(prompt="a boat"), rb.TextToVideo(prompt="a boat", num_frames=9)]
+
+
+def test_a_form_drives_an_interactive_output() -> None:
+    """As any other widget does."""
+    form = rb.form(BOAT)
+    seen: list[Any] = []
+
+    ipywidgets.interactive_output(lambda boat: seen.append(boat.seed), {"boat": form})
+    form.edit("seed", 8)
+
+    assert seen == [7, 8]
+    assert ipywidgets.VBox([form]).children == (form,)
+    form.close()
+
+
+def test_a_form_is_filled_from_a_row(page: Page) -> None:
+    """Columns of the outcome are left out, and so is what is empty; a row of another model is refused."""
+    row = {
+        "prompt": "a boat",
+        "seed": 7.0,
+        "num_frames": 49,
+        "negative_prompt": None,
+        "status": "completed",
+        "credits": 53,
+    }
+    frame = pd.DataFrame([{**row, "model": rb.TextToVideo.endpoint_id}])
+
+    page.form.link(frame.iloc[0])
+
+    assert page.form.value == rb.TextToVideo(prompt="a boat", seed=7, num_frames=49)
+    with pytest.raises(ReelbookError, match="svc/smart-resize"):
+        page.form.link({**row, "model": "svc/smart-resize"})
+    with pytest.raises(ReelbookError, match="Nothing of this row"):
+        page.form.link({"a": 1})
+
+
+def test_rules_between_fields_stand_at_a_field(page: Page) -> None:
+    """Steps that leave nothing to do are told at the field that skips them."""
+    page.edit("prompt", "a boat")
+    page.edit("second_pass_num_inference_steps", 4)
+
+    assert page.places == [["second_pass_skip_initial_steps"]]
+    assert page.form.state["price"]["credits"] == 53
+    assert page.form.state["ready"] is False
+
+
+def test_the_price_follows_what_is_typed(page: Page) -> None:
+    """Also while something else is missing."""
+    page.edit("enable_detail_pass", True)
+
+    assert page.form.state["price"] == {
+        "credits": 106, "told": "≈ 106 credits", "lines": [["base", "53"], ["detail pass", "× 2.0"]],
+        "source": "assumed, from the catalog kept here", "about": True,
+    }  # fmt: skip
+
+
+def test_a_closed_form_leaves_nothing_behind() -> None:
+    """Twenty forms opened, used and closed: no thread, no widget, no object stays."""
+    ipywidgets.Widget.close_all()
+    threads, kept = set(threading.enumerate()), []
+
+    for number in range(20):
+        page = Page(rb.TextToVideo)
+        page.edit("prompt", f"boat {number}")
+        kept.append(weakref.ref(page.form))
+        page.form.close()
+    del page
+    gc.collect()
+
+    assert [one for one in kept if one() is not None] == []
+    assert set(threading.enumerate()) <= threads
+
+
+def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
+    """Whatever a page sends, the form stays what it is."""
+    before = page.form.state
+    odd: list[Any] = [
+        None,
+        7,
+        [],
+        {},
+        {"do": 1},
+        {"do": "edit"},
+        {"do": "edit", "view": "v", "n": "1", "name": 3},
+        {"do": "close"},
+    ]
+
+    for content in odd:
+        page.form._handle_custom_msg(content, [])
+
+    assert page.form.state == before
