@@ -202,7 +202,8 @@ def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyP
     told = [form.upload(content, "big.png")["error"] for content in (bomb(50_000, 50_000), bytes(bitmap), bytes(gif))]
 
     assert told[0] == "big.png has 50,000 × 50,000 pixels; 40 megapixels are the most. Make it smaller."
-    assert told[1:] == ["big.png has too many pixels; 40 megapixels are the most. Make it smaller."] * 2
+    # Pillow's own limit, which is one for the whole process, may be lifted: then they are counted here.
+    assert all(words.endswith("pixels; 40 megapixels are the most. Make it smaller.") for words in told[1:])
 
 
 def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
