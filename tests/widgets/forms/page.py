@@ -65,7 +65,8 @@ class Page:
         for name in [name for name in self.form.draft if name not in values]:
             self.edit(name)
         for name, value in values.items():
-            self.edit(name, value)
+            if name not in self.form.draft or self.form.draft[name] != typed(value, self.node(name), self.shared):
+                self.edit(name, value)
 
     @property
     def shared(self) -> Mapping[str, Any]:
@@ -74,6 +75,10 @@ class Page:
     def node(self, name: str) -> dict[str, Any]:
         """What the page draws for a field."""
         return next(node for node in self.form.sheet["fields"] if node["name"] == name)
+
+    def offers(self, name: str, value: Any) -> bool:
+        """Whether the control of a field can make this value."""
+        return takes(self.node(name), value, self.shared)
 
     @property
     def names(self) -> list[str]:
@@ -118,6 +123,8 @@ def typed(value: Any, node: Mapping[str, Any], shared: Mapping[str, Any]) -> Any
 
 def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> bool:
     """Whether somebody would choose this node to type the value."""
+    if value is None and node.get("nullable"):
+        return True
     node = shared[node["as"]] if node["kind"] == "again" else node
     match node["kind"]:
         case "text" | "image":
@@ -133,7 +140,7 @@ def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> boo
         case "choice":
             return any(_same(choice["value"], value) for choice in node["choices"])
         case "list":
-            return isinstance(value, list)
+            return isinstance(value, list) and all(takes(node["item"], item, shared) for item in value)
         case "object":
             return isinstance(value, dict) and _fits(node, value, shared)
         case "either":

@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jupyter_client.session import json_packer
 from openapi_spec_validator import validate
 
 from reelbook.errors import InvalidInput
+from reelbook.models.described import describe
+from tests.models.described_inputs import document
 from tests.models.inputs import JSON_VALUES
 from tests.widgets.forms.described import (
     DESCRIPTIONS,
     KINDS,
+    SCHEMAS,
     TELLING,
     Values,
     accepted,
@@ -29,10 +33,31 @@ from tests.widgets.forms.page import Page
 
 Pages = Callable[[str], Page]
 
-SIZES = [pytest.param(12, id="ci"), pytest.param(400, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+SIZES = [pytest.param(8, id="ci"), pytest.param(400, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 """How many inputs each form is tried with."""
 STRANGE: list[Any] = [None, True, 0.5, 10**30, "no such thing", [[]], {"unheard_of": 1}, "\ud800"]
 """Values that most fields refuse, and the last of them every one: half of a pair that makes one sign."""
+
+NO_JSON = [
+    "",
+    " ",
+    "{",
+    "text",
+    "'a'",
+    "[1,]",
+    "NaN",
+    "-Infinity",
+    "1e999",
+    "9" * 5_000,
+    "[" * 600 + "]" * 600,
+    "[" * 100_000,
+]
+"""Texts that no JSON value is written as, or none that can be sent."""
+
+
+def nested(levels: int) -> Any:
+    """A list in a list in a list …"""
+    return json.loads("[" * levels + "]" * levels)
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +80,28 @@ def wire(name: str, values: dict[str, Any]) -> dict[str, Any]:
     return dict(KINDS[name](**values).wire())
 
 
-@lru_cache(maxsize=512)
-def base_for(name: str, field: str) -> dict[str, Any]:
-    """A few values that are valid as a whole, and in whose company the field may be given."""
-    found = next((values for values in samples(name) if field in values), samples(name)[0])
-    for spare in [one for one in found if one != field]:
+@lru_cache(maxsize=64)
+def sent_for(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """A few samples, each with what the service gets for it."""
+    return [(values, wire(name, values)) for values in samples(name)[::2]]
+
+
+@lru_cache(maxsize=64)
+def smallest(name: str) -> dict[str, Any]:
+    """The fewest values that are valid as a whole."""
+    found = samples(name)[0]
+    for spare in samples(name)[0]:
         fewer = {one: value for one, value in found.items() if one != spare}
         found = fewer if accepted(KINDS[name], fewer) is not None else found
     return found
+
+
+def base_for(name: str, field: str) -> dict[str, Any]:
+    """Values that are valid as a whole, and in whose company the field may be given."""
+    with_it = next((values for values in samples(name) if field in values), None)
+    if with_it is None or accepted(KINDS[name], {**smallest(name), field: with_it[field]}) is not None:
+        return smallest(name)
+    return with_it
 
 
 def problems_at(page: Page, field: str) -> list[str]:
@@ -83,7 +122,7 @@ def test_a_form_draws_every_field_once_and_no_other(pages: Pages, name: str) -> 
     """All of them, whatever they are called; what only the service writes is not asked for."""
     page = pages(name)
 
-    assert sorted(page.names) == sorted(KINDS[name].model_json_schema()["properties"])
+    assert sorted(page.names) == sorted(SCHEMAS[name]["properties"])
     assert json.loads(json.dumps(page.form.sheet, allow_nan=False)) == page.form.sheet
 
 
@@ -91,24 +130,23 @@ def test_a_form_draws_every_field_once_and_no_other(pages: Pages, name: str) -> 
 def test_a_field_starts_at_its_default(pages: Pages, name: str, field: str) -> None:
     """What the page shows in a field that nobody touched is what the class fills in; nothing where it fills in nothing."""
     node = pages(name).node(field)
-    needed = KINDS[name].model_json_schema().get("required", ())
+    needed = SCHEMAS[name].get("required", ())
 
-    left_out = [values for values in samples(name) if field not in values]
-    filled = [values for values in left_out if field in wire(name, values)]
-    shown = [wire(name, {**values, field: node["default"]}) for values in filled if "default" in node]
+    left_out = [(values, sent) for values, sent in sent_for(name) if field not in values]
+    filled = [(values, sent) for values, sent in left_out if field in sent][:2]
+    shown = [wire(name, {**values, field: node["default"]}) for values, _ in filled if "default" in node]
 
     assert node.get("required", False) is (field in needed)
     assert bool(left_out) is not node.get("required", False)
     assert bool(filled) is (node.get("default") is not None)
-    assert shown == [wire(name, values) for values in filled]
+    assert shown == [sent for _, sent in filled]
 
 
 @pytest.mark.parametrize(("name", "field"), list(fields()))
 def test_a_field_refuses_what_its_class_refuses(pages: Pages, name: str, field: str) -> None:
     """Past a bound, off a step, of another type: words stand at the field, and nothing can be started until it is right."""
     kind, page, base = KINDS[name], pages(name), base_for(name, field)
-    schema = kind.model_json_schema()
-    past = list(beyond(schema["properties"][field], Values(schema)))
+    past = list(beyond(SCHEMAS[name]["properties"][field], Values(SCHEMAS[name])))
     refused = 0
     page.show(base)
 
@@ -135,7 +173,7 @@ def test_a_field_refuses_what_its_class_refuses(pages: Pages, name: str, field: 
 @pytest.mark.parametrize("examples", SIZES)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examples: int) -> None:
-    """Values typed into the page one after the other are those that Python's own call takes."""
+    """Each value can be typed in the control that is drawn for it, and together they are what Python's own call takes."""
     page, kind = pages(name), KINDS[name]
 
     @settings(max_examples=examples, database=None)
@@ -143,6 +181,7 @@ def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examp
     def agree(values: dict[str, Any]) -> None:
         page.show(values)
 
+        assert [name for name, value in values.items() if not page.offers(name, value)] == []
         assert page.places == []
         assert page.form.value == kind(**values)
         assert page.form.value.wire() == kind(**values).wire()
@@ -155,7 +194,7 @@ def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examp
 def test_a_form_takes_a_value_exactly_if_its_class_does(pages: Pages, name: str, examples: int) -> None:
     """Anything at all in any field: the form says yes where the class does, to the same inputs."""
     page, kind = pages(name), KINDS[name]
-    drawn, bases = Values(kind.model_json_schema()), samples(name)
+    drawn, bases = Values(SCHEMAS[name]), samples(name)[:10]
 
     @settings(max_examples=examples, database=None)
     @given(st.data())
@@ -181,3 +220,69 @@ def refusal(name: str, values: dict[str, Any]) -> set[Any]:
     except InvalidInput as error:
         return {problem.loc[0] if problem.loc else () for problem in error.problems}
     return set()
+
+
+@pytest.mark.parametrize("text", NO_JSON, ids=lambda text: ascii(text[:12]))
+def test_text_that_is_no_json_value_is_refused_at_its_field(pages: Pages, text: str) -> None:
+    """Half typed, not a number, too long, too deep: the draft keeps what was typed, and nothing can be started."""
+    page = pages("transcriber")
+    page.show(smallest("transcriber"))
+
+    page.send("context", {"__text__": text})
+
+    assert problems_at(page, "context")
+    assert page.form.state["ready"] is False
+    assert page.form.draft["context"] == {"__text__": text}
+    with pytest.raises(InvalidInput, match="context"):
+        _ = page.form.value
+
+
+@pytest.mark.parametrize(
+    "value", ["\ud83d", {"__text__": "\udc00"}, ["a", {"\ud800": "\ud800"}], nested(600)], ids=range(4)
+)
+@pytest.mark.parametrize("field", ["language", "context", "hints"])
+def test_what_cannot_be_sent_back_does_not_silence_a_form(pages: Pages, field: str, value: Any) -> None:
+    """Half of a sign, or lists without end: the field is refused, and the page can still be told so."""
+    page = pages("transcriber")
+    page.show(smallest("transcriber"))
+
+    page.send(field, value)
+
+    assert problems_at(page, field)
+    assert page.form.state["ready"] is False
+    assert json.loads(json_packer(page.form.state))["problems"][0]["at"][0] == field
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [(str(2**53 + 1), 2**53 + 1), (str(-(10**4299)), -(10**4299)), ("12", None)]
+)
+def test_only_long_numbers_are_read_from_text(pages: Pages, text: str, number: int | None) -> None:
+    """A page sends a whole number as text where it would not know it exactly; any other text is no number."""
+    page = pages("TextToVideo")
+    page.show({"prompt": "a paper boat"})
+
+    page.send("seed", text)
+
+    value = page.value()
+    assert (None if value is None else value["seed"]) == number
+    assert bool(problems_at(page, "seed")) is (number is None)
+
+
+def test_a_description_that_doubles_at_every_level_is_drawn_in_time() -> None:
+    """Rules that share parts are few; drawn one by one they would be a thousand million, so the deepest are JSON."""
+    parts: dict[str, Any] = {
+        f"Part{level}": {
+            "type": "object",
+            "properties": {side: {"$ref": f"#/components/schemas/Part{level + 1}"} for side in ("left", "right")},
+        }
+        for level in range(30)
+    }
+    parts["Part30"] = {"type": "integer"}
+    kind = describe(document({"$ref": "#/components/schemas/Part0"}, **parts))
+
+    page = Page(kind)
+
+    assert len(json.dumps(page.form.sheet)) < 2_000_000
+    page.send("left", {"left": {"right": {}}})
+    assert page.form.value == kind(left={"left": {"right": {}}})
+    page.form.close()

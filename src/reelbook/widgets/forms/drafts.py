@@ -69,11 +69,13 @@ class Draft:
 
     def _values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
         unread: list[Problem] = []
-        values = {
-            name: self._read(self._node(name), value, (name,), unread)
-            for name, value in self.values.items()
-            if name not in without
-        }
+        values: dict[str, Any] = {}
+        for name, value in self.values.items():
+            if name not in without:
+                try:
+                    values[name] = self._read(self._node(name), value, (name,), unread)
+                except RecursionError:
+                    unread.append(Problem((name,), f"`{name}` nests too deeply to be read.", "too_deep"))
         return values, unread
 
     def _node(self, name: str) -> Node:

@@ -15,16 +15,18 @@ from ...models.description.pictures import takes_picture
 from ...models.description.schema import accepts
 from ...models.description.settling import settled
 from .order import arrangement, special_of
+from .rules import ABOUT, Schema, both
 from .specials import beside
 
 Node = dict[str, Any]
-Schema = Mapping[str, Any]
 
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
 """Parts of the names of fields that hold more than a line."""
 MOST_LABEL, MOST_HELP, MOST_CHOICE = 80, 600, 200
 MOST_NODES = 3000
 """So many values are drawn one by one, and the rest as JSON: rules that share parts can double at every level."""
+MOST_LEVELS = 50
+"""How deep values are drawn and shown; no class takes one that is as deep."""
 MOST_SAFE = 2**53
 """The largest whole number up to which JavaScript knows every one."""
 ACRONYMS = {
@@ -35,7 +37,6 @@ ACRONYMS = {
     "cfg": "CFG",
     "loras": "LoRAs",
 }
-_ABOUT = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
 
 
 def sheet_of(kind: type[Input]) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class _Reader:
     def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:
         self._defs, self._is_described = defs, is_described
         self._open: list[str] = []
-        self._drawn = 0
+        self._drawn = self._level = 0
         self.shared: dict[str, Node] = {}
 
     def node(self, name: str, rule: Any) -> Node:
@@ -113,10 +114,17 @@ class _Reader:
     def _once(self, name: str, rule: Schema, ref: str | None) -> Node:
         """What is drawn for a rule; one that contains itself is drawn once, and again where somebody goes that deep."""
         self._drawn += 1
+        self._level += 1
+        try:
+            return self._guarded(name, rule, ref)
+        finally:
+            self._level -= 1
+
+    def _guarded(self, name: str, rule: Schema, ref: str | None) -> Node:
         if ref is not None and ref in self._open:
             self.shared.setdefault(ref, {})
             return {"kind": "again", "as": ref}
-        if self._drawn > MOST_NODES:
+        if self._drawn > MOST_NODES or self._level > MOST_LEVELS:
             return {"kind": "json"}
         if ref is None:
             return self._kind(name, rule)
@@ -142,13 +150,17 @@ class _Reader:
                 left = [form for form in forms if not _is_null(form)]
                 nullable = nullable or len(left) < len(forms)
                 others = {word: value for word, value in rule.items() if word not in ("anyOf", "oneOf")}
-                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= _ABOUT | {"nullable"}:
+                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= ABOUT | {"nullable"}:
                     rule = {**left[0], **others}
                     continue
-            parts = rule.get("allOf")
-            if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], Mapping):
-                rule = {**parts[0], **{word: value for word, value in rule.items() if word != "allOf"}}
-                continue
+                if len(left) == 1:
+                    rule = {**others, "allOf": [*others.get("allOf", ()), left[0]]}
+                    continue
+            if isinstance(rule.get("allOf"), list):
+                whole, refs = self._whole(rule)
+                if whole is not None:
+                    rule, ref = whole, " + ".join(refs) or ref
+                    continue
             types = rule.get("type")
             if isinstance(types, list) and "null" in types:
                 nullable = True
@@ -156,6 +168,23 @@ class _Reader:
                 rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
             break
         return rule, nullable, ref
+
+    def _whole(self, rule: Schema) -> tuple[Schema | None, list[str]]:
+        """A rule of several parts as one, and the names of its parts; None where they cannot be drawn as one."""
+        whole: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
+        refs = []
+        for part in rule["allOf"]:
+            for _ in range(64):
+                if not (isinstance(part, Mapping) and isinstance(part.get("$ref"), str)):
+                    break
+                refs.append(part["$ref"].removeprefix("#/$defs/"))
+                target, rest = (
+                    self._defs.get(refs[-1], {}),
+                    {word: value for word, value in part.items() if word != "$ref"},
+                )
+                part = both(rest, target) if isinstance(target, Mapping) else None
+            whole = both(whole, part) if whole is not None and isinstance(part, Mapping) else None
+        return whole, refs
 
     def _kind(self, name: str, rule: Schema) -> Node:
         if "const" in rule:
@@ -165,7 +194,9 @@ class _Reader:
             return {**node, "nullable": True} if None in rule["enum"] else node
         forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
         if forms is not None:
-            return self._either(name, [form for form in forms if not _is_null(form)])
+            beside_them = {word: value for word, value in rule.items() if word not in {"anyOf", "oneOf", *ABOUT}}
+            left = [form for form in forms if not _is_null(form)]
+            return self._either(name, [{"allOf": [form, beside_them]} for form in left] if beside_them else left)
         if {"allOf", "not", "if", "patternProperties"} & set(rule):
             return {"kind": "json"}
         match rule.get("type"):
@@ -243,7 +274,24 @@ def for_page(value: Any) -> Any:
         return {str(name): for_page(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [for_page(item) for item in value]
-    return str(value)
+    return writable(str(value))
+
+
+def writable(value: Any, level: int = 0) -> Any:
+    """A value that can be sent: half of a sign, which a page can send, nobody can send back, nor what nests without end.
+
+    >>> writable({"prompt": "\\ud83d"})
+    {'prompt': '�'}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if not isinstance(value, (dict, list)):
+        return value
+    if level > MOST_LEVELS:
+        return "…"
+    if isinstance(value, dict):
+        return {writable(name): writable(item, level + 1) for name, item in value.items()}
+    return [writable(item, level + 1) for item in value]
 
 
 def _choices(values: list[Any]) -> Node:
