@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         UnknownModel,
         Unreachable,
     )
-    from .forming import form
+    from .forming import controls, form
     from .libraries.library import Library
     from .looking import read, strip
     from .media.provenance import Provenance
@@ -67,7 +67,7 @@ _HOME = {
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
-    "forming": ("form",),
+    "forming": ("controls", "form"),
     "libraries.library": ("Library",),
     "looking": ("read", "strip"),
     "media.provenance": ("Provenance",),
@@ -126,6 +126,7 @@ __all__ = [
     "__version__",
     "attach",
     "connect",
+    "controls",
     "derived",
     "estimate",
     "form",

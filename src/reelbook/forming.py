@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .runs import Run
+    from .widgets.forms.controls import Controls
     from .widgets.forms.form import Form
 
 
@@ -76,6 +77,14 @@ def form(model: type[Input] | Input | str) -> Form:
 
     value = model if isinstance(model, Input) else None
     return Form(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
+
+
+def controls(model: type[Input] | Input | str) -> Controls:
+    """The fields of a model as plain ipywidgets, to be laid out as one likes: `rb.controls(rb.TextToVideo)["seed"]`."""
+    from .widgets.forms.controls import Controls
+
+    value = model if isinstance(model, Input) else None
+    return Controls(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
 
 
 def _kind(model: Any) -> type[Input]:
