@@ -127,6 +127,21 @@ def test_a_closed_form_leaves_nothing_behind() -> None:
     assert set(threading.enumerate()) <= threads
 
 
+def test_a_press_of_run_waits_for_the_edits_before_it(page: Page) -> None:
+    """Where the press is handled first, nothing is paid for until what was typed before it is there, and then once."""
+    pressed: list[Any] = []
+    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+
+    page.tell({"do": "run", "view": "p", "edits": {"prompt": 3, "seed": 5}})
+    page.tell({"do": "edit", "view": "p", "n": 5, "name": "seed", "value": 7})
+    too_early = list(pressed)
+    page.tell({"do": "edit", "view": "p", "n": 3, "name": "prompt", "value": "a boat"})
+    page.tell({"do": "edit", "view": "p", "n": 6, "name": "seed", "value": 8})
+
+    assert too_early == []
+    assert pressed == [rb.TextToVideo(prompt="a boat", seed=7)]
+
+
 def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
     """Whatever a page sends, the form stays what it is."""
     before = page.form.state

@@ -19,7 +19,7 @@ from ...display.ticker import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .drafts import Draft
-from .fields import Node, for_page, sheet_of
+from .fields import Node, for_page, sheet_of, writable
 from .pictures import Pictures
 from .pricing import Pricer
 from .rows import values_of
@@ -68,6 +68,8 @@ class Form(anywidget.AnyWidget):
     """The runs of this form, for the page; `history` has the runs themselves."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which is hidden where the form itself is shown."""
+    _is_closed = True
+    """Until it is whole: what fails on the way is closed, too."""
     value = _Value()
     """The inputs. `InvalidInput` names the fields that are not right yet."""
 
@@ -75,12 +77,13 @@ class Form(anywidget.AnyWidget):
         self.kind, self.shop, self.lock = kind, shop, threading.RLock()
         sheet = sheet_of(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
-        self._is_closed = False
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
         self._heard: dict[str, dict[str, int]] = {}
         self._said = ("", 0)
+        self._waiting: dict[str, Any] | None = None
+        """A press of Run that has overtaken edits which came before it on the page."""
         self._last: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
@@ -94,7 +97,8 @@ class Form(anywidget.AnyWidget):
         own: dict[str, Callable[[dict[str, Any], list[memoryview]], None]] = {
             "edit": self._edit, "here": self._here, "code": self._code, "script": self._bring_script,
         }  # fmt: skip
-        self._handles = {**own, **self._pictures.handles, **self._running.handles}
+        self._is_closed = False
+        self._handles = {**own, **self._pictures.handles, **self._running.handles, "run": self._run}
         # Weakly, so that a form which nobody holds any more can go.
         me = weakref.ref(self)
         self.on_msg(lambda _, content, buffers: _told(me, content, buffers))
@@ -223,6 +227,21 @@ class Form(anywidget.AnyWidget):
             self._said = view, max(number, before)
 
         self._change(put)
+        with self.lock:
+            waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._run(waiting, [])
+
+    def _run(self, content: dict[str, Any], buffers: list[memoryview]) -> None:
+        edits = content.get("edits")
+        with self.lock:
+            heard = self._heard.get(str(content.get("view")), {})
+            wanted = edits.items() if isinstance(edits, dict) else ()
+            # Messages of one page can be handled on two threads: what was typed before the press is part of it.
+            if any(type(number) is int and heard.get(name, -1) < number for name, number in wanted):
+                self._waiting = content
+                return
+        self._running.handles["run"](content, buffers)
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
@@ -268,7 +287,7 @@ class Form(anywidget.AnyWidget):
         return {
             "view": view,
             "n": number,
-            "draft": dict(self._draft.values),
+            "draft": writable(self._draft.values),
             "problems": problems,
             "price": self._pricer.price(self._draft, value),
             "ready": value is not None,

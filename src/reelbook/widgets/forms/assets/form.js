@@ -160,7 +160,7 @@ function formFoot(link, name) {
   function begin() {
     waiting = false;
     foot.wasTried = true;
-    if (link.state.ready) link.send({ do: "run" }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
+    if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
     tell([]);
   }
   run.addEventListener("click", () => {

@@ -50,6 +50,11 @@ export class FormLink {
     return !this._dirty.size && this._heard() >= this._n;
   }
 
+  /** The number of the last edit of each field that was edited here. @returns {Record<string, number>} */
+  get edits() {
+    return Object.fromEntries(this._edited);
+  }
+
   /** @param {string} name @param {any} value undefined for the default */
   edit(name, value) {
     if (value === undefined) delete this.draft[name];
