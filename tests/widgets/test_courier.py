@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -192,3 +194,15 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     assert len(courier._live) == MOST_LIVE
     assert first not in courier._live
     assert first.comm is None
+
+
+def test_a_closed_courier_can_go() -> None:
+    """Nothing holds it: a notebook that shows tables all day must not keep them all."""
+    courier = Courier("key", [["clip.mp4"]])
+    gone = weakref.ref(courier)
+
+    courier.close()
+    del courier
+    gc.collect()
+
+    assert gone() is None

@@ -35,7 +35,8 @@ MOST_LIVE = 32
 class Courier(anywidget.AnyWidget):
     """Brings the files of one table to the page. It knows them by row and place: a path from the page is never looked at."""
 
-    _esm = HERE / "courier.js"
+    # Its text and not its path: anywidget follows a file, and would keep every courier alive for it.
+    _esm = (HERE / "courier.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     """The word by which the table asks; nobody else on the page can guess it."""
 

@@ -23,7 +23,8 @@ TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's k
 class Panel(anywidget.AnyWidget):
     """How a sweep stands, with its buttons. Shown by itself it leaves a picture in the notebook; it also fits into a layout."""
 
-    _esm = HERE / "panel.js"
+    # Its text and not its path: anywidget follows a file, and would keep every panel alive for it.
+    _esm = (HERE / "panel.js").read_text(encoding="utf-8")
     html = traitlets.Unicode().tag(sync=True)
     """The panel; empty where it stands beside the buttons already."""
     state = traitlets.Unicode("preparing").tag(sync=True)
