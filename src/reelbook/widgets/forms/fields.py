@@ -97,7 +97,7 @@ class _Reader:
         if drawn["kind"] == "text" and self._is_described and takes_picture(said, name, self._defs):
             # By its name or format, as the class reads it.
             drawn = _image()
-        node: Node = {"name": name, "label": _label(name, rule), **drawn}
+        node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
             node["help"] = _short(str(help_), MOST_HELP)
         if nullable:
@@ -348,13 +348,19 @@ def _tells(more: Any) -> bool:
     return isinstance(more, Mapping) and bool(more)
 
 
-def _label(name: str, rule: Schema) -> str:
+def _label(name: str, rule: Schema, kind: str = "") -> str:
     """The name of a field as words.
 
-    >>> _label("num_frames", {}), _label("image_url", {})
-    ('Num frames', 'Image address')
+    >>> _label("num_frames", {}), _label("callback_url", {}), _label("image_url", {}, "image")
+    ('Number of frames', 'Callback address', 'Image')
     """
-    words = [ACRONYMS.get(word.lower(), word) for word in name.replace("_", " ").replace("-", " ").split()]
+    parts = name.replace("_", " ").replace("-", " ").split()
+    # A picture can come from anywhere, and a count says so by its unit.
+    if kind == "image" and len(parts) > 1 and parts[-1].lower() in ("url", "urls"):
+        parts.pop()
+    if len(parts) > 1 and "num" in parts:
+        parts = ["number", "of", *parts[1:]] if parts[0] == "num" else [word for word in parts if word != "num"]
+    words = [ACRONYMS.get(word.lower(), word) for word in parts]
     text = " ".join(words) or str(rule.get("title") or "(no name)")
     return _short(text[:1].upper() + text[1:], MOST_LABEL)
 
