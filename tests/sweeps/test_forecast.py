@@ -58,12 +58,13 @@ def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) ->
         before = plan.facts.seconds
         plan.run()
         errors = []
+        lefts: list[Any] = []
         for first in (10, 20, 30):
             more = rb.sweep(BOAT, seed=range(first, first + 6))
             told = more.facts.seconds
-            lefts: list[Any] = []
+            lefts.clear()
             job = more.start()
-            job.on_change(lambda job, lefts=lefts: lefts.append(job.progress))
+            job.on_change(lambda job: lefts.append(job.progress))
             began = time.monotonic()
             job.wait(120)
             took = time.monotonic() - began
