@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from .clients import latest_client
 from .connecting import default_client
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .runs import Run
+    from .sweeps.plan import Plan
     from .widgets.forms.controls import Controls
     from .widgets.forms.form import Form
+    from .widgets.forms.studio import Studio
 
 
 class _Shop:
@@ -26,8 +30,10 @@ class _Shop:
 
     def client_told(self) -> str:
         """The service in a few words; empty where nobody is connected."""
+        from .widgets.forms.shop import EMBEDDED
+
         client = latest_client()
-        return "" if client is None else "embedded service" if client.is_embedded else client.base_url
+        return "" if client is None else EMBEDDED if client.is_embedded else client.base_url
 
     def is_connected(self) -> bool:
         """Nothing is connected only to show a form."""
@@ -59,6 +65,12 @@ class _Shop:
 
         return library().frame
 
+    def plan(self, request: Input, axes: Mapping[str, Sequence[Any]]) -> Plan:
+        """With a client behind it, so that it knows what the library has and can be run."""
+        from .sweeping import sweep
+
+        return sweep(request, **axes)
+
     def model(self, endpoint_id: str) -> type[Input]:
         """As the catalog has it, else as the service describes it."""
         return _kind(endpoint_id)
@@ -66,6 +78,15 @@ class _Shop:
     def account(self) -> Mapping[str, Any]:
         """Of the latest client, else of a new one."""
         return default_client().account()
+
+    def features(self) -> frozenset[str]:
+        """Of the latest client, else of a new one."""
+        return default_client().features()
+
+    def service_to_come(self) -> str:
+        """The host alone: an address may have a name and a password in it."""
+        host = urlsplit(os.getenv("REELBOOK_URL") or "").hostname
+        return host or "the embedded service on this machine, at no cost"
 
 
 def form(model: type[Input] | Input | str) -> Form:
@@ -85,6 +106,18 @@ def controls(model: type[Input] | Input | str) -> Controls:
 
     value = model if isinstance(model, Input) else None
     return Controls(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
+
+
+def studio(model: type[Input] | Input | str | None = None) -> Studio:
+    """The whole toolkit in one cell: choose a model, fill its form, run it, sweep it, look at what came of it, see what it cost.
+
+    It begins with text-to-video, or with the model or inputs that it is given.
+    """
+    from .widgets.forms.studio import Studio
+
+    value = model if isinstance(model, Input) else None
+    kind = type(value) if value is not None else CATALOG[0].input if model is None else _kind(model)
+    return Studio(kind, shop=_Shop(), value=value)
 
 
 def _kind(model: Any) -> type[Input]:

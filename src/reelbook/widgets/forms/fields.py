@@ -99,7 +99,8 @@ class _Reader:
             drawn = _image()
         node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
-            node["help"] = _short(str(help_), MOST_HELP)
+            # Backticks mean something in a documentation, and nothing on a page.
+            node["help"] = _short(str(help_).replace("`", ""), MOST_HELP)
         if nullable:
             node["nullable"] = True
         if "default" in rule and self._is_taken(rule["default"], said):

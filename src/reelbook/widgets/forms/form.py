@@ -22,12 +22,17 @@ from .drafts import Draft
 from .fields import Node, for_page, sheet_of, writable
 from .pictures import Pictures
 from .pricing import Pricer
+from .prompts import Prompts
 from .rows import values_of
 from .running import Running
 from .scripts import script_for
+from .shop import EMBEDDED
+from .sweeping import Sweeping
+from .sweeping_values import plainly
 
 if TYPE_CHECKING:
     from ...runs import Run
+    from ...sweeps.job import SweepJob
     from .shop import Shop
 
 HERE = Path(__file__).parent
@@ -66,6 +71,8 @@ class Form(anywidget.AnyWidget):
     """The draft and what there is to say about it."""
     runs: Any = traitlets.List().tag(sync=True)
     """The runs of this form, for the page; `history` has the runs themselves."""
+    sweeps: Any = traitlets.Dict().tag(sync=True)
+    """What varies, the plan of it, and the sweeps of this form; see `sweeping`."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which is hidden where the form itself is shown."""
     _is_closed = True
@@ -93,12 +100,16 @@ class Form(anywidget.AnyWidget):
             self._draft.fill(value)
         key, self._script = script_for(sheet)
         super().__init__(script_key=key, sheet=sheet, state=self._judged(), twin=f"rb-form-{id(self):x}")
+        self._frame = self.layout
         self._running = Running(self)
+        self._prompts = Prompts(self)
+        self._sweeping = Sweeping(self, self._draft, self._pictures)
         own: dict[str, Callable[[dict[str, Any], list[memoryview]], None]] = {
             "edit": self._edit, "here": self._here, "code": self._code, "script": self._bring_script,
         }  # fmt: skip
         self._is_closed = False
-        self._handles = {**own, **self._pictures.handles, **self._running.handles, "run": self._run}
+        parts = (self._pictures, self._running, self._sweeping, self._prompts)
+        self._handles = {**own, **{name: one for part in parts for name, one in part.handles.items()}, "run": self._run}
         # Weakly, so that a form which nobody holds any more can go.
         me = weakref.ref(self)
         self.on_msg(lambda _, content, buffers: _told(me, content, buffers))
@@ -118,6 +129,11 @@ class Form(anywidget.AnyWidget):
     def history(self) -> tuple[Run, ...]:
         """The runs that were started here, the newest last."""
         return self._running.runs
+
+    @property
+    def jobs(self) -> tuple[SweepJob, ...]:
+        """The sweeps that were started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
+        return self._sweeping.jobs
 
     def has(self, name: str) -> bool:
         """Whether it is a field of the model."""
@@ -186,11 +202,13 @@ class Form(anywidget.AnyWidget):
         """End it: nothing of it stays on the page or in the background. Its runs go on, and the library has them."""
         if not self._is_closed:
             self._is_closed = True
-            for part in (self._running, self._pictures, self._pricer):
+            for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
             if self._card is not None:
                 ticker.remove(self._card)
             self._handles, self._handle, self._card = {}, None, None
+            # ipywidgets would keep it.
+            self._frame.close()
         super().close()
 
     def bundle(self) -> dict[str, Any]:
@@ -226,11 +244,14 @@ class Form(anywidget.AnyWidget):
             before = self._said[1] if self._said[0] == view else 0
             self._said = view, max(number, before)
 
-        self._change(put)
-        with self.lock:
-            waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self._run(waiting, [])
+        try:
+            self._change(put)
+        finally:
+            # Also where somebody who follows the value fails: else the next edit would be paid for.
+            with self.lock:
+                waiting, self._waiting = self._waiting, None
+            if waiting is not None:
+                self._run(waiting, [])
 
     def _run(self, content: dict[str, Any], buffers: list[memoryview]) -> None:
         edits = content.get("edits")
@@ -241,6 +262,12 @@ class Form(anywidget.AnyWidget):
             if any(type(number) is int and heard.get(name, -1) < number for name, number in wanted):
                 self._waiting = content
                 return
+        now = self.shop.client_told()
+        if now not in (self.state["client"], EMBEDDED):
+            # Somebody has connected elsewhere meanwhile: nobody has seen what it costs there.
+            self.refresh()
+            self.send({"said": f"This runs at {now} now. Look at what it costs there, then press Run again."})
+            return
         self._running.handles["run"](content, buffers)
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -266,6 +293,8 @@ class Form(anywidget.AnyWidget):
             before = self._last
             put()
             state = self._judged()
+            # Before the page hears of the change: a plan of what stood there before cannot be run any more.
+            self._sweeping.follow()
             if state != self.state:
                 self.state = state
                 self._draw_later()
@@ -281,7 +310,7 @@ class Form(anywidget.AnyWidget):
             self._last = self._draft.read()
         except InvalidInput as error:
             self._last = error
-            problems = [_shown(problem) for problem in error.problems]
+            problems = [_shown(problem, self._nodes) for problem in error.problems]
         value = self._last if isinstance(self._last, Input) else None
         view, number = self._said
         return {
@@ -344,8 +373,10 @@ def _told(me: weakref.ref[Form], content: Any, buffers: Any) -> None:
             form.send({"trouble": str(error)})
 
 
-def _shown(problem: Problem) -> dict[str, Any]:
-    told: dict[str, Any] = {"at": list(problem.loc), "words": problem.message, "kind": problem.kind}
+def _shown(problem: Problem, nodes: Mapping[str, Node]) -> dict[str, Any]:
+    """A problem for the page, where fields are known by their labels."""
+    words = plainly(problem.message, {name: node["label"] for name, node in nodes.items()})
+    told: dict[str, Any] = {"at": list(problem.loc), "words": words, "kind": problem.kind}
     if problem.nearest is not None:
         told["nearest"] = for_page(problem.nearest)
     return told

@@ -66,7 +66,9 @@ def look_of_content(content: bytes, name: str) -> Look:
     assert header is not None, "what was checked has a header"
     thumb, seen = _thumb(content, header)
     short = cut(name, LONGEST_NAME)
-    words = joined(short, f"{seen[0]:,} × {seen[1]:,}", size(len(content)))
+    pixels = f"{seen[0]:,} × {seen[1]:,}"
+    # Pictures without a file have their size for a name.
+    words = joined(short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, size(len(content)))
     return Look(short, words, f"Sent as a {header.kind} of {size(len(content))}, uploaded once.", thumb, seen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from ...models.base import Input
     from ...models.pricing import Estimate
     from ...runs import Run
+    from ...sweeps.plan import Plan
+
+
+EMBEDDED = "embedded service"
+"""What the embedded service is called; nothing costs anything there."""
 
 
 class Shop(Protocol):
@@ -38,8 +43,17 @@ class Shop(Protocol):
     def library_frame(self) -> pd.DataFrame:
         """Every run that was ever made here, the newest last."""
 
+    def plan(self, request: Input, axes: Mapping[str, Sequence[Any]]) -> Plan:
+        """Every combination of the values, as a plan that can be started."""
+
     def model(self, endpoint_id: str) -> type[Input]:
         """The input class of any model."""
 
     def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""
+
+    def features(self) -> frozenset[str]:
+        """What the service offers beyond the specification."""
+
+    def service_to_come(self) -> str:
+        """Which service the first run would connect to, in a few words."""

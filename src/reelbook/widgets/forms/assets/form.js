@@ -2,10 +2,10 @@
 /** A form: its head, its fields, what it costs and does, and its runs. */
 import { dom } from "./form_dom.js";
 import { FieldPlaces, makeField } from "./form_fields.js";
+import { canInsertCell, insertCell } from "./form_insert.js";
 import { FormLink } from "./form_link.js";
 import { makeRuns } from "./form_runs.js";
-
-let formCount = 0;
+import { makeSweep } from "./form_sweep.js";
 
 /** @param {{model: any, el: HTMLElement}} view */
 function renderForm({ model, el }) {
@@ -13,8 +13,10 @@ function renderForm({ model, el }) {
   const link = /** @type {any} */ (new FormLink(model));
   const places = new FieldPlaces();
   link.register = places.register.bind(places);
-  formCount += 1;
-  const name = `rbf${formCount}`;
+  // Not counted: each kind of form is a script of its own, and all of them share the names of one page.
+  const name = `rbf-${link.view}`;
+  // Before the fields: some of them offer to be swept.
+  const sweep = makeSweep(link, name);
   const drawn = sheet.fields.map((/** @type {any} */ node, /** @type {number} */ number) => {
     const id = `${name}-${number}`;
     const place = { node, path: [node.name], link, id, labelledBy: `${id}-label`, change: (/** @type {any} */ value) => {
@@ -27,7 +29,7 @@ function renderForm({ model, el }) {
   const open = drawn.filter((/** @type {any} */ field) => !field.node.folded);
   const rest = drawn.filter((/** @type {any} */ field) => field.node.folded);
   const fold = formFold(rest);
-  const foot = formFoot(link, name);
+  const foot = formFoot(link, name, sweep.button);
   const runs = makeRuns(link);
   const trouble = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
   const others = dom("p", { class: "rbf-caption", hidden: true });
@@ -35,7 +37,7 @@ function renderForm({ model, el }) {
     dom("style", { text: FORM_STYLE }),
     formHead(sheet),
     dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
-    fold?.el, others, trouble, foot.el, runs.el);
+    fold?.el, others, trouble, foot.el, sweep.el, runs.el);
   // What is typed here is no command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
 
@@ -81,6 +83,7 @@ function renderForm({ model, el }) {
     offs.forEach((off) => off());
     drawn.forEach((/** @type {any} */ field) => field.dispose());
     foot.dispose();
+    sweep.dispose();
     runs.dispose();
     link.dispose();
     unhide();
@@ -127,17 +130,18 @@ function formFold(fields) {
   } };
 }
 
-/** What it costs, and what can be done. @param {any} link @param {string} name */
-function formFoot(link, name) {
+/** What it costs, and what can be done. @param {any} link @param {string} name @param {HTMLElement} sweep */
+function formFoot(link, name, sweep) {
   const why = dom("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
   const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": why.id }));
   const lines = dom("table", { class: "rbf-lines" });
   const amount = dom("summary", {});
   const price = dom("details", { class: "rbf-price" }, amount, lines);
   const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
+  const insert = dom("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
   const copied = dom("span", { class: "rbf-caption", role: "status" });
   const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
-  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, copied), why, code);
+  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, insert, sweep, copied), why, code);
   let waiting = false;
   const foot = { el, wasTried: false, tell, dispose };
 
@@ -171,15 +175,27 @@ function formFoot(link, name) {
       tell([]);
     }
   });
-  copy.addEventListener("click", () => {
+  /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */
+  let wanted = "";
+  const ask = (/** @type {string} */ use) => {
+    wanted = use;
     link.flush();
-    link.send({ do: "code" }).catch(() => {});
-  });
+    link.send({ do: "code" }).catch(() => { copied.textContent = "The kernel has ended; run the cell again to go on."; });
+  };
+  copy.addEventListener("click", () => ask("copy"));
+  insert.addEventListener("click", () => ask("insert"));
   const onRuns = () => tell([]);
   link.model.on("change:runs", onRuns);
   const off = link.on("code", async (/** @type {any} */ said) => {
+    const use = said.facts === undefined ? wanted : "";
+    if (!use) return undefined;
+    wanted = "";
     code.hidden = true;
     if (!said.code) return (copied.textContent = said.why);
+    if (use === "insert") {
+      insertCell(link.model, el, said.code);
+      return (copied.textContent = "Inserted below");
+    }
     try {
       await navigator.clipboard.writeText(said.code);
       copied.textContent = "Copied";

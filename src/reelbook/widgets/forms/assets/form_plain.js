@@ -70,7 +70,7 @@ function makePlainLine(place) {
 }
 
 /** @param {Place} place @param {boolean} isCounted @param {number} rows @returns {Control} */
-function makePlainLong(place, isCounted, rows) {
+export function makePlainLong(place, isCounted, rows) {
   const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", rows: String(rows) }));
   const lead = dom("span", { class: "rbf-caption rbf-counter" });
   const grow = plainGrowing(el);
@@ -388,7 +388,6 @@ function makePlainConstant(place) {
 }
 
 CONTROLS.text = makePlainText;
-CONTROLS.prompt = (place) => makePlainLong(place, true, 3);
 CONTROLS.whole = makePlainNumber;
 CONTROLS.real = makePlainNumber;
 CONTROLS.choice = makePlainChoice;

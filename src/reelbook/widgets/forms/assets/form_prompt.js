@@ -1,0 +1,77 @@
+// @ts-check
+/** A prompt: a text with its length, and the prompts of earlier runs to begin from again. */
+import { dom } from "./form_dom.js";
+import { CONTROLS } from "./form_fields.js";
+import { makePlainLong } from "./form_plain.js";
+
+/** @typedef {import("./form_fields.js").Place} Place */
+/** @typedef {import("./form_fields.js").Control} Control */
+
+const PROMPT_SEARCHED = 8; // From so many on they can be searched.
+
+/** @param {Place} place @returns {Control} */
+function makePrompt(place) {
+  const text = makePlainLong(place, true, 3);
+  // Only whole fields are columns of the library.
+  if (place.nested) return text;
+  const id = `${place.id}-earlier`;
+  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier prompts" }));
+  const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", class: "rbf-text", placeholder: "Search", "aria-label": "Search in earlier prompts", hidden: true }));
+  const list = dom("ul", { class: "rbf-prompts" });
+  const told = dom("p", { class: "rbf-caption", role: "status" });
+  const shelf = dom("div", { id, role: "group", "aria-label": "Earlier prompts", hidden: true }, search, list, told);
+  const name = String(place.path[0]);
+  /** @type {string[]} */
+  let texts = [];
+
+  const choose = (/** @type {string} */ chosen) => {
+    place.change(chosen);
+    text.show(chosen);
+    turn(false);
+    /** @type {HTMLElement} */ (text.el).focus();
+  };
+  const draw = () => {
+    const wanted = search.value.trim().toLowerCase();
+    const found = texts.filter((one) => one.toLowerCase().includes(wanted));
+    list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", title: one, text: one, onclick: () => choose(one) }))));
+    list.hidden = !found.length;
+    const few = wanted ? "None of them has that in it." : "Nothing was asked here yet.";
+    told.textContent = found.length ? "" : few;
+  };
+  const turn = (/** @type {boolean} */ isOpen) => {
+    const hadFocus = shelf.matches(":focus-within");
+    shelf.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+    if (hadFocus && !isOpen) button.focus();
+    if (!isOpen) return;
+    told.textContent = "Looking";
+    place.link.send({ do: "prompts", name }).catch(() => { told.textContent = "The kernel has ended; run the cell again to go on."; });
+  };
+
+  const off = place.link.on("prompts", (/** @type {any} */ said) => {
+    if (said.prompts !== name) return;
+    texts = said.texts;
+    search.hidden = texts.length < PROMPT_SEARCHED;
+    draw();
+  });
+  button.addEventListener("click", () => turn(shelf.hidden));
+  search.addEventListener("input", draw);
+  shelf.addEventListener("keydown", (event) => {
+    const all = /** @type {HTMLElement[]} */ ([...list.querySelectorAll("button")]);
+    const at = all.indexOf(/** @type {HTMLElement} */ (event.target));
+    const next = { ArrowDown: all[at + 1], ArrowUp: all[at - 1] }[event.key];
+    if (event.key === "Escape") turn(false);
+    else if (next) next.focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const el = dom("div", { class: "rbf-prompt-place" }, text.el, shelf);
+  const lead = dom("span", { class: "rbf-label-tools" }, button, text.lead);
+  return { el, lead, show: text.show, dispose: () => {
+    off();
+    text.dispose?.();
+  } };
+}
+
+CONTROLS.prompt = makePrompt;

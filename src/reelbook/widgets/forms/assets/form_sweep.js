@@ -1,0 +1,123 @@
+// @ts-check
+/** The sweep of a form: which fields vary, what all combinations cost, and what comes of them. */
+import { dom } from "./form_dom.js";
+import { makeSweepAxes } from "./form_sweep_axes.js";
+import { makeSweepJobs } from "./form_sweep_jobs.js";
+import { makeSweepPlan } from "./form_sweep_plan.js";
+
+// Long enough for the next letter of a number; a plan takes longer than a price.
+const SWEEP_PAUSE = 150;
+const SWEEP_SPEAK_AFTER = 1000;
+
+/** Reads aloud what has changed, at most once a second. */
+function sweepSpeaker() {
+  const el = dom("div", { class: "rb-hidden", role: "status" });
+  let words = "", timer = 0, spoken = -Infinity;
+  const speak = () => {
+    timer = 0;
+    spoken = performance.now();
+    if (el.textContent !== words) el.textContent = words;
+  };
+  return {
+    el,
+    /** @param {string} text */
+    say: (text) => {
+      if (!text || text === words) return;
+      words = text;
+      if (!timer) timer = window.setTimeout(speak, Math.max(0, spoken + SWEEP_SPEAK_AFTER - performance.now()));
+    },
+    dispose: () => clearTimeout(timer),
+  };
+}
+
+/**
+ * The section, the button that opens it, and two functions on the link by which others open it.
+ * @param {any} link @param {string} name @returns {{el: HTMLElement, button: HTMLElement, dispose: () => void}}
+ */
+export function makeSweep(link, name) {
+  const model = link.model;
+  const speaker = sweepSpeaker();
+  let number = 0, awaited = 0, timer = 0, isOpen = false;
+  /** Whether the kernel has answered to all that was typed here. */
+  const isSettled = () => !timer && !awaited;
+  const flush = () => {
+    clearTimeout(timer);
+    timer = 0;
+    link.send({ do: "sweep", view: link.view, n: number, axes: isOpen ? axes.typed() : [] }).catch(() => plan.say("The kernel has ended; run the cell again to go on."));
+  };
+  const changed = () => {
+    awaited = number += 1;
+    clearTimeout(timer);
+    timer = window.setTimeout(flush, SWEEP_PAUSE);
+    plan.changed();
+  };
+  const axes = makeSweepAxes(link, name, changed);
+  const plan = makeSweepPlan(link, name, { isSettled, say: speaker.say });
+  const jobs = makeSweepJobs(link, speaker.say);
+
+  const close = dom("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
+    toggle(false);
+    button.focus();
+  } });
+  const el = dom("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
+    dom("div", { class: "rbf-sweep-head" }, dom("b", { text: "Sweep" }), dom("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
+    axes.el, plan.el, jobs.el, speaker.el);
+  const button = dom("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
+    if (isOpen) toggle(false);
+    else link.openSweep();
+  } });
+
+  /** @param {boolean} opens */
+  const toggle = (opens) => {
+    if (isOpen === opens) return;
+    isOpen = opens;
+    el.hidden = !opens;
+    button.setAttribute("aria-expanded", String(opens));
+    // What is closed costs nothing: no plan is made for it.
+    if (axes.typed().length) changed();
+  };
+  /** Open the section, with these fields and values if any are given. @param {Record<string, any[]>} [values] */
+  link.openSweep = (values) => {
+    toggle(true);
+    for (const [field, listed] of Object.entries(values ?? {})) axes.set(field, listed);
+    if (values && Object.keys(values).length) changed();
+    axes.focus(Object.keys(values ?? {})[0]);
+    el.scrollIntoView({ block: "nearest" });
+  };
+  /** @param {string} field @param {any[]} values */
+  link.sweep = (field, values) => link.openSweep({ [field]: values });
+
+  const show = () => {
+    const told = model.get("sweeps");
+    const isOwn = told.view === link.view;
+    if (isOwn && told.n === number) awaited = 0;
+    if (isOwn && isSettled()) axes.judge(told.axes ?? []);
+    // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
+    else if (!isOwn && isSettled() && (told.axes?.length || told.jobs?.length)) {
+      isOpen = true;
+      el.hidden = false;
+      button.setAttribute("aria-expanded", "true");
+      if (told.axes.length) axes.adopt(told.axes);
+    }
+    plan.tell();
+    jobs.update(told.jobs ?? [], told.shown ?? "");
+  };
+  model.on("change:sweeps", show);
+  const offs = [
+    link.on("sweep_said", (/** @type {any} */ content) => plan.say(content.sweep_said)),
+    link.on("state", () => plan.tell()),
+    link.on("draft", () => plan.changed()),
+  ];
+  show();
+  return {
+    el, button,
+    dispose: () => {
+      clearTimeout(timer);
+      model.off("change:sweeps", show);
+      offs.forEach((off) => off());
+      plan.dispose();
+      jobs.dispose();
+      speaker.dispose();
+    },
+  };
+}

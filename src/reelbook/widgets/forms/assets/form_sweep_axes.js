@@ -1,0 +1,223 @@
+// @ts-check
+/** The axes of a sweep: one row for each field that varies, with its values as one types them. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {{name: string, typed: any, count: number, told: string, words: string, empty: boolean}} SweepAxis */
+/** @typedef {{el: HTMLElement, show: (typed: any) => void, wrong: (is: boolean) => void, focus: () => void}} SweepControl */
+
+const SWEEP_FEW = 24;
+const SWEEP_TALL = 8;
+const SWEEP_HINTS = { numbers: "9, 49, 97 or 0-7 or 9 to 97 step 8", text: "One per line", json: "One value per line, as JSON", image: "One address per line" };
+
+/** Whether a field has more than one value to choose from. @param {any} node */
+const sweepCanVary = (node) => !(node.kind === "constant" || (node.kind === "choice" && node.choices.length < 2));
+
+/** How the values of a field are typed. @param {any} node */
+function sweepWay(node) {
+  if (node.kind === "whole" || node.kind === "real") return "numbers";
+  if (node.kind === "check" || (node.kind === "choice" && node.choices.length <= SWEEP_FEW)) return "chips";
+  return "lines";
+}
+
+/** Values as they are typed, from values as they are. @param {any} node @param {any[]} values */
+function sweepTyped(node, values) {
+  const way = sweepWay(node);
+  if (way === "chips") return values;
+  if (way === "numbers") return values.join(", ");
+  return values.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join("\n");
+}
+
+/** Values that can be chosen, each by a click. @param {any} node @param {string} id @param {string} label @param {(typed: any) => void} change @returns {SweepControl} */
+function sweepChips(node, id, label, change) {
+  const choices = node.kind === "check" ? [{ value: false, label: "no" }, { value: true, label: "yes" }] : node.choices;
+  const boxes = choices.map((/** @type {any} */ choice, /** @type {number} */ place) => {
+    const input = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place ? null : id }));
+    input.addEventListener("change", () => change(boxes.filter((/** @type {any} */ one) => one.input.checked).map((/** @type {any} */ one) => one.value)));
+    return { input, value: choice.value, el: dom("label", { class: "rbf-segment rbf-sweep-chip" }, input, dom("span", { text: choice.label })) };
+  });
+  const el = dom("div", { class: "rbf-segments", role: "group", "aria-label": label }, ...boxes.map((/** @type {any} */ one) => one.el));
+  return {
+    el,
+    show: (typed) => {
+      const chosen = new Set((Array.isArray(typed) ? typed : []).map((value) => JSON.stringify(value)));
+      for (const one of boxes) one.input.checked = chosen.has(JSON.stringify(one.value));
+    },
+    wrong: (is) => el.classList.toggle("rbf-sweep-wrong", is),
+    focus: () => boxes[0].input.focus(),
+  };
+}
+
+/** Values that are typed, in a line or one below the other. @param {any} node @param {string} id @param {string} label @param {(typed: any) => void} change @returns {SweepControl} */
+function sweepText(node, id, label, change) {
+  const isLine = sweepWay(node) === "numbers";
+  const hint = isLine ? SWEEP_HINTS.numbers : SWEEP_HINTS[/** @type {"text"} */ (node.kind)] ?? (node.kind === "choice" ? SWEEP_HINTS.text : SWEEP_HINTS.json);
+  const el = /** @type {HTMLTextAreaElement} */ (dom(isLine ? "input" : "textarea", {
+    id, class: `rbf-text${isLine ? "" : " rbf-sweep-lines"}`, "aria-label": label, placeholder: hint, autocomplete: "off", spellcheck: node.kind === "text" ? "true" : "false",
+    "aria-describedby": `${id}-told ${id}-problem`,
+  }));
+  const fit = () => { if (!isLine) el.rows = Math.min(SWEEP_TALL, Math.max(2, el.value.split("\n").length + 1)); };
+  el.addEventListener("input", () => {
+    fit();
+    change(el.value);
+  });
+  return {
+    el,
+    show: (typed) => {
+      if (typeof typed === "string" && el.value !== typed) el.value = typed;
+      fit();
+    },
+    wrong: (is) => (is ? el.setAttribute("aria-invalid", "true") : el.removeAttribute("aria-invalid")),
+    focus: () => el.focus(),
+  };
+}
+
+/**
+ * One row.
+ * @param {any} link @param {string} id @param {{changed: () => void, removed: (row: any) => void, taken: (row: any) => Set<string>}} to
+ */
+function sweepRow(link, id, to) {
+  const nodes = link.model.get("sheet").fields.filter(sweepCanVary);
+  const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbf-sweep-field", "aria-label": "Field to vary" }));
+  const body = dom("div", { class: "rbf-sweep-values" });
+  const told = dom("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
+  const problem = dom("p", { class: "rbf-problem", id: `${id}-problem`, hidden: true });
+  const remove = dom("button", { type: "button", class: "rbf-quiet", text: "Remove", onclick: () => to.removed(row) });
+  const el = dom("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, dom("div", { class: "rbf-sweep-words" }, told, problem));
+  /** @type {SweepControl | null} */
+  let control = null;
+  let offered = "?";
+  const row = {
+    el, name: "", /** @type {any} */ typed: undefined,
+    /** @param {string} name @param {any} typed undefined for what the kernel proposes */
+    take(name, typed) {
+      const node = nodes.find((/** @type {any} */ one) => one.name === name);
+      if (!node) return;
+      Object.assign(row, { name, typed });
+      select.value = name;
+      el.setAttribute("aria-label", node.label);
+      remove.setAttribute("aria-label", `Remove ${node.label}`);
+      const label = `Values of ${node.label}`;
+      const make = sweepWay(node) === "chips" ? sweepChips : sweepText;
+      control = make(node, id, label, (/** @type {any} */ now) => {
+        row.typed = now;
+        to.changed();
+      });
+      control.show(typed);
+      body.replaceChildren(control.el);
+      told.textContent = typed === undefined ? "…" : "";
+      problem.hidden = true;
+    },
+    /** Only fields that no other row has. */
+    offer() {
+      const taken = to.taken(row);
+      const free = nodes.filter((/** @type {any} */ node) => !taken.has(node.name));
+      const now = free.map((/** @type {any} */ node) => node.name).join("\n");
+      // Not without need: whoever finds a field by its first letters is still typing.
+      if (now !== offered) {
+        offered = now;
+        select.replaceChildren(dom("option", { value: "", text: "Choose a field …" }), ...free.map((/** @type {any} */ node) => dom("option", { value: node.name, text: node.label })));
+      }
+      if (select.value !== row.name) select.value = row.name;
+    },
+    /** No field is chosen here. */
+    clear() {
+      Object.assign(row, { name: "", typed: undefined });
+      control = null;
+      body.replaceChildren();
+      told.textContent = "";
+      problem.hidden = true;
+    },
+    /** @param {SweepAxis} axis */
+    judge(axis) {
+      if (row.typed === undefined) {
+        row.typed = axis.typed;
+        control?.show(axis.typed);
+      }
+      const values = axis.count ? `${axis.count.toLocaleString("en")} value${axis.count === 1 ? "" : "s"}` : "";
+      const words = [values, axis.told].filter(Boolean).join(": ");
+      const said = axis.empty ? axis.words : words;
+      if (told.textContent !== said) told.textContent = said;
+      const wrong = axis.empty ? "" : axis.words;
+      if (problem.textContent !== wrong) problem.textContent = wrong;
+      problem.hidden = !wrong;
+      control?.wrong(!!wrong);
+    },
+    focus: () => (control ? control.focus() : select.focus()),
+  };
+  select.addEventListener("change", () => {
+    if (select.value) row.take(select.value, undefined);
+    else row.clear();
+    to.changed();
+  });
+  row.offer();
+  return row;
+}
+
+/** All rows, and a button for another one. @param {any} link @param {string} name @param {() => void} changed */
+export function makeSweepAxes(link, name, changed) {
+  /** @type {ReturnType<typeof sweepRow>[]} */
+  let rows = [];
+  let count = 0;
+  const listed = dom("div", { class: "rbf-sweep-axes" });
+  const more = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Add a field", onclick: () => add().focus() }));
+  const el = dom("div", {}, listed, more);
+  const offer = () => {
+    rows.forEach((row) => row.offer());
+    more.hidden = rows.length >= link.model.get("sheet").fields.filter(sweepCanVary).length;
+  };
+  const add = () => {
+    count += 1;
+    const row = sweepRow(link, `${name}-axis${count}`, {
+      changed: () => {
+        offer();
+        changed();
+      },
+      removed: (/** @type {any} */ gone) => {
+        const place = rows.indexOf(gone);
+        rows = rows.filter((one) => one !== gone);
+        gone.el.remove();
+        offer();
+        (rows[place] ?? rows[place - 1] ?? { focus: () => more.focus() }).focus();
+        if (gone.name) changed();
+      },
+      taken: (/** @type {any} */ own) => new Set(rows.filter((one) => one !== own).map((one) => one.name)),
+    });
+    rows.push(row);
+    listed.append(row.el);
+    offer();
+    return row;
+  };
+  return {
+    el,
+    /** What there is to plan. */
+    typed: () => rows.filter((row) => row.name).map((row) => (row.typed === undefined ? { name: row.name } : { name: row.name, typed: row.typed })),
+    /** Give a field these values; a row that is still empty is taken for it. @param {string} field @param {any[]} values */
+    set(field, values) {
+      const node = link.node(field);
+      if (!node || !sweepCanVary(node)) return;
+      const row = rows.find((one) => one.name === field) ?? rows.find((one) => !one.name) ?? add();
+      row.take(field, sweepTyped(node, values));
+      offer();
+    },
+    /** Put the focus on a field's values, or where one begins. @param {string} [field] */
+    focus(field) {
+      const row = field ? rows.find((one) => one.name === field) : rows.find((one) => !one.name) ?? rows[0];
+      (row ?? add()).focus();
+    },
+    /** @param {SweepAxis[]} axes */
+    judge(axes) {
+      for (const axis of axes) rows.find((row) => row.name === axis.name)?.judge(axis);
+    },
+    /** Show what the kernel has. @param {SweepAxis[]} axes */
+    adopt(axes) {
+      const own = JSON.stringify(rows.filter((row) => row.name).map((row) => [row.name, row.typed]));
+      if (own !== JSON.stringify(axes.map((axis) => [axis.name, axis.typed]))) {
+        rows.forEach((row) => row.el.remove());
+        rows = [];
+        for (const axis of axes) add().take(axis.name, axis.typed);
+        offer();
+      }
+      this.judge(axes);
+    },
+  };
+}

@@ -1,0 +1,183 @@
+// @ts-check
+/** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
+import { dom } from "./form_dom.js";
+
+/**
+ * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
+ *   before?: number, sheet: number, spoken?: string}} SweepJobTold
+ */
+
+/** @type {Record<string, string>} */
+const SWEEP_DO = { pause: "Pause", resume: "Resume", cancel: "Cancel", stop: "Stop what is running" };
+/** @type {Record<string, string>} */
+const SWEEP_DO_TITLES = {
+  pause: "Send nothing more for now; what was sent goes on",
+  resume: "Go on sending",
+  cancel: "Send nothing more; what is paid for runs to its end",
+  stop: "Send nothing more, and ask the service to stop what it has",
+};
+const SWEEP_SHEET_RUNS = 24;
+
+/** A place for code that is copied where there is a clipboard, and shown in any case. */
+export function sweepCodeBox() {
+  const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
+  const said = dom("span", { class: "rbf-caption", role: "status" });
+  const el = dom("div", { class: "rbf-sweep-code", hidden: true }, area, said);
+  return {
+    el,
+    /** @param {string} text */
+    show: async (text) => {
+      area.value = text;
+      area.rows = Math.min(12, text.split("\n").length);
+      el.hidden = false;
+      try {
+        await navigator.clipboard.writeText(text);
+        said.textContent = "Copied";
+      } catch {
+        // No clipboard on pages without TLS: it can be taken by hand.
+        area.select();
+        said.textContent = "";
+      }
+    },
+  };
+}
+
+/** The contact sheet of a sweep, asked for when somebody sees its place. @param {any} link @param {SweepJobTold} job */
+function sweepSheet(link, job) {
+  const caption = dom("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
+  const image = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true }));
+  const save = dom("a", { class: "rbf-sweep-save", download: "contact-sheet.jpg", text: "Save the sheet", hidden: true });
+  const el = dom("div", { class: "rbf-sweep-sheet" }, image, caption, save);
+  let address = "";
+  const off = link.on("sweep_sheet", (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
+    if (content.sweep_sheet !== job.key || address) return;
+    const rest = job.sheet > SWEEP_SHEET_RUNS ? ` The first ${SWEEP_SHEET_RUNS} of ${job.sheet.toLocaleString("en")}; ${job.table}.reel.sheet() has more.` : "";
+    caption.textContent = content.words ?? `Time goes across, runs go down.${rest}`;
+    if (!buffers.length) return;
+    address = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
+    image.src = address;
+    save.setAttribute("href", address);
+    image.hidden = save.hidden = false;
+  });
+  const seen = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    seen.disconnect();
+    link.send({ do: "sweep_sheet", job: job.key }).catch(() => {});
+  });
+  seen.observe(el);
+  return { el, dispose: () => {
+    seen.disconnect();
+    off();
+    if (address) URL.revokeObjectURL(address);
+  } };
+}
+
+/** One sweep, large; what changes is changed in place, so that the focus stays. @param {any} link @param {SweepJobTold} first */
+function sweepLarge(link, first) {
+  const state = dom("p", { class: "rbf-sweep-state" });
+  const panel = dom("div", { class: "rbf-sweep-panel" });
+  const problem = dom("p", { class: "rbf-problem", hidden: true });
+  const before = dom("p", { class: "rbf-caption", hidden: true });
+  const actions = dom("div", { class: "rbf-row", role: "group", "aria-label": "this sweep" });
+  const place = dom("div", {});
+  const code = sweepCodeBox();
+  const where = dom("p", { class: "rbf-caption", hidden: true });
+  const el = dom("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, before, problem, actions, place, where, code.el);
+  /** @type {ReturnType<typeof sweepSheet> | null} */
+  let sheet = null;
+  let job = first, buttons = "";
+  const offs = [
+    link.on("sweep_panel", (/** @type {any} */ content) => {
+      // The kernel has made it from escaped words (display/panels.py); nothing of a person or a service stands in it as markup.
+      if (content.sweep_panel === first.key) panel.innerHTML = content.html;
+    }),
+  ];
+
+  /** @param {string} what */
+  const action = (what) => {
+    const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: SWEEP_DO[what], title: SWEEP_DO_TITLES[what], "data-do": what }));
+    button.addEventListener("click", () => {
+      // Once: it is drawn anew when the kernel has done it.
+      for (const one of actions.querySelectorAll("button")) one.setAttribute("aria-disabled", "true");
+      if (button.dataset.pressed) return;
+      button.dataset.pressed = "yes";
+      link.send({ do: "sweep_do", job: first.key, what }).catch(() => {});
+    });
+    return button;
+  };
+  const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same", onclick: () => code.show(job.code) });
+
+  /** @param {SweepJobTold} told */
+  const update = (told) => {
+    job = told;
+    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: told.mark }), dom("b", { text: told.state }), ` · ${told.runs.toLocaleString("en")} run${told.runs === 1 ? "" : "s"}`);
+    problem.textContent = told.error;
+    problem.hidden = !told.error;
+    before.hidden = !told.before;
+    before.textContent = told.before ? `${told.before.toLocaleString("en")} of these credits were paid before.` : "";
+    where.hidden = !told.over || !!told.error;
+    where.replaceChildren("The table is ", dom("code", { text: told.table }), ".");
+    const wanted = JSON.stringify([told.can, told.state]);
+    if (wanted !== buttons) {
+      buttons = wanted;
+      const focused = actions.contains(document.activeElement);
+      actions.replaceChildren(...told.can.map(action), copy);
+      if (focused) actions.querySelector("button")?.focus();
+    }
+    if (told.sheet && !sheet) {
+      sheet = sweepSheet(link, told);
+      place.append(sheet.el);
+    }
+  };
+  update(first);
+  return { el, key: first.key, update, dispose: () => {
+    offs.forEach((off) => off());
+    sheet?.dispose();
+    el.remove();
+  } };
+}
+
+/** All sweeps of the form. @param {any} link @param {(words: string) => void} say */
+export function makeSweepJobs(link, say) {
+  const slot = dom("div", {});
+  const older = dom("ul", { class: "rbf-sweep-older", "aria-label": "Earlier sweeps" });
+  const el = dom("div", { class: "rbf-sweep-jobs", hidden: true }, slot, older);
+  /** @type {ReturnType<typeof sweepLarge> | null} */
+  let large = null;
+  let states = "", lines = "";
+  return {
+    el,
+    /** @param {SweepJobTold[]} jobs The newest first. @param {string} shown */
+    update(jobs, shown) {
+      el.hidden = !jobs.length;
+      const job = jobs.find((one) => one.key === shown) ?? jobs[0];
+      if (!job) return;
+      if (large && large.key !== job.key) {
+        large.dispose();
+        large = null;
+      }
+      if (large) large.update(job);
+      else {
+        large = sweepLarge(link, job);
+        slot.append(large.el);
+        // The panel itself is not kept with the page.
+        link.send({ do: "sweep_show", job: job.key }).catch(() => {});
+      }
+      const others = jobs.filter((one) => one !== job);
+      const now = JSON.stringify(others.map((one) => [one.key, one.state, one.line, one.error]));
+      if (now !== lines) {
+        lines = now;
+        const focused = document.activeElement?.closest(".rbf-sweep-older") === older ? /** @type {HTMLElement} */ (document.activeElement).dataset.job : null;
+        older.replaceChildren(...others.map((one) => dom("li", { class: "rbf-caption" },
+          dom("span", { text: `${one.mark} ${one.runs.toLocaleString("en")} run${one.runs === 1 ? "" : "s"} · ${one.state} · ${one.error || one.line} ` }),
+          dom("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.send({ do: "sweep_show", job: one.key }).catch(() => {}) }))));
+        older.hidden = !others.length;
+        /** @type {HTMLElement | null} */ (focused ? older.querySelector(`[data-job="${CSS.escape(focused)}"]`) : null)?.focus();
+      }
+      const spoken = jobs.map((one) => one.error || one.spoken?.replace(/, .*/, "") || one.state).join();
+      if (states && spoken !== states) say(jobs.map((one) => one.error || one.spoken).find(Boolean) ?? "");
+      states = spoken;
+    },
+    dispose: () => large?.dispose(),
+  };
+}

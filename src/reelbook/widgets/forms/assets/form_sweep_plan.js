@@ -1,0 +1,162 @@
+// @ts-check
+/** The plan of a sweep: how many runs, what they cost, what cannot run; its budget, and the button that runs it. */
+import { dom } from "./form_dom.js";
+import { sweepCodeBox } from "./form_sweep_jobs.js";
+
+/**
+ * @typedef {{number: number, line: string, runs: number, possible: number, due: number, told: string, about: boolean, unpriced: number, impossible: string[],
+ *   notes: string[], head: string[], numbers: boolean[], rows: {cells: string[], credits: string, why?: string}[], more: number}} SweepPlan
+ */
+
+const SWEEP_MOST_BUDGET = 10 ** 15;
+
+/** @param {number} amount */
+const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount === 1 ? "" : "s"}`;
+
+/** The first runs, with what each costs. @param {any} link @param {SweepPlan} plan */
+function sweepTable(link, plan) {
+  const labels = plan.head.map((name) => link.node(name)?.label ?? name);
+  const side = (/** @type {number} */ place) => (plan.numbers[place] ? "rbf-sweep-number" : null);
+  const head = dom("tr", {}, dom("th", { scope: "col", class: "rbf-sweep-number", text: "run" }), ...labels.map((text, place) => dom("th", { scope: "col", class: side(place), text })), dom("th", { scope: "col", class: "rbf-sweep-number", text: "credits" }));
+  const rows = plan.rows.map((row, place) => dom("tr", {},
+    dom("td", { class: "rbf-sweep-number", text: String(place) }),
+    ...row.cells.map((text, at) => dom("td", { class: side(at) }, dom("bdi", { text }))),
+    dom("td", { class: "rbf-sweep-number", text: row.credits, title: row.why ?? null })));
+  return dom("table", { class: "rbf-sweep-table" }, dom("thead", {}, head), dom("tbody", {}, ...rows));
+}
+
+/** A whole number of at least 0 in an input; null where there is none. @param {HTMLInputElement} input */
+function sweepWhole(input) {
+  const text = input.value.trim();
+  return /^\d+$/.test(text) && Number(text) <= SWEEP_MOST_BUDGET ? Number(text) : null;
+}
+
+/**
+ * @param {any} link @param {string} name
+ * @param {{isSettled: () => boolean, say: (words: string) => void}} to
+ */
+export function makeSweepPlan(link, name, { isSettled, say }) {
+  const model = link.model;
+  const line = dom("p", { class: "rbf-sweep-line" });
+  const notes = dom("ul", { class: "rbf-sweep-notes" });
+  const summary = dom("summary", {});
+  const table = dom("div", { class: "rbf-sweep-scroll", tabindex: "0", role: "region", "aria-label": "First runs" });
+  const first = dom("details", { class: "rbf-sweep-first" }, summary, table);
+  const budget = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-budget`, class: "rbf-sweep-budget", "aria-describedby": `${name}-sweep-why` }));
+  const price = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-price`, class: "rbf-sweep-budget" }));
+  const priced = dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: price.id, text: "At most per run" }), price);
+  const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-sweep-why` }));
+  const copy = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same" }));
+  const why = dom("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
+  const code = sweepCodeBox();
+  const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: budget.id, text: "Budget" }), budget, dom("span", { class: "rbf-caption", text: "credits" })), run, copy);
+  const el = dom("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
+  let isOwnBudget = false, drawn = "", said = "", pressed = 0;
+
+  /** @returns {SweepPlan | null} */
+  const shown = () => {
+    const { plan } = model.get("sweeps");
+    return plan?.number ? plan : null;
+  };
+  const isCurrent = () => isSettled() && link.isHeard;
+  /** What was asked of the plan: the most that it may cost, and a run where nobody knows. */
+  const money = () => ({ budget: sweepWhole(budget), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
+
+  /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
+  const reason = (plan) => {
+    const told = model.get("sweeps");
+    if (!isSettled()) return "The plan is being made …";
+    if (!plan) return told.why ?? "Choose a field and its values.";
+    if (!link.isHeard) return "The form has changed; the plan is being made …";
+    if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
+    if (!priced.hidden && sweepWhole(price) === null) return "Nobody knows what these runs cost. Say the most that one run may cost.";
+    if (sweepWhole(budget) === null) return "The budget is a whole number of credits.";
+    return "";
+  };
+
+  /** What a budget comes to. @param {SweepPlan} plan @param {number} most */
+  const remark = (plan, most) => {
+    const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
+    if (most < due) return `It stops when ${sweepCredits(most)} are spent; all of it needs ${sweepCredits(due)}. Run it again to go on.`;
+    return due ? "It never spends more than the budget." : "Everything is in the library, so it costs nothing.";
+  };
+
+  const tell = () => {
+    const plan = shown();
+    const text = JSON.stringify(plan);
+    if (plan && text !== drawn) draw(plan);
+    if (plan) drawn = text;
+    el.classList.toggle("rbf-sweep-old", !plan || !isCurrent());
+    const isThere = !!drawn;
+    for (const part of [line, notes, pay]) part.hidden = !isThere;
+    first.hidden = !isThere || !plan?.rows.length;
+    if (plan && !isOwnBudget) budget.value = String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0));
+    const stops = reason(plan);
+    run.disabled = !!stops;
+    copy.disabled = !plan || !isCurrent();
+    const most = sweepWhole(budget) ?? 0;
+    if (plan) {
+      const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
+      const cost = most < due ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(due) : plan.told;
+      const label = plan.runs ? `Run ${plan.runs.toLocaleString("en")} · ${cost}` : `Fetch ${plan.possible.toLocaleString("en")} · ${cost}`;
+      if (run.textContent !== label) run.textContent = label;
+    }
+    const words = [said, stops || (plan ? remark(plan, most) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
+    if (why.textContent !== words) why.textContent = words;
+    say(plan ? (stops && !said ? `${plan.line}. ${stops}` : plan.line) : words);
+  };
+
+  /** @param {SweepPlan} plan */
+  const draw = (plan) => {
+    line.textContent = plan.line;
+    notes.replaceChildren(
+      ...plan.impossible.map((text) => dom("li", { class: "rbf-problem", text })),
+      ...plan.notes.map((text) => dom("li", { class: "rbf-caption", text: `Note: ${text}` })));
+    summary.textContent = plan.more ? `First ${plan.rows.length} runs, ${plan.more.toLocaleString("en")} more` : plan.rows.length === 1 ? "The run" : `All ${plan.rows.length} runs`;
+    table.replaceChildren(sweepTable(link, plan));
+    priced.hidden = !plan.unpriced;
+  };
+
+  budget.addEventListener("input", () => {
+    isOwnBudget = true;
+    tell();
+  });
+  // Left empty it is what the plan costs.
+  budget.addEventListener("change", () => {
+    isOwnBudget = budget.value.trim() !== "";
+    tell();
+  });
+  price.addEventListener("input", () => tell());
+  run.addEventListener("click", () => {
+    link.flush();
+    const plan = shown();
+    // Only the plan that is in view: what was typed since makes another one.
+    if (!plan || reason(plan)) return tell();
+    pressed = plan.number;
+    said = "";
+    link.send({ do: "sweep_run", plan: plan.number, ...money() }).catch(() => told("The kernel has ended; run the cell again to go on."));
+    return tell();
+  });
+  copy.addEventListener("click", () => {
+    link.flush();
+    const plan = shown();
+    if (plan) link.send({ do: "sweep_code", plan: plan.number, ...money() }).catch(() => {});
+  });
+  const off = link.on("sweep_code", (/** @type {any} */ content) => {
+    if (content.sweep_code) code.show(content.sweep_code);
+    else told(content.why);
+  });
+
+  /** Words that stay until somebody does something. @param {string} words */
+  const told = (words) => {
+    said = words;
+    pressed = 0;
+    tell();
+  };
+  /** Something was typed: what was said of the plan before is over. */
+  const changed = () => {
+    said = "";
+    tell();
+  };
+  return { el, tell, changed, say: told, dispose: off };
+}

@@ -1,0 +1,141 @@
+"""One sweep that a form has started, as its page gets it: a line, the panel, what can be done, the contact sheet."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...display.panels import panel_html, panel_line
+from ...display.words import MARKS, cut
+from ...errors import ReelbookError
+from ...loop import background
+from ...sweeps.knowing import CALL_SECONDS, Name, names_of, seen_by
+from ...sweeps.tally import COMPLETED
+
+if TYPE_CHECKING:
+    from ...submission import Desk
+    from ...sweeps.job import SweepJob
+    from ...sweeps.plan import Plan
+    from ...sweeps.tally import Progress
+
+SHEET_RUNS, SHEET_WIDTH, SHEET_QUALITY = 24, 1280, 85
+LONGEST_ERROR = 900
+CAN = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
+"""What can be done in which state."""
+MARKED = {"sending": "waiting", "preparing": "waiting", "paused": "waiting", "stopping": "running", "done": "completed"}
+"""The state of a run that has the sign for a state of a sweep."""
+
+
+@dataclass(eq=False)
+class Started:
+    """One press of Run, and the job that came of it."""
+
+    key: str
+    plan: Plan
+    number: int
+    """The number of the plan that was shown."""
+    budget: int
+    """The most that it may pay now, on top of what was paid before."""
+    price: int | None
+    code: str
+    job: SweepJob | None = None
+    error: str = ""
+    """Why there is no job."""
+    paid_before: int = 0
+    did: set[str] = field(default_factory=set)
+    """What it was told that cannot be taken back."""
+    is_told: bool = False
+    """Whether the page knows its end."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return bool(self.error) or (self.job is not None and self.job.is_done)
+
+    @property
+    def state(self) -> str:
+        """Its state in one word."""
+        if self.job is None:
+            return "failed" if self.error else "sending"
+        return self.job.progress.state
+
+
+def key_of(entries: Sequence[Started]) -> tuple[Any, ...]:
+    """What the page would show of all, in short: four parts, however many sweeps there are."""
+    states, ends, money, clock = [], 0, 0, 0
+    for entry in entries:
+        progress = None if entry.job is None else entry.job.progress
+        states.append((entry.key, entry.state, entry.error, tuple(sorted(entry.did))))
+        if progress is not None:
+            ends += progress.finished
+            money += progress.spent + progress.reserved
+            clock += 0 if progress.state == "done" else int(progress.elapsed)
+    return tuple(states), ends, money, clock
+
+
+def told(entry: Started, place: int) -> dict[str, Any]:
+    """A sweep in words; `place` counts from the newest, which is -1."""
+    state = entry.state
+    words = {
+        "key": entry.key,
+        "state": {"sending": "being prepared", "preparing": "being prepared"}.get(state, state),
+        "mark": MARKS.get(MARKED.get(state, state), MARKS["running"]),
+        "over": entry.is_over,
+        "runs": len(entry.plan),
+        "error": cut(entry.error, LONGEST_ERROR),
+        "code": entry.code,
+        "table": f"form.jobs[{place}].frame",
+        "can": [],
+        "line": "",
+        "sheet": 0,
+    }
+    if entry.job is None:
+        return words
+    progress = entry.job.progress
+    completed = progress.counts[COMPLETED]
+    can = [] if progress.state == "done" else [one for one in CAN.get(progress.state, []) if one not in entry.did]
+    return {
+        **words,
+        "can": can,
+        "line": panel_line(progress),
+        "before": entry.paid_before,
+        "sheet": completed if progress.state == "done" else 0,
+        "spoken": spoken(progress),
+    }
+
+
+def spoken(progress: Progress) -> str:
+    """What is read aloud when its state changes."""
+    words = f"Sweep {progress.state}, {progress.finished:,} of {progress.total:,} runs"
+    return f"{words}. Stopped: {cut(progress.reason, 300)}" if progress.reason and progress.state == "done" else words
+
+
+def panel_of(entry: Started) -> str:
+    """The panel; empty where there is no job yet."""
+    return "" if entry.job is None else panel_html(entry.job.progress)
+
+
+def sheet_of_job(job: SweepJob) -> bytes:
+    """The contact sheet of what a job has made, small enough for a page."""
+    table = job.frame
+    made = table[table["status"] == COMPLETED].head(SHEET_RUNS)
+    if not len(made):
+        raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
+    picture = made.reel.sheet(width=SHEET_WIDTH)
+    content = io.BytesIO()
+    picture.convert("RGB").save(content, "JPEG", quality=SHEET_QUALITY)
+    return content.getvalue()
+
+
+def paid_before(plan: Plan, desk: Desk) -> int:
+    """What the runs of a plan have cost in this library so far, or may have cost: a budget counts that, too."""
+    runs = [(row.input, row.take) for row in plan.distinct if row.input is not None]
+
+    async def found() -> tuple[str, list[Any]]:
+        return await desk.name(), await names_of(runs, desk.shelf.find)
+
+    service, names = background.wait(found(), CALL_SECONDS)
+    seen = seen_by(desk.books, service, [name.key for name in names if isinstance(name, Name)])
+    return sum(one.cost for one in seen.values())

@@ -1,0 +1,172 @@
+"""The sweep of a form in a real JupyterLab: chosen by keyboard, priced, run under a budget, and looked at, without any code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import shot
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p"))
+form"""
+TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
+ROOT = ".rbf-sweep"
+
+
+@pytest.fixture(scope="module")
+def sweeping(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+    """A notebook with a form in its first cell."""
+    library = str(tmp_path_factory.mktemp("form-sweep") / "library")
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    texts = (START.format(library=library), TABLE)
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "form-sweep.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=1800) as notebook:
+        notebook.open()
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(notebook.page.locator(".rbf")).to_be_visible(timeout=30_000)
+        yield notebook
+
+
+def choose(page: Page, label: str) -> None:
+    """Choose an entry of the list that has the focus, as a keyboard does: by the first letters of its name."""
+    page.keyboard.type(label)
+    page.keyboard.press("Tab")
+
+
+def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) -> None:
+    """Two fields by keys alone; a bad value stops it in words; the price follows; one press runs it to its contact sheet."""
+    page = sweeping.page
+    sweep, line = page.locator(ROOT), page.locator(".rbf-sweep-line")
+    run = page.locator(".rbf-sweep .rbf-primary")
+    expect(sweep).to_be_hidden()
+
+    page.get_by_role("button", name="Sweep…").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Field to vary")).to_be_focused()
+    choose(page, "Seed")
+    values = page.get_by_role("textbox", name="Values of Seed")
+    expect(values).to_have_value("0-3")
+    expect(line).to_contain_text("4 runs · 212 credits (exact)")
+    page.get_by_role("button", name="Add a field").focus()
+    page.keyboard.press("Enter")
+    choose(page, "Number")
+    frames = page.get_by_role("textbox", name="Values of Number of frames")
+    frames.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("5, 9")
+    expect(page.locator(".rbf-sweep-axis .rbf-problem").nth(1)).to_contain_text("5 is outside 9 to 1441")
+    expect(run).to_be_disabled()
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("Mend the values")
+    shot(page, "sweep-wrong")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("9, 17, 25")
+    expect(line).to_contain_text("12 runs · 636 credits (exact)")
+    expect(run).to_have_text("Run 12 · 636 credits")
+    page.locator(".rbf-sweep-first > summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(8)
+    budget = page.get_by_label("Budget")
+    budget.fill("530")
+    expect(run).to_have_text("Run 12 · at most 530 credits")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops when 530 credits are spent")
+    budget.fill("")
+    expect(run).to_be_disabled()
+    page.keyboard.press("Tab")
+    expect(budget).to_have_value("636")
+    expect(run).to_have_text("Run 12 · 636 credits")
+    budget.focus()
+    page.keyboard.press("Tab")
+    expect(run).to_be_focused()
+    shot(page, "sweep-light")
+
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(page.locator(".rbf-sweep-state")).to_contain_text("done", timeout=60_000)
+    expect(page.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
+    page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
+    expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=30_000)
+    expect(line).to_contain_text("12 in the library already, 0 credits due")
+    expect(run).to_have_text("Fetch 12 · 0 credits")
+    page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
+    code = page.locator(".rbf-sweep-job .rbf-code").input_value()
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    sweeping.command("notebook:run-cell")
+
+    expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
+        "(1, {'completed'}, 12)", timeout=30_000
+    )
+    assert "num_frames=[9, 17, 25],\n).run(budget=636)" in code
+    assert page.locator(".rbf-sweep-older li").count() == 0
+    assert sweeping.cell_errors() == []
+    assert sweeping.complaints == []
+
+
+def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
+    """Nothing grave for axe, light and dark; all of it is reached by Tab; nothing sticks out of a narrow page."""
+    page = sweeping.page
+    page.get_by_role("button", name="Add a field").click()
+    page.get_by_label("Field to vary").last.select_option("resolution")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("24 runs")
+    page.locator(ROOT).scroll_into_view_if_needed()
+
+    grave = [*findings(page, ROOT), *faint(page, ROOT)]
+    shot(page, "sweep-done-light")
+    sweeping.use_theme("JupyterLab Dark")
+    dark = [*findings(page, ROOT), *faint(page, ROOT)]
+    shot(page, "sweep-done-dark")
+    sweeping.use_theme("JupyterLab Light")
+    page.set_viewport_size({"width": 320, "height": 1800})
+    page.locator(ROOT).scroll_into_view_if_needed()
+    shot(page, "sweep-done-320")
+    sticking = beyond(page, ROOT)
+    page.set_viewport_size({"width": 1200, "height": 1800})
+    controls = page.evaluate(CONTROLS, ROOT)
+    page.get_by_role("button", name="Close the sweep").focus()
+    # What a program has focused shows it only after a key.
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    reached = [page.evaluate(FOCUSED)]
+    for _ in controls[1:]:
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(FOCUSED))
+
+    assert grave == []
+    assert dark == []
+    assert sticking == []
+    assert reached == [{"place": place, "isSeen": True} for place in range(len(controls))]
+
+
+def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
+    """The four seeds after this one are an axis by one click; a page that comes back has fields, plan and panel again."""
+    page = sweeping.page
+    page.locator(ROOT).get_by_role("button", name="Close the sweep").click()
+    expect(page.locator(ROOT)).to_be_hidden()
+    page.locator("[data-field=seed] input[type=text]").fill("40")
+
+    page.get_by_role("button", name="Next four").click()
+    expect(page.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("24 runs · 1,272 credits (exact)")
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    sweeping.page.evaluate("""() => {
+      const model = window.jupyterapp.shell.currentWidget.content.model.cells.get(1);
+      model.sharedModel.setSource('form');
+    }""")
+    sweeping.command("notebook:run-cell")
+    second = page.locator(".jp-Cell").nth(1).locator(ROOT)
+    expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
+    expect(second.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
+
+    assert sweeping.complaints == []
