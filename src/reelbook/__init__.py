@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         UnknownModel,
         Unreachable,
     )
-    from .forming import controls, form
+    from .forming import controls, form, studio
     from .libraries.library import Library
     from .looking import read, strip
     from .media.provenance import Provenance
@@ -67,7 +67,7 @@ _HOME = {
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
-    "forming": ("controls", "form"),
+    "forming": ("controls", "form", "studio"),
     "libraries.library": ("Library",),
     "looking": ("read", "strip"),
     "media.provenance": ("Provenance",),
@@ -140,6 +140,7 @@ __all__ = [
     "sampled",
     "start",
     "strip",
+    "studio",
     "sweep",
     "template",
     "zipped",

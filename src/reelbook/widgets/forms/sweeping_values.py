@@ -66,8 +66,21 @@ def plainly(words: str, labels: Mapping[str, str]) -> str:
 
     >>> plainly("`fps` is too high for `images`.", {"fps": "Frames per second"})
     'Frames per second is too high for images.'
+    >>> plainly("`loras[0].weight_name` is required.", {"loras": "LoRAs"})
+    'LoRAs 1, weight name is required.'
     """
-    return re.sub(r"`([\w.\[\]]+)`", lambda name: labels.get(name[1], name[1]), words)
+
+    def told(place: re.Match[str]) -> str:
+        parts: list[str] = re.findall(r"\w+", place[1]) or [place[1]]
+        first, *rest = parts
+        # Entries are counted from 1 on the page, as people count.
+        steps = [
+            f" {int(step) + 1}" if step.isdecimal() and len(step) < 10 else f", {step.replace('_', ' ')}"
+            for step in rest
+        ]
+        return labels.get(first, first) + "".join(steps)
+
+    return re.sub(r"`([\w.\[\]]+)`", told, words)
 
 
 def start(node: Node, value: Any) -> Any:

@@ -1,0 +1,126 @@
+// @ts-check
+/** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
+/** @typedef {{kind: string, width: number, height: number, frames?: number, rate?: number, bytes?: number, name: string}} StudioFile */
+/** @typedef {{key: string, status: string, mark: string, model: string, name: string, text: string, lead?: string, facts?: string[], whole?: string, paid?: string, error?: string, percent?: string, count?: number, file?: StudioFile, older?: number}} StudioCard */
+/** @typedef {{el: HTMLElement, button: HTMLElement, box: HTMLElement, state: HTMLElement, words: HTMLElement, tick: HTMLInputElement, label: HTMLElement, card: StudioCard, drawn: string}} StudioOne */
+
+const STUDIO_NEAR = "200px"; // So far from what is seen pictures are fetched,
+const STUDIO_FAR = "1500px"; // and so far they are let go.
+
+/**
+ * @param {ClipShelf} shelf
+ * @param {string} label What these runs are, for those who do not see them.
+ * @param {{open: (card: StudioCard) => void, pick: (card: StudioCard, isPicked: boolean) => void}} does
+ */
+export function studioCards(shelf, label, { open, pick }) {
+  const el = dom("ul", { class: "rbs-cards", "aria-label": label });
+  /** @type {Map<string, StudioOne>} */
+  const ones = new Map();
+  /** @type {WeakMap<Element, StudioOne>} */
+  const byBox = new WeakMap();
+  const near = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => { if (isIntersecting) load(byBox.get(target)); }), { rootMargin: STUDIO_NEAR });
+  const far = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => { if (!isIntersecting) drop(byBox.get(target)); }), { rootMargin: STUDIO_FAR });
+  const fine = () => (window.devicePixelRatio > 1.25 ? 320 : 0);
+
+  /** @param {StudioOne | undefined} one */
+  const load = async (one) => {
+    if (!one?.card.file || one.box.querySelector("img")) return;
+    const { key } = one.card;
+    const found = await shelf.poster(key, 0, fine());
+    if (!one.el.isConnected || one.box.querySelector("img")) return;
+    if (found.url) one.box.replaceChildren(dom("img", { src: found.url, alt: "" }), ...studioBadge(one.card));
+    else one.box.textContent = one.card.mark;
+  };
+
+  /** @param {StudioOne | undefined} one */
+  const drop = (one) => one?.box.querySelector("img")?.remove();
+
+  /** @param {StudioCard} card @returns {StudioOne} */
+  const make = (card) => {
+    const box = dom("span", { class: "rbs-box", "aria-hidden": "true" });
+    const state = dom("span", { class: "rbs-state" });
+    const words = dom("span", { class: "rbs-words" });
+    const button = dom("button", { type: "button", class: "rbs-card", "data-run": card.key }, box, state, words);
+    const tick = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox" }));
+    const tickLabel = dom("label", { class: "rbs-tick" }, tick, dom("span", { text: "Compare" }));
+    /** @type {StudioOne} */
+    const one = { el: dom("li", {}, button, tickLabel), button, box, state, words, tick, label: tickLabel, card, drawn: "" };
+    button.addEventListener("click", () => open(one.card));
+    tick.addEventListener("change", () => pick(one.card, tick.checked));
+    byBox.set(box, one);
+    near.observe(box);
+    far.observe(box);
+    return one;
+  };
+
+  /** @param {StudioOne} one @param {StudioCard} card */
+  const draw = (one, card) => {
+    const text = JSON.stringify(card);
+    if (one.drawn === text) return;
+    const hadFile = Boolean(one.card.file) && one.drawn !== "";
+    one.card = card;
+    one.drawn = text;
+    const facts = (card.facts ?? []).filter((fact) => fact !== card.paid);
+    const caption = [card.lead, ...facts].filter(Boolean).join(" · ");
+    one.state.replaceChildren(
+      dom("span", {}, dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: card.mark }), dom("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
+      dom("span", { class: "rbs-paid", text: card.paid ?? "" }));
+    one.words.replaceChildren(
+      ...(card.error ? [dom("span", { class: "rbs-error", text: card.error })] : []),
+      dom("bdi", { class: "rbs-lead", text: card.lead || card.name }),
+      // A fact stays on one line.
+      ...facts.flatMap((fact, place) => [" ", dom("span", { class: "rbf-run-fact", text: fact + (place < facts.length - 1 ? " ·" : "") })]));
+    one.button.title = [card.error, card.whole || caption, card.name].filter(Boolean).join("\n");
+    one.tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
+    one.label.hidden = !card.file;
+    if (!card.file) one.box.textContent = card.percent ?? card.mark;
+    else if (!hadFile) {
+      one.box.replaceChildren(...studioBadge(card));
+      // It may be in view already, and then nobody says so again.
+      near.unobserve(one.box);
+      near.observe(one.box);
+    }
+  };
+
+  return {
+    el,
+    get cards() { return [...ones.values()].map((one) => one.card); },
+    /** @param {StudioCard[]} cards @param {string} opened @param {Set<string>} picked */
+    update: (cards, opened, picked) => {
+      const keys = new Set(cards.map((card) => card.key));
+      for (const [key, one] of ones) {
+        if (keys.has(key)) continue;
+        near.unobserve(one.box);
+        far.unobserve(one.box);
+        one.el.remove();
+        ones.delete(key);
+      }
+      cards.forEach((card, place) => {
+        const one = ones.get(card.key) ?? make(card);
+        ones.set(card.key, one);
+        draw(one, card);
+        one.button.setAttribute("aria-pressed", String(card.key === opened));
+        one.tick.checked = picked.has(card.key);
+        // Moved only where it is not in its place: a move takes the focus away.
+        if (el.children[place] !== one.el) el.insertBefore(one.el, el.children[place] ?? null);
+      });
+      el.hidden = !cards.length;
+    },
+    /** @param {string} key */
+    focus: (key) => ones.get(key)?.button.focus(),
+    dispose: () => {
+      near.disconnect();
+      far.disconnect();
+    },
+  };
+}
+
+/** How many files a run has, where it is more than one; and that it plays. @param {StudioCard} card */
+function studioBadge(card) {
+  const words = (card.count ?? 0) > 1 ? `${card.count} files` : "";
+  const isVideo = card.file?.kind.startsWith("video/");
+  return words || isVideo ? [dom("span", { class: "rbs-badge" }, ...(isVideo ? [dom("span", { class: "rbf-clip-triangle" })] : []), words)] : [];
+}

@@ -1,0 +1,234 @@
+// @ts-check
+/** The gallery of a studio: cards of all runs, one of them large, some of them beside each other. */
+import { ClipShelf } from "./form_clip.js";
+import { dom } from "./form_dom.js";
+import { runsIsLive, runsLarge } from "./form_run.js";
+import { studioCards } from "./studio_cards.js";
+import { STUDIO_MOST, studioCompare } from "./studio_compare.js";
+import { studioEarlier } from "./studio_earlier.js";
+
+/** @typedef {import("./studio_link.js").StudioLink} StudioLink */
+/** @typedef {import("./studio_cards.js").StudioCard} StudioCard */
+
+/** @param {StudioLink} link @param {any} clock */
+export function studioGallery(link, clock) {
+  const shelf = new ClipShelf(/** @type {any} */ (link));
+  const count = dom("span", { class: "rbf-caption", role: "status" });
+  const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", placeholder: "Search", "aria-label": "Search in prompts, models and errors" }));
+  const models = /** @type {HTMLSelectElement} */ (dom("select", { "aria-label": "Model" }));
+  const bar = studioPicked(() => compare(), () => { picked.clear(); draw(); });
+  const slot = dom("div", {});
+  const empty = dom("p", { class: "rbf-caption", text: "What is run above appears here." });
+  /** What was chosen to be compared, by key. @type {Map<string, StudioCard>} */
+  const picked = new Map();
+  const does = {
+    open: (/** @type {StudioCard} */ card) => open(card),
+    pick: (/** @type {StudioCard} */ card, /** @type {boolean} */ isPicked) => {
+      if (isPicked && picked.size < STUDIO_MOST) picked.set(card.key, card);
+      else picked.delete(card.key);
+      draw();
+    },
+  };
+  const own = studioCards(shelf, "runs of this studio, newest first", does);
+  const earlier = studioEarlier(link, studioCards(shelf, "earlier runs from the library, newest first", does), () => draw());
+  const tools = dom("div", { class: "rbs-tools" }, search, models, earlier.button);
+  const el = dom("div", { class: "rbs-gallery" },
+    dom("div", { class: "rbs-bar" }, dom("b", { text: "Gallery" }), count), tools, bar.el, slot, empty, own.el, earlier.el);
+  let opened = "", skew = 0;
+  /** @type {ReturnType<typeof studioLarge> | null} */
+  let large = null;
+  /** @type {ReturnType<typeof studioCompare> | null} */
+  let beside = null;
+
+  const wanted = () => ({ words: search.value.toLowerCase().split(/\s+/).filter(Boolean), model: models.value });
+
+  const draw = () => {
+    /** @type {StudioCard[]} */
+    const cards = link.model.get("cards");
+    studioModels(models, [...cards, ...earlier.cards], earlier.models);
+    const { words, model } = wanted();
+    const found = cards.filter((card) => (!model || card.model === model) && words.every((word) => card.text.includes(word)));
+    const keys = new Set(picked.keys());
+    own.update(found, opened, keys);
+    earlier.draw(opened, keys);
+    const all = `${cards.length} run${cards.length === 1 ? "" : "s"}`;
+    const older = cards[cards.length - 1]?.older;
+    const now = !cards.length ? "" : found.length < cards.length ? `${found.length} of ${all}` : older ? `${all}, ${older} older in the library` : all;
+    if (count.textContent !== now) count.textContent = now;
+    empty.hidden = cards.length > 0;
+    bar.show(picked.size);
+    large?.picked(picked.has(opened));
+    return cards;
+  };
+
+  /** @param {boolean} hasFocus Whether the focus goes back to where this was opened. */
+  const close = (hasFocus = false) => {
+    const was = opened;
+    large?.dispose();
+    beside?.dispose();
+    large = beside = null;
+    opened = "";
+    draw();
+    if (hasFocus && was) {
+      own.focus(was);
+      earlier.focus(was);
+    }
+  };
+
+  /** @param {StudioCard} card */
+  const open = (card) => {
+    if (opened === card.key) return close(true);
+    close();
+    opened = card.key;
+    const now = () => (Date.now() + skew) / 1000;
+    large = studioLarge(link, shelf, card, { now, close: () => close(true), pick: () => does.pick(card, !picked.has(card.key)) });
+    slot.append(large.el);
+    draw();
+    studioSee(large.el);
+    return undefined;
+  };
+
+  const compare = () => {
+    const cards = [...picked.values()];
+    close();
+    beside = studioCompare(shelf, cards, clock, () => {
+      close();
+      bar.focus();
+    });
+    slot.append(beside.el);
+    studioSee(beside.el);
+  };
+
+  let timer = 0;
+  const sought = () => {
+    draw();
+    clearTimeout(timer);
+    timer = window.setTimeout(() => earlier.seek(search.value, models.value), 250);
+  };
+  search.addEventListener("input", sought);
+  models.addEventListener("change", sought);
+  const offs = [
+    link.on("clock", (content) => { skew = 1000 * content.clock - Date.now(); }),
+    link.on("shown", (content) => { if (content.shown === opened) large?.update(content.entry); }),
+    link.on("used", (content) => {
+      if (content.used !== opened) return;
+      large?.say(content.words);
+      if (!content.failed) studioUp(el);
+    }),
+    link.on("trouble", (content) => large?.say(content.trouble)),
+  ];
+  link.follow(["cards"], () => {
+    const cards = draw();
+    large?.changed(cards.find((card) => card.key === opened));
+  });
+  const ticking = window.setInterval(() => large?.tick(), 1000);
+  link.send({ do: "clock" }).catch(() => {});
+  return { el, dispose: () => {
+    clearInterval(ticking);
+    clearTimeout(timer);
+    offs.forEach((off) => off());
+    close();
+    own.dispose();
+    earlier.dispose();
+    shelf.dispose();
+  } };
+}
+
+/** What was chosen to be compared. @param {() => void} compare @param {() => void} clear */
+function studioPicked(compare, clear) {
+  const told = dom("span", { class: "rbf-caption", role: "status" });
+  const go = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Compare" }));
+  const none = dom("button", { type: "button", class: "rbf-quiet", text: "Clear" });
+  const el = dom("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, told);
+  go.addEventListener("click", compare);
+  none.addEventListener("click", clear);
+  return {
+    el,
+    focus: () => go.focus(),
+    /** @param {number} size */
+    show: (size) => {
+      el.hidden = size === 0;
+      go.disabled = size < 2;
+      const words = size < 2 ? "1 chosen; choose another one to compare it with" : `${size} chosen${size === STUDIO_MOST ? ", the most that fit" : ""}`;
+      if (size && told.textContent !== words) told.textContent = words;
+    },
+  };
+}
+
+/**
+ * One run, large: fetched when it is opened, and again when its card changes.
+ * @param {StudioLink} link @param {ClipShelf} shelf @param {StudioCard} card
+ * @param {{now: () => number, close: () => void, pick: () => void}} does
+ */
+function studioLarge(link, shelf, card, { now, close, pick }) {
+  const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
+  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose it, and another one, to see them beside each other", "aria-pressed": "false", hidden: !card.file });
+  const said = dom("span", { class: "rbf-caption", role: "status" });
+  const body = dom("div", {});
+  const el = dom("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
+    dom("div", { class: "rbs-bar" }, dom("span", { class: "rbf-caption", text: card.name }), said, compare, done), body);
+  /** @type {ReturnType<typeof runsLarge> | null} */
+  let run = null;
+  let drawn = JSON.stringify(card);
+  const ask = () => link.send({ do: "show", run: card.key }).catch(() => { said.textContent = "The kernel has ended; run the cell again to see it here."; });
+  done.addEventListener("click", close);
+  compare.addEventListener("click", pick);
+  el.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
+  ask();
+  return {
+    el,
+    tick: () => run?.tick(),
+    say: (/** @type {string} */ words) => { said.textContent = words; },
+    /** @param {boolean} isPicked */
+    picked: (isPicked) => {
+      compare.setAttribute("aria-pressed", String(isPicked));
+      compare.textContent = isPicked ? "Chosen to compare" : "Compare";
+    },
+    /** @param {StudioCard | undefined} told */
+    changed: (told) => {
+      const text = JSON.stringify(told);
+      if (!told || text === drawn) return;
+      drawn = text;
+      compare.hidden = !told.file;
+      ask();
+    },
+    /** @param {any} entry */
+    update: (entry) => {
+      if (run) return run.update(entry);
+      const shape = card.file ? [card.file.width, card.file.height] : [16000, 9000];
+      run = runsLarge(/** @type {any} */ (link), shelf, entry, { isNewest: false, shape, now });
+      body.append(run.el);
+      // Whoever opens a clip wants to see it move; of several none plays by itself.
+      const clips = /** @type {NodeListOf<HTMLElement>} */ (run.el.querySelectorAll(".rbf-clip-play"));
+      if (clips.length === 1 && !runsIsLive(entry)) clips[0].click();
+      return undefined;
+    },
+    dispose: () => {
+      run?.dispose();
+      el.remove();
+    },
+  };
+}
+
+/** The models that there are runs of. @param {HTMLSelectElement} select @param {StudioCard[]} cards @param {string[]} more */
+function studioModels(select, cards, more) {
+  const names = [...new Set([...cards.map((card) => card.model), ...more])].sort();
+  if (JSON.stringify(names) === select.dataset.names) return;
+  select.dataset.names = JSON.stringify(names);
+  const was = select.value;
+  select.replaceChildren(dom("option", { value: "", text: "All models" }), ...names.map((name) => dom("option", { value: name, text: name.split("/").pop() || name, title: name })));
+  select.value = names.includes(was) ? was : "";
+}
+
+/** Bring something into view that was just opened. @param {HTMLElement} el */
+function studioSee(el) {
+  el.focus({ preventScroll: true });
+  el.scrollIntoView({ block: "nearest" });
+}
+
+/** Go to the form, which has been filled. @param {HTMLElement} el */
+function studioUp(el) {
+  const head = /** @type {HTMLElement | null | undefined} */ (el.closest(".widget-vbox")?.querySelector(".rbs-model"));
+  head?.scrollIntoView({ block: "nearest" });
+  head?.focus({ preventScroll: true });
+}

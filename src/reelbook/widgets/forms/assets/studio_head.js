@@ -1,0 +1,172 @@
+// @ts-check
+/** The head of a studio: the choice of a model, the account, and what was spent. */
+import { dom } from "./form_dom.js";
+
+/** @typedef {import("./studio_link.js").StudioLink} StudioLink */
+
+const STUDIO_ANOTHER = "…";
+const STUDIO_ENDED = "The kernel has ended; run the cell again to go on.";
+let studioHeads = 0;
+
+/** @param {StudioLink} link */
+export function studioHead(link) {
+  const { model } = link;
+  const name = `rbs-head-${(studioHeads += 1)}`;
+  const words = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const said = dom("p", { class: "rbf-caption", role: "status" });
+  const account = studioAccount(link);
+  const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbs-model", id: `${name}-model` }));
+  const id = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: `${name}-id`, spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "svc/some-model" }));
+  const open = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Open" }));
+  const cancel = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Cancel" }));
+  const another = dom("div", { class: "rbs-another", hidden: true },
+    dom("label", { for: id.id, text: "Id of the model" }), dom("div", { class: "rbf-row" }, id, open, cancel));
+  const el = dom("div", { class: "rbs-head" },
+    dom("div", { class: "rbs-choice" }, dom("label", { for: select.id, class: "rbf-name", text: "Model" }), select),
+    another, words, said, account.el);
+  let wanted = "", drawn = "";
+
+  const show = () => {
+    const models = model.get("models");
+    const text = JSON.stringify(models);
+    if (text !== drawn) {
+      drawn = text;
+      const options = models.map((/** @type {any} */ one) => dom("option", { value: one.id, text: studioModelWords(one) }));
+      select.replaceChildren(...options, dom("option", { value: STUDIO_ANOTHER, text: "Another model…" }));
+    }
+    if (another.hidden) select.value = wanted || model.get("chosen");
+    const chosen = models.find((/** @type {any} */ one) => one.id === model.get("chosen"));
+    select.title = chosen ? studioModelWords(chosen) : "";
+    if (!wanted) said.textContent = model.get("carried");
+  };
+
+  /** @param {string} told */
+  const refuse = (told) => {
+    wanted = "";
+    words.textContent = told;
+    words.hidden = false;
+    open.disabled = id.readOnly = false;
+    show();
+    if (!another.hidden) id.focus();
+  };
+
+  /** @param {string} which */
+  const choose = (which) => {
+    wanted = which;
+    words.hidden = true;
+    if (!another.hidden) {
+      open.disabled = id.readOnly = true;
+      said.textContent = "Opening …";
+    }
+    link.send({ do: "choose", model: which }).catch(() => refuse(STUDIO_ENDED));
+  };
+
+  const away = () => {
+    another.hidden = true;
+    open.disabled = id.readOnly = false;
+  };
+
+  select.addEventListener("change", () => {
+    words.hidden = true;
+    if (select.value === STUDIO_ANOTHER) {
+      // What was chosen before may open only now; that is no answer to what is typed here.
+      wanted = "";
+      another.hidden = false;
+      id.focus();
+      return;
+    }
+    away();
+    choose(select.value);
+  });
+  const enter = () => { if (!open.disabled) choose(id.value.trim()); };
+  id.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      enter();
+    } else if (event.key === "Escape") leave();
+  });
+  open.addEventListener("click", enter);
+  const leave = () => {
+    wanted = "";
+    words.hidden = true;
+    away();
+    show();
+    select.focus();
+  };
+  cancel.addEventListener("click", leave);
+
+  const offs = [
+    link.on("opened", (content) => {
+      if (content.opened !== wanted) return;
+      const wasTyped = !another.hidden;
+      wanted = "";
+      away();
+      show();
+      if (wasTyped) {
+        id.value = "";
+        select.focus();
+      }
+    }),
+    link.on("refused", (content) => refuse(content.refused)),
+    link.on("trouble", (content) => refuse(content.trouble)),
+  ];
+  link.follow(["models", "chosen", "carried"], show);
+  link.follow(["account", "cost"], account.show);
+  const unhide = studioTwinHidden(model.get("twin"));
+  link.send({ do: "here" }).catch(() => {});
+  return { el, dispose: () => {
+    offs.forEach((off) => off());
+    account.dispose();
+    unhide();
+  } };
+}
+
+/** @param {any} one */
+function studioModelWords(one) {
+  const purpose = one.purpose.replace(/\.$/, "");
+  return [one.title, purpose || one.id, one.price].filter(Boolean).join(" · ");
+}
+
+/** Whose account it is, what is left of it, and what was spent here. @param {StudioLink} link */
+function studioAccount(link) {
+  const service = dom("span", {});
+  const left = dom("span", { class: "rbs-left" });
+  const refresh = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Refresh", "aria-label": "Refresh the account" }));
+  const offers = dom("div", { class: "rbf-caption" });
+  const cost = dom("div", { class: "rbs-cost" });
+  const trouble = dom("p", { class: "rbf-problem", hidden: true });
+  const el = dom("div", { class: "rbs-account" },
+    dom("div", { class: "rbs-service" }, service, left, refresh), cost, offers, trouble);
+  refresh.addEventListener("click", () => {
+    refresh.setAttribute("aria-busy", "true");
+    refresh.textContent = "Asking …";
+    link.send({ do: "refresh" }).catch(rest);
+  });
+  const rest = () => {
+    refresh.removeAttribute("aria-busy");
+    refresh.textContent = "Refresh";
+  };
+  const off = link.on("asked", rest);
+  return {
+    el,
+    show: () => {
+      const told = link.model.get("account");
+      service.textContent = told.service ?? "";
+      left.textContent = told.credits ? ` · ${told.credits}` : "";
+      offers.textContent = told.offers ? `It offers ${told.offers}.` : "";
+      offers.hidden = !told.offers;
+      trouble.textContent = told.trouble ?? "";
+      trouble.hidden = !told.trouble;
+      cost.textContent = link.model.get("cost");
+    },
+    dispose: off,
+  };
+}
+
+/** Hides the picture that stays in the notebook while the studio itself is there. @param {string} mark */
+function studioTwinHidden(mark) {
+  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
+  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; }` });
+  document.head.append(style);
+  return () => style.remove();
+}

@@ -1,0 +1,196 @@
+"""A studio in a real JupyterLab: a model chosen by keyboard, a run in the gallery and in the costs, and used again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import shot
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+for prompt in ("a green tram", "a lighthouse"):
+    rb.start(rb.TextToVideo(prompt=prompt, num_frames=9, seed=7)).wait()
+studio = rb.studio()
+studio"""
+PARTS = ".rbs"
+ROOM = 60_000
+
+
+@pytest.fixture(scope="module")
+def studio(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+    """A notebook with a studio in its first cell, and two runs that were made before it."""
+    library = str(tmp_path_factory.mktemp("studio") / "library")
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    texts = (START.format(library=library), "studio.value", "studio.close()")
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "studio.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=2200) as notebook:
+        notebook.open()
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(notebook.page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
+        yield notebook
+
+
+def cards(page: Page) -> Locator:
+    return page.locator(".rbs-gallery > .rbs-cards .rbs-card")
+
+
+def run(page: Page, prompt: str) -> None:
+    """Type a prompt, press Run and wait for the end in the gallery."""
+    before = cards(page).count()
+    page.get_by_role("textbox", name="Prompt").first.fill(prompt)
+    button = page.locator(".rbf-foot > .rbf-row > .rbf-primary")
+    expect(button).to_be_enabled()
+    button.click()
+    expect(cards(page)).to_have_count(before + 1, timeout=ROOM)
+    expect(cards(page).first.locator("b")).to_have_text("done", timeout=ROOM)
+
+
+def see(page: Page, name: str) -> None:
+    """Pictures of the head and of the gallery, each as high as it is."""
+    page.locator(".rbs-gallery").evaluate("gallery => gallery.scrollIntoView()")
+    shot(page, name)
+
+
+def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNotebook) -> None:
+    """The prompt goes along to image-to-video; the form before comes back as it was; an unknown id is told in words."""
+    page = studio.page
+    model = page.locator(".rbs-model")
+    page.get_by_role("textbox", name="Prompt").fill("a paper boat")
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
+    expect(page.locator(".rbs-service")).to_contain_text("credits left")
+
+    model.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-field=image_url]")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
+    expect(page.locator(".rbs-head [role=status]")).to_contain_text("From Text to video: prompt")
+    shot(page, "studio-image-to-video")
+    expect(model).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("[data-field=num_frames] input[type=text]").first).to_have_value("9")
+
+    page.keyboard.press("End")
+    page.keyboard.type("svc/nobody-knows")
+    page.keyboard.press("Enter")
+    expect(page.locator(".rbs-head [role=alert]")).to_contain_text("svc/nobody-knows")
+    expect(page.locator(".rbs-head [role=alert]")).to_contain_text("The form stays as it was")
+    shot(page, "studio-unknown")
+    page.keyboard.press("Escape")
+    expect(model).to_be_focused()
+    expect(page.locator("[data-field=num_frames]")).to_be_visible()
+    assert studio.complaints == []
+
+
+def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) -> None:
+    """Two runs; one plays large in the gallery, and its inputs come back into the form; both stand on one clock."""
+    page = studio.page
+    run(page, "a paper boat")
+    run(page, "a red tram")
+    expect(page.locator(".rbs-cost")).to_have_text("Here so far: 106 credits in 2 runs")
+    expect(page.locator(".rbs-service")).to_contain_text("999,788 credits left")
+    expect(cards(page).first.locator("img")).to_be_visible()
+
+    cards(page).nth(1).click()
+    large = page.locator(".rbs-large")
+    expect(large.locator("video")).to_be_visible()
+    page.wait_for_function("document.querySelector('.rbs-large video').readyState >= 2")
+    shot(page, "studio-large")
+    large.get_by_role("button", name="Use these inputs").click()
+    expect(large.locator("[role=status]").first).to_contain_text("The form above")
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
+    expect(page.locator(".rbs-model")).to_be_focused()
+    page.keyboard.press("Tab")
+    large.focus()
+    page.keyboard.press("Escape")
+    expect(large).to_have_count(0)
+
+    for place in (0, 1):
+        page.locator(".rbs-tick input").nth(place).check()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator(".rbs-compare video")).to_have_count(2)
+    page.locator(".rbs-compare [data-rb-do=play]").click()
+    page.wait_for_function("[...document.querySelectorAll('.rbs-compare video')].every(video => video.currentTime > 0)")
+    page.locator(".rbs-compare [data-rb-do=play]").click()
+    shot(page, "studio-compare")
+    page.locator(".rbs-compare").get_by_role("button", name="Close").click()
+
+    page.get_by_role("button", name="Earlier runs").click()
+    expect(page.locator(".rbs-earlier .rbs-card")).to_have_count(2)
+    page.get_by_role("searchbox").fill("green TRAM")
+    expect(page.locator(".rbs-earlier .rbs-card")).to_have_count(1)
+    expect(cards(page)).to_have_count(0)
+    shot(page, "studio-search")
+    page.get_by_role("searchbox").fill("")
+    expect(page.locator(".rbs-earlier .rbs-card")).to_have_count(2)
+    assert studio.complaints == []
+
+
+def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
+    """Nothing grave for axe, enough contrast in both themes, nothing sticks out of a narrow page, all by keyboard."""
+    page = studio.page
+    cards(page).first.click()
+    expect(page.locator(".rbs-large video")).to_be_visible()
+
+    light = [*findings(page, PARTS), *faint(page, PARTS)]
+    see(page, "studio-light")
+    studio.use_theme("JupyterLab Dark")
+    dark = [*findings(page, PARTS), *faint(page, PARTS)]
+    see(page, "studio-dark")
+    studio.use_theme("JupyterLab Light")
+    page.set_viewport_size({"width": 400, "height": 2200})
+    sticking = beyond(page, PARTS)
+    see(page, "studio-400")
+    page.set_viewport_size({"width": 320, "height": 2200})
+    sticking += beyond(page, PARTS)
+    see(page, "studio-320")
+    page.set_viewport_size({"width": 1200, "height": 2200})
+    page.locator(".rbs-large").get_by_role("button", name="Close").click()
+    # The form has a test of its own, and more stops than anybody goes through here.
+    form = page.locator(".rbf:not(.rbs)")
+    form.evaluate("form => { form.style.display = 'none'; }")
+    reached = tabbed(page, PARTS)
+    form.evaluate("form => { form.style.display = ''; }")
+
+    assert light == []
+    assert dark == []
+    assert sticking == []
+    assert (reached.missed, reached.unseen) == ([], [])
+    assert studio.complaints == []
+
+
+def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
+    """The kernel has what stands in the form; the notebook has it in words, with one small picture and without a key."""
+    page = studio.page
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    studio.command("notebook:run-cell")
+    expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text("a paper boat", timeout=ROOM)  # fmt: skip
+    expect(page.locator("[data-rb-twin]").first).to_be_hidden()
+    studio.save()
+
+    saved = nbformat.read(studio.path, as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(saved)
+    (picture,) = [output.data for output in saved.cells[0].outputs if "text/html" in output.get("data", {})]
+
+    assert "Here so far: 106 credits in 2 runs" in picture["text/plain"]
+    assert "a red tram" in picture["text/html"]
+    assert "a paper boat" in picture["text/html"]
+    assert json.dumps(saved.cells[0]).count("data:image") == 1
+    assert Path(studio.path).stat().st_size < 80_000
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2")
+    studio.command("notebook:run-cell")
+    expect(page.locator(".rbs")).to_have_count(0)
+    assert studio.cell_errors() == []

@@ -1,0 +1,415 @@
+"""A studio without a page: one form for each model, one gallery and one sum of costs for all, and nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+import reelbook as rb
+from reelbook.clients import Client
+from reelbook.errors import ReelbookError
+from reelbook.service.accounts import NewAccount
+from reelbook.widgets.forms.studio import Studio
+from reelbook.widgets.forms.studio_earlier import PAGE
+from tests.support import KEY, Serve, png
+
+WAIT = 30.0
+TEXT, IMAGE = rb.TextToVideo.endpoint_id, rb.ImageToVideo.endpoint_id
+
+
+def stitch(speed: float = 1.0) -> rb.ImagesToVideo:
+    """Two pictures in a row: the quickest run there is, and a pure one."""
+    return rb.ImagesToVideo(images=[png(16, 16), png(16, 16, "brown")], fps=speed)
+
+
+class Watched:
+    """A studio, and everything that its page is told."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+        self.head: Any = studio.children[0]
+        self.gallery: Any = studio.children[2]
+        self.sent: list[dict[str, Any]] = []
+        self._news = threading.Condition()
+        for part in (self.head, self.gallery):
+            setattr(part, "send", self._hear)  # noqa: B010  # mypy lets no method be replaced.
+            part.observe(
+                lambda _: self._ring(), ["account", "cost", "cards", "chosen"] if part is self.head else ["cards"]
+            )
+
+    def tell(self, part: Any, **content: Any) -> None:
+        """What the page sends, as JSON and back, as it travels."""
+        part._handle_custom_msg(json.loads(json.dumps(content)), [])
+
+    def until(self, claim: Callable[[], bool]) -> None:
+        with self._news:
+            assert self._news.wait_for(claim, WAIT), (self.gallery.cards, self.head.cost, self.sent)
+
+    def answer(self, key: str) -> dict[str, Any]:
+        """What was sent first with this key; the next one is waited for anew."""
+        self.until(lambda: any(key in content for content in self.sent))
+        found = next(content for content in self.sent if key in content)
+        self.sent.remove(found)
+        return found
+
+    def run(self, value: Any) -> dict[str, Any]:
+        """Fill the form of a model, press Run and wait until the gallery has the end of it."""
+        before = len(self.studio.runs)
+        form = self.studio.choose(value)
+        form._handle_custom_msg({"do": "run"}, [])
+        self.until(lambda: len(self.studio.runs) > before and all(card["status"] not in ("waiting", "running") for card in self.gallery.cards))  # fmt: skip
+        return dict(self.gallery.cards[0])
+
+    def _hear(self, content: dict[str, Any], buffers: Any = None) -> None:
+        json.dumps(content, allow_nan=False)
+        self.sent.append(content)
+        self._ring()
+
+    def _ring(self) -> None:
+        with self._news:
+            self._news.notify_all()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of the embedded service, as a notebook has it."""
+    with rb.connect(library=tmp_path_factory.mktemp("studio") / "library") as client:
+        yield client
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Watched]]:
+    """Opens studios that are closed with the test."""
+    made: list[Studio] = []
+
+    def open_one(model: Any = None) -> Watched:
+        made.append(rb.studio(model))
+        return Watched(made[-1])
+
+    yield open_one
+    for studio in made:
+        studio.close()
+
+
+# Choosing.
+
+
+def test_a_model_that_is_chosen_again_has_its_draft(opened: Callable[..., Watched]) -> None:
+    """By class, by id and by inputs; each model has one form, which gains what only the other one had."""
+    studio = opened().studio
+    first = studio.form
+    first.edit("num_frames", 49)
+
+    second = studio.choose(IMAGE)
+    second.edit("prompt", "it sails")
+    shown = studio.children[1]
+    back = studio.choose(rb.TextToVideo)
+
+    assert shown is second
+    assert back is first
+    assert studio.children[1] is first
+    assert first.draft == {"num_frames": 49, "prompt": "it sails"}
+    assert studio.choose(rb.ImageToVideo).draft == {"prompt": "it sails"}
+    assert studio.choose(rb.TextToVideo(prompt="a boat", seed=7)).value == rb.TextToVideo(prompt="a boat", seed=7)
+    assert studio.value == rb.TextToVideo(prompt="a boat", seed=7)
+    assert len(studio.forms) == 2
+
+
+def test_a_studio_can_begin_with_inputs_and_stand_anywhere(opened: Callable[..., Watched]) -> None:
+    """Its value reads and sets, also inputs of another model; it fits into a layout; what is no model is refused in words."""
+    studio = opened(rb.SmartResize(image_url="https://example.org/a.png", target_sizes=["64x32"])).studio
+
+    studio.value = rb.TextToVideo(prompt="a boat")
+
+    assert studio.form.kind is rb.TextToVideo
+    assert ipywidgets.Tab([studio]).children == (studio,)
+    with pytest.raises(ReelbookError, match=r"choose rb\.ImageToVideo"):
+        studio.choose(7)  # type: ignore[arg-type]
+
+
+def test_what_both_models_have_is_carried_over_once(opened: Callable[..., Watched]) -> None:
+    """Prompt, seed and picture come along where the new form has none yet; what was given to it stays."""
+    page = opened(rb.TextToVideo(prompt="a boat", seed=7, num_frames=49))
+    studio, head = page.studio, page.head
+
+    resize = studio.choose(rb.SmartResize)
+    told = head.carried
+    resize.edit("image_url", "https://example.org/a.png")
+    moving = studio.choose(rb.ImageToVideo)
+    studio.choose(rb.TextToVideo).edit("prompt", "a tram")
+    again = studio.choose(rb.ImageToVideo)
+
+    assert told == "From Text to video: prompt · seed."
+    assert moving.draft == {"prompt": "a boat", "image_url": "https://example.org/a.png"}
+    assert again.draft["prompt"] == "a boat"
+    assert head.carried == ""
+
+
+def test_a_picture_from_memory_is_carried_over(opened: Callable[..., Watched]) -> None:
+    """Also where it is nowhere but in the form before."""
+    studio = opened(rb.ImageToVideo(prompt="it sails", image_url=png())).studio
+
+    studio.choose(rb.SmartResize).edit("target_sizes", ["64x32"])
+
+    assert studio.value.image_url == rb.ImageToVideo(prompt="it sails", image_url=png()).image_url
+
+
+def test_an_unknown_model_is_told_in_words_and_the_form_stays(client: Client, opened: Callable[..., Watched]) -> None:
+    """The page chooses in the background; the refusal names the id."""
+    page = opened()
+    before = page.studio.form
+
+    page.tell(page.head, do="choose", model="svc/nobody-knows")
+    refused = page.answer("refused")["refused"]
+    page.tell(page.head, do="choose", model=" ")
+    empty = page.answer("refused")["refused"]
+    page.tell(page.head, do="choose", model=IMAGE)
+
+    assert page.answer("opened") == {"opened": IMAGE}
+    assert "svc/nobody-knows" in refused
+    assert refused.endswith("The form stays as it was.")
+    assert "Type the id" in empty
+    assert page.head.chosen == IMAGE
+    assert page.studio.forms[0] is before
+
+
+# The account.
+
+
+def test_nobody_is_connected_only_to_show_an_account(
+    opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first run it says where that would go, without the password that stands in an address."""
+    monkeypatch.setattr("reelbook.forming.latest_client", lambda: None)
+    monkeypatch.setattr("reelbook.forming.default_client", lambda: pytest.fail("somebody has connected"))
+    alone = opened().head.account
+    monkeypatch.setenv("REELBOOK_URL", "https://jane:secret@videos.example.org/api")
+    page = opened()
+
+    page.tell(page.head, do="refresh")
+    page.answer("asked")
+
+    assert alone["service"] == "Not connected yet"
+    assert alone["credits"] == "the first run connects to the embedded service on this machine, at no cost"
+    assert page.head.account["credits"] == "the first run connects to videos.example.org"
+
+
+def test_costs_and_credits_are_those_of_the_service(client: Client, opened: Callable[..., Watched]) -> None:
+    """Two runs of two models: their sum, what is left, and nothing for one that the library has."""
+    page = opened()
+    left = client.account()["credits_available"]
+
+    page.run(stitch(2.0))
+    page.run(rb.SmartResize(image_url=png(), target_sizes=["16x16"]))
+    page.until(lambda: page.head.account.get("credits", "").startswith(f"{left - 64:,} credits left"))
+    paid = page.head.cost
+    other = opened()
+    other.run(stitch(2.0))
+
+    assert paid == "Here so far: 64 credits in 2 runs"
+    assert page.head.account["service"] == "Embedded service on this machine"
+    assert "uploads" in page.head.account["offers"]
+    assert other.head.cost == "Here so far: 0 credits in 0 runs · 1 from the library at no cost"
+    assert [run.endpoint_id for run in page.studio.runs] == [rb.ImagesToVideo.endpoint_id, rb.SmartResize.endpoint_id]
+    assert repr(page.studio) == "<Studio: Smart resize. Here so far: 64 credits in 2 runs.>"
+
+
+def test_an_account_that_cannot_be_asked_is_told(serve: Serve, tmp_path: Path, opened: Callable[..., Watched]) -> None:
+    """The reason stands in the place of the credits, and the key stands nowhere."""
+    server = serve(accounts=[NewAccount("jane", KEY)])
+    with rb.connect(server.base_url, api_key="another-key-1234", library=tmp_path / "library"):
+        page = opened()
+        page.until(lambda: "trouble" in page.head.account)
+
+        told = json.dumps(page.head.get_state(), default=str)
+
+    assert page.head.account["service"] == server.base_url
+    assert "could not be asked" in page.head.account["trouble"]
+    assert "another-key" not in told
+
+
+# The gallery.
+
+
+def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[..., Watched]) -> None:
+    """The newest first, each with its words; a poster, the file and the facts come when they are asked for."""
+    page = opened()
+    page.run(rb.SmartResize(image_url=png(), target_sizes=["16x16", "32x16"]))
+    card = page.run(stitch(3.0))
+
+    page.tell(page.gallery, do="show", run=card["key"])
+    large = page.answer("shown")["entry"]
+    page.tell(page.gallery, do="facts", run=card["key"])
+    facts = page.answer("facts")
+    page.tell(page.gallery, do="poster", run=card["key"], file=0, longest=0)
+    page.tell(page.gallery, do="bring", run=card["key"], file=0)
+
+    assert [one["name"] for one in page.gallery.cards] == ["images-to-video", "smart-resize"]
+    assert (card["status"], card["mark"], card["paid"], card["count"]) == ("done", "●", "53 credits", 1)
+    assert card["file"]["kind"] == "video/mp4"
+    assert page.gallery.cards[1]["count"] == 2
+    assert large["can"] == ["use", "code", "facts"]
+    assert facts["code"].startswith("rb.run(rb.ImagesToVideo(")
+    assert page.answer("poster")["poster"] == [card["key"], 0, 0]
+    assert page.answer("clip")["kind"] == "video/mp4"
+
+
+def test_what_failed_is_in_the_gallery_with_its_words(client: Client, opened: Callable[..., Watched]) -> None:
+    """A run that the service refused in its worker, which costs nothing."""
+    page = opened()
+
+    card = page.run(rb.SmartResize(image_url="https://127.0.0.1:1/a.png", target_sizes=["16x16"]))
+
+    assert (card["status"], card["mark"]) == ("failed", "✕")
+    assert card["error"]
+    assert page.head.cost == "Here so far: 0 credits in 1 run"
+
+
+def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
+    client: Client, opened: Callable[..., Watched]
+) -> None:
+    """Of this studio's runs and of earlier ones, whatever model is chosen meanwhile."""
+    first = opened()
+    first.run(stitch(5.0))
+    page = opened()
+    made = page.run(rb.SmartResize(image_url=png(), target_sizes=["24x16"], seed=3))
+    page.studio.choose(rb.TextToVideo)
+
+    page.tell(page.gallery, do="use", run=made["key"])
+    used = page.answer("used")
+    again = page.studio.value
+    page.tell(page.gallery, do="earlier", turn=1, text="images-to-video", model="", **{"from": 0})
+    (newest, *_) = page.answer("earlier")["cards"]
+    page.tell(page.gallery, do="use", run=newest["key"])
+    page.answer("used")
+
+    assert used["words"].startswith("The form above"), used
+    assert (again.seed, str(again.target_sizes[0])) == (3, "24x16")
+    assert page.head.chosen == rb.ImagesToVideo.endpoint_id
+    assert page.studio.value.fps == 5.0
+
+
+def test_earlier_runs_come_a_page_at_a_time(client: Client, opened: Callable[..., Watched]) -> None:
+    """Without those that the studio shows; they can be searched by words and by model."""
+    runs = [client.start(stitch(10.0 + number)) for number in range(PAGE + 2)]
+    for run in runs:
+        run.wait()
+    page = opened()
+    own = page.run(stitch(10.0))
+
+    page.tell(page.gallery, do="earlier", turn=1, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": 0})
+    first = page.answer("earlier")
+    page.tell(page.gallery, do="earlier", turn=2, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": PAGE})
+    second = page.answer("earlier")
+    page.tell(page.gallery, do="earlier", turn=3, text="no such words", model="", **{"from": 0})
+    nothing = page.answer("earlier")
+    page.tell(page.gallery, do="facts", run=first["cards"][0]["key"])
+
+    assert own["status"] == "from library"
+    assert len(first["cards"]) == PAGE
+    assert first["more"] is True
+    assert (second["from"], second["more"]) == (PAGE, False)
+    assert first["total"] == PAGE + len(second["cards"])
+    assert len({card["key"] for card in [*first["cards"], *second["cards"]]}) == first["total"]
+    assert {card["status"] for card in first["cards"]} == {"done"}
+    assert (nothing["cards"], nothing["total"]) == ([], 0)
+    assert page.answer("facts")["code"].startswith("rb.run(rb.ImagesToVideo(")
+
+
+def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
+    """What a sweep of a form has made stands in the gallery; what was paid before it is not counted again."""
+    client.start(stitch(40.0)).wait()
+    page = opened(stitch(40.0))
+    form = page.studio.form
+
+    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "40, 41, 42"}]}, [])
+    form.observe(lambda _: page._ring(), "sweeps")
+    page.until(lambda: bool(form.sweeps.get("plan")))
+    form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "budget": 500}, [])
+    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "Here so far: 106 credits in 2 runs")
+    page.tell(page.gallery, do="use", run=page.gallery.cards[0]["key"])
+    page.answer("used")
+
+    assert len(page.studio.jobs) == 1
+    assert {card["status"] for card in page.gallery.cards} == {"done"}
+    assert page.studio.value.fps == 42.0
+
+
+# What stays.
+
+
+def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened: Callable[..., Watched]) -> None:
+    """The values of the form, the costs and the runs; no bytes of media in the widgets' states."""
+    page = opened()
+    page.run(stitch(60.0))
+    page.studio.choose(rb.TextToVideo(prompt="a paper <b>boat</b>"))
+
+    picture = page.studio._picture()
+    states = json.dumps([part.get_state() for part in (page.head, page.gallery)], default=str)
+
+    assert "a paper &lt;b&gt;boat" in picture["text/html"]
+    assert "Here so far: 53 credits in 1 run" in picture["text/plain"]
+    assert picture["text/html"].count("data:image/jpeg") == 1
+    assert len(picture["text/html"]) < 30_000
+    assert "data:" not in states
+    assert client.shelf.folder.name not in json.dumps(page.gallery.cards)
+
+
+def test_a_closed_studio_leaves_nothing_behind(client: Client) -> None:
+    """Five studios opened, used and closed: no widget, no thread and no object stays."""
+    gc.collect()
+    widgets, threads = len(_instances), {thread.name for thread in threading.enumerate()}
+    kept: list[weakref.ref[Any]] = []
+
+    for _ in range(5):
+        page = Watched(rb.studio())
+        page.studio.choose(rb.ImageToVideo)
+        page.tell(page.head, do="refresh")
+        page.answer("asked")
+        kept += [weakref.ref(one) for one in (page.studio, page.head, page.gallery, *page.studio.forms)]
+        page.studio.close()
+        page.studio.close()
+    del page
+    # What was asked for before the end may be on its way still.
+    for thread in threading.enumerate():
+        if thread.name.startswith(("reelbook-studio", "reelbook-form")):
+            thread.join(WAIT)
+    gc.collect()
+
+    assert [one for one in kept if one() is not None] == []
+    assert len(_instances) == widgets
+    assert {name for name in {thread.name for thread in threading.enumerate()} - threads if "studio" in name} == set()
+
+
+def test_a_closed_studio_says_so() -> None:
+    """It shows no other form any more."""
+    studio = rb.studio()
+    studio.close()
+
+    with pytest.raises(ReelbookError, match="closed"):
+        studio.choose(rb.ImageToVideo)
+
+
+def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Watched]) -> None:
+    """Whatever a page sends, the studio stays what it is."""
+    page = opened()
+    odd: list[Any] = [
+        None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "use", "run": 7}, {"do": "facts", "run": "x"},
+        {"do": "earlier", "turn": "1"}, {"do": "earlier", "turn": 1, "from": -1}, {"do": "poster", "run": []}, {"do": "cancel"},
+    ]  # fmt: skip
+
+    for content in odd:
+        page.head._handle_custom_msg(content, [])
+        page.gallery._handle_custom_msg(content, [])
+
+    assert page.head.chosen == TEXT
+    assert page.gallery.cards == []
