@@ -57,7 +57,14 @@ few = plan[:2].run(take=1, concurrency=1, rate="10/s", on_error="stop", progress
 print([job.is_done for job in notified], list(few.status), few["take"].tolist())""",
     'table.to_parquet("table.parquet")\nprint(list(rb.read("table.parquet").columns) == list(table.columns))',
 ]
-CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP]
+FORMS = [
+    "form = rb.form(rb.TextToVideo)\nform",
+    'rb.form("svc/smart-resize")',
+    "form.value = boat\nprint(form.value == boat, eval(form.code) == boat)",
+    "studio = rb.studio()\nstudio",
+]
+CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP, *FORMS]
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +148,23 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     job = [one for one in bundles(notebook, "job = plan.start") if one.get("text/plain")]
     assert job
     assert all("24 of 24" in one["text/plain"] and one["text/html"] for one in job)
-    assert [kind for cell in notebook.cells for output in cell.outputs for kind in output.get("data", {}) if "widget" in kind] == []  # fmt: skip
+    others = [cell for cell in notebook.cells if cell.source not in FORMS]
+    assert [kind for cell in others for output in cell.outputs for kind in output.get("data", {}) if "widget" in kind] == []  # fmt: skip
+
+
+@pytest.mark.parametrize("source", [FORMS[0], FORMS[1], FORMS[3]])
+def test_a_form_leaves_a_picture_beside_its_widget(notebook: NotebookNode, source: str) -> None:
+    """The widget for whoever has the kernel, and what stood in it for all others."""
+    picture, *widgets = bundles(notebook, source)
+
+    assert [WIDGET in one for one in widgets] == [True]
+    assert "data-rb-twin" in picture["text/html"]
+    assert picture["text/plain"]
+
+
+def test_what_the_page_says_of_a_form_is_so(notebook: NotebookNode) -> None:
+    """It takes an input, gives it back, and writes it as Python."""
+    assert texts(notebook, "form.value = boat") == "True True"
 
 
 def test_the_notebook_is_one_that_others_can_read(notebook: NotebookNode) -> None:
