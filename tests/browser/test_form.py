@@ -49,7 +49,7 @@ def cells(page: Page) -> int:
 def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> None:
     """From the prompt on by keys alone; a bad value stops it in words; what is typed is no command for the notebook."""
     page = filling.page
-    run = page.locator(".rbf-primary")
+    run = page.locator(".rbf-foot .rbf-primary")
     expect(run).to_have_text("Run · 53 credits")
     expect(run).to_be_disabled()
     assert "required" in page.locator(".rbf-why").inner_text()

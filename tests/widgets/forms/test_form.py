@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -13,6 +14,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
+from tests.support import png
 from tests.widgets.forms.page import Page
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
@@ -88,6 +90,22 @@ def test_a_form_is_filled_from_a_row(page: Page) -> None:
         page.form.link({**row, "model": "svc/smart-resize"})
     with pytest.raises(ReelbookError, match="Nothing of this row"):
         page.form.link({"a": 1})
+
+
+def test_a_row_brings_its_pictures_back(tmp_path: Path) -> None:
+    """From the table of a sweep and from the library alike: pictures go by their content, also those inside of a list."""
+    two = [png(16, 16), rb.Frame(url=png(16, 16, "brown"), frames=3)]
+    bases = (rb.ImagesToVideo(images=two), rb.ImageToVideo(image_url=png(256, 256), prompt="a boat"))
+    with rb.connect(library=tmp_path / "library"):
+        for base in bases:
+            table = rb.sweep(base).run(budget=1000, progress=False)
+            for row in (table.iloc[0], rb.library().frame.iloc[-1]):
+                form = rb.form(type(base)).link(row)
+                again = rb.run(form.value)
+                form.close()
+                assert again.status == "completed"
+                # Without a seed another run is another result, so only the pure one is found again.
+                assert again.from_library is (type(base) is rb.ImagesToVideo)
 
 
 def test_rules_between_fields_stand_at_a_field(page: Page) -> None:

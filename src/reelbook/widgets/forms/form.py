@@ -18,6 +18,7 @@ from ...display.forms import form_bundle
 from ...display.ticker import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
+from .comms import forget_thread
 from .drafts import Draft
 from .fields import Node, for_page, sheet_of, writable
 from .pictures import Pictures
@@ -357,8 +358,7 @@ class Form(anywidget.AnyWidget):
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
-        # ipykernel 7.4 remembers the thread that spoke last on a comm and sends the page's messages there, also when it is gone.
-        getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+        forget_thread(self)
 
 
 def _told(me: weakref.ref[Form], content: Any, buffers: Any) -> None:

@@ -170,7 +170,7 @@ def _finished(run: Run) -> dict[str, Any]:
         "lines": len(run.logs),
         "facts": facts,
         "whole": joined(cut(told.lead(run), LONGEST_WHOLE), *facts),
-        "files": [_file(file) for file in files[:MOST_FILES]],
+        "files": [file_shown(file) for file in files[:MOST_FILES]],
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
     if len(files) > MOST_FILES:
@@ -198,7 +198,7 @@ def _broken(run: Run) -> dict[str, Any]:
     }
 
 
-def _file(file: LocalFile) -> dict[str, Any]:
+def file_shown(file: LocalFile) -> dict[str, Any]:
     """What the page must know of a file before it has any of it: above all its shape."""
     kind = KINDS.get(file.path.suffix.lower(), "")
     name = told.download_name(file)

@@ -35,7 +35,7 @@ async function render(view) {
     return (await known.get(key)).default.render(view);
   } catch (error) {
     known.delete(key);
-    view.el.textContent = `This form cannot be drawn here (${error}). Its values are in form.draft, and form.value takes them from Python.`;
+    view.el.textContent = `This cannot be drawn here (${error}). Its values can be read and set from Python: form.value, form.draft.`;
   }
 }
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ReelbookError
+from ...libraries.rows import parsed
 from ...models.base import Input
 
 INPUT_JSON = "input_json"
@@ -27,8 +27,10 @@ def values_of(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         )
     names = kind.model_json_schema().get("properties", {})
     if isinstance(cells.get(INPUT_JSON), str):
-        found = json.loads(cells[INPUT_JSON])
-        return {name: value for name, value in found.items() if name in names and not _holds_hash(value)}
+        # The table of a sweep has the whole input in one text, in which pictures go by their content.
+        (found,) = parsed([cells[INPUT_JSON]])
+        if isinstance(found, dict):
+            return {name: value for name, value in found.items() if name in names}
     values = {name: cells.get(name, cells.get(f"input_{name}")) for name in names}
     values = {name: _plain(value) for name, value in values.items()}
     if all(value is None for value in values.values()):
@@ -62,7 +64,3 @@ def _plain(value: Any) -> Any:
         return value if value == value else None
     except TypeError:
         return None
-
-
-def _holds_hash(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"sha256"}

@@ -15,11 +15,11 @@ from ...display.ticker import Card, ticker
 from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
+from .comms import close_layout, forget_thread
 from .form import Form
 from .studio_cards import Bought, Kept
 from .studio_gallery import Gallery
 from .studio_head import Head, carried_told
-from .studio_part import close_layout, forget_thread
 from .studio_picture import studio_bundle
 from .studio_sweeps import Sweeps
 from .studio_till import Till, cost_told
@@ -133,7 +133,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             ticker.remove(card)
         for form in self._forms.values():
             form.close()
-            close_layout(form)
         for part in (self._head, self._gallery):
             part.close()
         close_layout(self)
@@ -171,7 +170,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if form is None:
             # The till is a shop, as far as a form can tell.
             form = self._forms[kind.endpoint_id] = Form(kind, shop=cast("Shop", self._till))
-            forget_thread(form)
             me = weakref.ref(self)
             form.observe(lambda _: _redrawn(me), "state")
             form.observe(lambda _: _ring(me)(), "sweeps")

@@ -9,11 +9,10 @@ from ...display import told
 from ...display.code import run_code
 from ...display.words import MARKS, credits_told, cut, joined
 from ...errors import ReelbookError
-from ...libraries.rows import parsed
 from ...media.local import LocalFile
 from ...models.files import File
-from .history import LONGEST_REASON, LONGEST_WHOLE, WORDS, Entry, _file, details, shown
-from .rows import INPUT_JSON, values_of
+from .history import LONGEST_REASON, LONGEST_WHOLE, WORDS, Entry, details, file_shown, shown
+from .rows import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,10 +89,6 @@ class Kept:
         """Its inputs; an error says why they cannot be had."""
         if self._kind is None:
             raise ReelbookError(f"Open the model {self.model} first: its fields are not known here yet.")
-        if INPUT_JSON in self._row:
-            # The table of a sweep has the whole input in one text, in which pictures go by their content.
-            (values,) = parsed([self._row[INPUT_JSON]])
-            return self._kind(**values)
         found = values_of(self._row, self._kind)
         return found if isinstance(found, self._kind) else self._kind(**dict(found))
 
@@ -116,7 +111,7 @@ class Kept:
             "line": f"{made:%Y-%m-%d %H:%M} UTC" if hasattr(made, "strftime") else "",
             "facts": facts,
             "whole": joined(cut(prompt, LONGEST_WHOLE), *facts),
-            "files": [_file(file) for file in files[:40]],
+            "files": [file_shown(file) for file in files[:40]],
             "can": ["use", "code", "facts"],
             **({"error": cut(error, LONGEST_REASON)} if error else {}),
             **({} if files or status != "completed" else {"said": "Its files are not on this machine any more."}),

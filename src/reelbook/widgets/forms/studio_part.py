@@ -13,6 +13,7 @@ import anywidget
 import traitlets
 
 from ...errors import ReelbookError
+from .comms import close_layout, forget_thread
 from .scripts import studio_script
 
 HERE = Path(__file__).parent
@@ -69,19 +70,6 @@ class Part(anywidget.AnyWidget):
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_thread(self)
-
-
-def close_layout(widget: Any) -> None:
-    """Close what a widget has brought along: ipywidgets leaves its layout open."""
-    widget.layout.close()
-
-
-def forget_thread(widget: Any) -> None:
-    """Let the page's messages to a widget be handled where all are.
-
-    ipykernel 7.4 remembers the thread that spoke last on a comm and sends the page's messages there, also when it is gone.
-    """
-    getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
 
 def _told(me: weakref.ref[Part], content: Any, buffers: Any) -> None:

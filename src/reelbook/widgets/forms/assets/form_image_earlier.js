@@ -13,7 +13,7 @@ let pictureLists = 0;
  * @param {(picture: string, words: string) => void} choose
  */
 export function pictureEarlier(shelf, choose) {
-  const id = `rbf-earlier-${(pictureLists += 1)}`;
+  const id = `rbf-earlier-${shelf.link.view}-${(pictureLists += 1)}`;
   const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier output" }));
   const newer = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Newer" }));
   const older = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Older" }));

@@ -202,7 +202,7 @@ class LorasControl {
     this._rows.rows.forEach((row, place) => {
       const here = own.filter(({ at }) => at[depth] === place);
       const isShown = (/** @type {any} */ { at }) => row.fields.some(({ node }) => node.name === at[depth + 1]);
-      row.fields.forEach(({ field }) => field.mark(here));
+      row.fields.forEach(({ field, node }) => field.mark(here.filter(({ at }) => at[depth + 1] === node.name)));
       specialSay(row.words, here.filter((problem) => !isShown(problem)).map(({ words }) => words).join(" "));
       row.words.hidden = !row.words.textContent;
       const isBad = (/** @type {string} */ name) => String(here.some(({ at }) => at[depth + 1] === name));

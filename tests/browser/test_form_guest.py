@@ -1,0 +1,269 @@
+"""Forms as guests of a JupyterLab: they fit its width and colours, leave its keys alone, are many, and go without a trace."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import SCREENSHOTS, shot
+from tests.browser.test_form_models import PATIENCE, START, TITLES, Forms, file, frames, notebook_of, patient
+
+pytestmark = pytest.mark.browser
+
+MANY = 20
+MADE = "many = [rb.form(rb.TextToVideo) for _ in range({count})]\nfor one in many: display(one)"
+CLOSED = "for one in many: one.close()"
+
+# Where the notebook stands: what a key that was meant for a form must not change.
+STANDING = """() => {
+  const panel = window.jupyterapp.shell.currentWidget, { content, sessionContext } = panel;
+  return {
+    cells: [...content.model.cells].map(cell => [cell.id, cell.type, cell.sharedModel.getSource()]), mode: content.mode, active: content.activeCellIndex,
+    dialogs: document.querySelectorAll('.jp-Dialog').length, kernel: sessionContext.session.kernel.id, panel: panel.id,
+    folded: document.querySelectorAll('.jp-mod-outputsScrolled, .jp-Placeholder').length, panels: document.querySelectorAll('.lm-DockPanel-tabBar .lm-TabBar-tab').length,
+  };
+}"""
+FOCUSABLE = "button:not(:disabled), a[href], input:not(:disabled), select, textarea, summary, video, [tabindex]"
+
+# A player's ring is drawn by the box that cuts its corners.
+RINGED = "getComputedStyle(document.activeElement.closest('.rbf-clip-frame') ?? document.body).outlineStyle === 'solid'"
+
+# Each press of the key that changes the price, and how long it took until the new price was written.
+TIMED = """root => {
+  const button = root.querySelector('.rbf-foot .rbf-primary'), box = root.querySelector('[data-field=enable_detail_pass] input');
+  window.waits = [];
+  let pressed = 0;
+  window.timing?.disconnect();
+  window.timing = new MutationObserver(() => { if (pressed) window.waits.push(performance.now() - pressed); pressed = 0; });
+  window.timing.observe(button, {childList: true, characterData: true, subtree: true});
+  box.addEventListener('keydown', () => { pressed = performance.now(); });
+}"""
+
+
+@pytest.fixture(scope="module")
+def forms(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forms]:
+    """All four forms in one notebook, and cells that make one more, twenty more, and close them."""
+    library = str(tmp_path_factory.mktemp("guest") / "library")
+    start = START.format(library=library).replace("made = ", "# made = ")
+    more = (MADE.format(count=1), CLOSED, MADE.format(count=MANY), CLOSED)
+    path = notebook_of(lab, "guest", start, *(f"forms[{name!r}]" for name in TITLES), *more)
+    with patient(), OpenNotebook(lab, chromium, path, height=3000) as notebook:
+        notebook.open()
+        for place in range(5):
+            run(notebook, place)
+        expect(notebook.page.locator(".rbf")).to_have_count(4, timeout=PATIENCE)
+        forms = Forms(notebook)
+        filled(forms)
+        yield forms
+
+
+def run(notebook: OpenNotebook, place: int) -> None:
+    """Run one cell, and wait for it."""
+    notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {place}")
+    notebook.command("notebook:run-cell")
+
+
+def filled(forms: Forms) -> None:
+    """Everything that a form can show at once: pictures, entries of lists, what is folded away, and a run."""
+    one, two, three = frames("teal", "navy", "maroon")
+    for name in ("text", "moving", "resize"):
+        forms[name].locator(".rbf-fold > summary").click()
+    forms["text"].get_by_role("textbox", name="Prompt").first.fill("a paper boat on a rainy street")
+    forms["moving"].locator("[data-field=prompt] textarea").fill("slowly closer")
+    for name in ("moving", "resize"):
+        forms[name].locator("input[type=file]").set_input_files(file("boat.png", one))
+    files = [file(f"frame {place}.png", content) for place, content in enumerate((one, two, three))]
+    forms["reel"].locator("input[type=file]").set_input_files(files)
+    forms["resize"].locator(".rbf-size-add").fill("1080x1920, 300x600, 9x9, ")
+    forms["text"].get_by_role("button", name="Add weights").click()
+    forms["text"].locator(".rbf-lora-more").click()
+    forms["reel"].get_by_role("button", name="Addresses").click()
+    expect(forms["reel"].locator(".rbf-tl-tile")).to_have_count(3)
+    for name in ("moving", "resize"):
+        expect(forms[name].locator(".rbf-image-words")).to_contain_text("boat.png")
+    forms.wait("[len(one.draft) for one in forms.values()]", [2, 2, 2, 1])
+    forms.run_button("reel").click()
+    expect(forms["reel"].locator("video")).to_be_visible()
+
+
+def pictured(form: Locator, name: str) -> None:
+    """A picture of one form alone, for people to look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    form.evaluate("form => form.scrollIntoView()")
+    form.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def reached(forms: Forms, name: str) -> list[str]:
+    """What Tab does not lead to within a form, and what has the focus there without showing it."""
+    root = f".rbf[aria-label={TITLES[name]}]"
+    controls: list[str] = forms.page.evaluate(CONTROLS, root)
+    # Of buttons that exclude each other only the chosen one is a stop; arrows lead to the others.
+    others = (
+        forms[name]
+        .locator("input[type=radio]:not(:checked)")
+        .evaluate_all("all => all.map(e => Number(e.dataset.control))")
+    )
+    seen: dict[int, bool] = {}
+    forms[name].locator("[data-control='0']").focus()
+    now = {"place": 0, "isSeen": True}
+    # A player has several stops of its own inside.
+    for _ in range(len(controls) + 16):
+        if not now:
+            break
+        seen.setdefault(now["place"], bool(now["isSeen"] or forms.page.evaluate(RINGED)))
+        forms.page.keyboard.press("Tab")
+        now = forms.page.evaluate(FOCUSED)
+    forms[name].locator("[data-control]").evaluate_all("all => all.forEach(e => delete e.dataset.control)")
+    missed = [f"missed: {control}" for place, control in enumerate(controls) if place not in (*seen, *others)]
+    return [*missed, *(f"unseen: {controls[place]}" for place, is_seen in seen.items() if not is_seen)]
+
+
+def test_forms_of_several_models_share_a_page(forms: Forms) -> None:
+    """Each kind of form is a script of its own: no two elements have the same name, and each choice shows its default."""
+    twice = forms.page.evaluate(
+        """() => {
+          const ids = [...document.querySelectorAll('.rbf [id]')].map(element => element.id);
+          return ids.filter((id, place) => ids.indexOf(id) !== place);
+        }"""
+    )
+    chosen = [form.locator("input[type=radio]:checked").count() for form in map(forms.__getitem__, TITLES)]
+
+    assert twice == []
+    assert chosen == [2, 1, 2, 0]  # Shape and resolution; the length; the least canvas and the format.
+
+
+def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
+    """A part that is missing is blamed at itself, and not at the part beside it that is unfolded."""
+    entry = forms["text"].locator(".rbf-loras .rbf-special-entry")
+
+    expect(entry.get_by_text("required", exact=False)).to_have_count(1)
+    expect(entry.locator(".rbf-lora-path")).to_have_attribute("aria-invalid", "true")
+    expect(entry.locator(".rbf-lora-rest input")).not_to_have_attribute("aria-invalid", "true")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
+    """Nothing grave for axe, no faint word, with everything unfolded that can be."""
+    forms.notebook.use_theme(f"JupyterLab {theme}")
+    try:
+        found = [*findings(forms.page, ".rbf"), *faint(forms.page, ".rbf")]
+        for name in TITLES:
+            pictured(forms[name], f"form-{name}-{theme.lower()}")
+    finally:
+        forms.notebook.use_theme("JupyterLab Light")
+
+    assert found == []
+
+
+# A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.
+@pytest.mark.parametrize(("width", "size"), [(320, "narrow"), (640, "large")])
+def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) -> None:
+    """Nothing sticks out or is cut off sideways, and every control is still reached by Tab."""
+    page = forms.page
+    page.set_viewport_size({"width": width, "height": 3000})
+    try:
+        page.wait_for_function("width => innerWidth === width", arg=width)
+        sticking = beyond(page, ".rbf")
+        scrolled = page.evaluate(
+            "[...document.querySelectorAll('.jp-OutputArea-output:has(.rbf)')].map(output => output.scrollWidth - output.clientWidth)"
+        )
+        lost = [reached(forms, name) for name in TITLES]
+        grave = findings(page, ".rbf")
+        for name in TITLES:
+            pictured(forms[name], f"form-{name}-{size}")
+    finally:
+        page.set_viewport_size({"width": 1200, "height": 3000})
+
+    assert sticking == []
+    assert scrolled == [0] * 4
+    assert grave == []
+    assert lost == [[]] * 4
+
+
+def command_mode(forms: Forms) -> Any:
+    """Put the notebook into the mode in which single letters are its commands; says where it stands."""
+    forms.page.evaluate("window.jupyterapp.shell.currentWidget.content.mode = 'command'")
+    return forms.page.evaluate(STANDING)
+
+
+def test_the_notebook_does_hear_its_keys(forms: Forms) -> None:
+    """The control of the test below: outside of a form the same keys do change something."""
+    before = command_mode(forms)
+    forms.page.locator(".jp-Cell").nth(1).locator(".jp-InputPrompt").click()
+
+    forms.page.keyboard.type("b")
+    changed = forms.page.evaluate(STANDING)
+    forms.page.keyboard.type("dd")
+
+    assert len(changed["cells"]) == len(before["cells"]) + 1
+    assert len(forms.page.evaluate(STANDING)["cells"]) == len(before["cells"])
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_no_key_leaves_a_form(forms: Forms, name: str) -> None:
+    """From every control that takes the focus: what would insert, delete, change or restart something in the notebook does not."""
+    cell = 1 + list(TITLES).index(name)
+    forms.page.locator(".jp-Cell").nth(cell).locator(".jp-InputPrompt").click()
+    before = command_mode(forms)
+    tried = 0
+
+    for control in forms[name].locator(FOCUSABLE).element_handles():
+        # Some are folded away, and what is typed into one may take others away.
+        if not control.evaluate("e => { if (e.isConnected) e.focus(); return e === document.activeElement; }"):
+            continue
+        forms.page.keyboard.type("bdd00am")
+        tried += 1
+        assert forms.page.evaluate(STANDING) == before, control.evaluate("e => e.outerHTML.slice(0, 200)")
+
+    assert tried >= {"text": 40, "moving": 12, "resize": 25, "reel": 20}[name]
+
+
+def waits(forms: Forms, form: Locator, presses: int = 12) -> list[float]:
+    """Milliseconds from a key that changes the price to the new price, each time."""
+    form.evaluate(TIMED)
+    for count in range(1, presses + 1):
+        form.locator("[data-field=enable_detail_pass] input").press("Space")
+        forms.page.wait_for_function("count => window.waits.length === count", arg=count)
+    return list(forms.page.evaluate("window.waits"))
+
+
+OPEN = "[one.comm_id for one in __import__('comm').get_comm_manager().comms.values()]"
+"""The lines between kernel and page that are open."""
+
+
+def test_twenty_forms_are_as_quick_as_one(forms: Forms) -> None:
+    """The price follows a key as soon with twenty forms alive as with one; once they are closed nothing of them is left."""
+    page, notebook = forms.page, forms.notebook
+    styles, lines = page.locator("head style").count(), len(forms.ask(OPEN))
+
+    run(notebook, 5)
+    expect(page.locator(".rbf")).to_have_count(5, timeout=PATIENCE)
+    alone = statistics.median(waits(forms, page.locator(".rbf").nth(4)))
+    run(notebook, 6)
+    expect(page.locator(".rbf")).to_have_count(4)
+    run(notebook, 7)
+    expect(page.locator(".rbf")).to_have_count(4 + MANY, timeout=PATIENCE)
+    several = statistics.median(waits(forms, page.locator(".rbf").nth(4 + MANY // 2)))
+    own = forms.ask("[one.comm.comm_id for one in many]")
+    shot(page, "form-twenty")
+    run(notebook, 8)
+    expect(page.locator(".rbf")).to_have_count(4)
+    left = forms.ask(OPEN)
+
+    Path(SCREENSHOTS / "form-twenty.json").write_text(json.dumps({"alone": alone, "several": several}))
+    assert several <= 2 * alone + 150
+    assert len(own) == MANY
+    assert not set(own) & set(left)
+    assert len(left) <= lines
+    assert page.locator("head style").count() == styles
+    assert page.locator("[data-rb-twin]:visible").count() == MANY + 1
+    assert notebook.complaints == []
+    assert notebook.cell_errors() == []

@@ -1,0 +1,400 @@
+"""The forms of all four models in a real JupyterLab: filled by keys, given pictures in every way, run, cancelled, refused."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import playback, shot
+from tests.support import png
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+made = rb.run(rb.TextToVideo(prompt="made before", num_frames=9, resolution="480p", seed=1))
+kinds = {{"text": rb.TextToVideo, "moving": rb.ImageToVideo, "resize": rb.SmartResize, "reel": rb.ImagesToVideo}}
+forms = {{name: rb.form(kind) for name, kind in kinds.items()}}"""
+TITLES = {"text": "TextToVideo", "moving": "ImageToVideo", "resize": "SmartResize", "reel": "ImagesToVideo"}
+PATIENCE = 60_000
+"""Milliseconds for what takes one second here."""
+
+# What an expression is in the kernel, asked beside the cells so that the notebook stays as it is.
+ASKED = """async expression => {
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  const { content } = await kernel.requestExecute({code: '', user_expressions: {asked: `repr((${expression}))`}, store_history: false}).done;
+  const told = content.user_expressions.asked;
+  return told.status === 'ok' ? {is: told.data['text/plain']} : {error: `${told.ename}: ${told.evalue}`};
+}"""
+
+# What dragging a file or pressing Ctrl+V gives to a page.
+GIVEN = """(element, [way, name, content]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([Uint8Array.from(atob(content), letter => letter.charCodeAt(0))], name, {type: 'image/png'}));
+  const how = {bubbles: true, cancelable: true};
+  if (way === 'paste') element.focus();
+  if (way === 'paste') element.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, ...how}));
+  else for (const kind of ['dragenter', 'dragover', 'drop']) element.dispatchEvent(new DragEvent(kind, {dataTransfer: data, ...how}));
+}"""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """A notebook with a form for each model, under `forms[name]` in its kernel."""
+
+    notebook: OpenNotebook
+
+    @property
+    def page(self) -> Page:
+        return self.notebook.page
+
+    def __getitem__(self, name: str) -> Locator:
+        return self.page.locator(f".rbf[aria-label={TITLES[name]}]")
+
+    def run_button(self, name: str) -> Locator:
+        """The button that sends what stands in a form."""
+        return self[name].locator(".rbf-foot .rbf-primary")
+
+    def ask(self, expression: str) -> Any:
+        """What the kernel has, as a value made of plain Python."""
+        told = self.page.evaluate(ASKED, expression)
+        assert "is" in told, told["error"]
+        # A text in a text: what comes is shown as a cell would show it.
+        return ast.literal_eval(ast.literal_eval(told["is"]))
+
+    def wait(self, expression: str, value: Any) -> None:
+        """Ask until it is so: what is typed reaches the kernel a moment later."""
+        wanted = repr(repr(value))
+        for _ in range(200):
+            told = self.page.evaluate(ASKED, expression)
+            if told.get("is") == wanted:
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{expression} is {told}, not {value!r}")
+
+    def money(self) -> Any:
+        """What was paid, what is reserved, and how many runs there are: the service's word and the library's."""
+        return self.ask("(*map(client.account().get, ('credits_spent', 'credits_reserved')), len(rb.library().frame))")
+
+    def tab_to(self, control: Locator) -> None:
+        """Press Tab until this has the focus."""
+        for _ in range(60):
+            if control.evaluate("element => element === document.activeElement"):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not lead to {control}")
+
+    def choose(self, control: Locator, *files: Any) -> None:
+        """Open the dialog by a key, and take these files there."""
+        self.tab_to(control)
+        with self.page.expect_file_chooser() as chooser:
+            self.page.keyboard.press("Enter")
+        chooser.value.set_files(list(files))
+
+    def run_by_key(self, name: str) -> None:
+        """Tab to the button and press it; comes back when the run is done."""
+        run = self.run_button(name)
+        expect(run).to_be_enabled()
+        self.tab_to(run)
+        self.page.keyboard.press("Enter")
+        expect(self[name].locator(".rbf-run-state")).to_contain_text("done", timeout=PATIENCE)
+
+    def begin(self, name: str) -> None:
+        """Put the focus where the form begins; from there on, keys lead."""
+        self[name].locator("input, textarea").first.focus()
+
+
+def file(name: str, content: bytes) -> Any:
+    """A file as a dialog gives it."""
+    return {"name": name, "mimeType": "image/png", "buffer": content}
+
+
+def named(content: bytes) -> str:
+    """What stands for a picture in a draft."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def frames(*colours: str) -> list[bytes]:
+    """Pictures that one can tell apart."""
+    return [png(160, 90, colour) for colour in colours]
+
+
+def notebook_of(lab: Lab, name: str, *texts: str) -> Any:
+    """The path of a new notebook with these cells."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / f"{name}.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    return path
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Wait for everything as long as a slow machine needs."""
+    expect.set_options(timeout=PATIENCE / 2)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+@pytest.fixture(scope="module")
+def forms(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forms]:
+    """All four forms in one notebook, whose library holds a run that was made before."""
+    library = str(tmp_path_factory.mktemp("models") / "library")
+    path = notebook_of(lab, "models", START.format(library=library), *(f"forms[{name!r}]" for name in TITLES))
+    with patient(), OpenNotebook(lab, chromium, path, height=1600) as notebook:
+        # The first listener makes Playwright catch dialogs, which takes a moment; one that stays is there for all of them.
+        notebook.page.on("filechooser", lambda _: None)
+        notebook.open()
+        notebook.run_all()
+        expect(notebook.page.locator(".rbf")).to_have_count(4, timeout=PATIENCE)
+        yield Forms(notebook)
+
+
+def test_image_to_video_is_filled_by_keys(forms: Forms) -> None:
+    """The picture by the dialog, words, a choice by arrows, a setting that was folded away; then it runs and plays."""
+    keyboard, form = forms.page.keyboard, forms["moving"]
+    forms.begin("moving")
+
+    forms.choose(form.locator("input[type=file]"), file("boat.png", png(160, 90)))
+    expect(form.locator(".rbf-image-words")).to_contain_text("boat.png")
+    forms.tab_to(form.locator("[data-field=prompt] textarea"))
+    keyboard.type("slowly closer")
+    forms.tab_to(form.locator("[data-field=duration] input:checked"))
+    keyboard.press("ArrowRight")
+    forms.wait("forms['moving'].draft['duration']", "10")
+    keyboard.press("ArrowLeft")
+    forms.tab_to(form.locator(".rbf-fold > summary"))
+    keyboard.press("Enter")
+    forms.tab_to(form.locator("[data-field=cfg_scale] input[type=text]"))
+    keyboard.press("Control+A")
+    keyboard.type("0.7")
+    forms.wait(
+        "[forms['moving'].draft[name] for name in ('prompt', 'duration', 'cfg_scale')]", ["slowly closer", "5", 0.7]
+    )
+    forms.run_by_key("moving")
+
+    clip = playback(form.locator("video"))
+    shot(forms.page, "form-moving-run")
+    assert clip["error"] is None
+    assert clip["ready"] >= 2
+    assert clip["advanced"] > 0
+
+
+def test_smart_resize_is_filled_by_keys(forms: Forms) -> None:
+    """A size is typed, another one is picked by its name and the arrows; the pictures that come are seen."""
+    keyboard, form = forms.page.keyboard, forms["resize"]
+    forms.begin("resize")
+
+    forms.choose(form.locator("input[type=file]"), file("boat.png", png(160, 90)))
+    forms.tab_to(form.locator(".rbf-size-add"))
+    keyboard.type("120 x 160")
+    keyboard.press("Enter")
+    keyboard.type("leaderb")
+    expect(form.locator(".rbf-format.rbf-active")).to_contain_text("Leaderboard")
+    keyboard.press("Enter")
+    keyboard.press("Escape")
+    forms.wait("[str(size) for size in forms['resize'].value.target_sizes]", ["120x160", "728x90"])
+    forms.tab_to(form.get_by_role("button", name="Move 728x90 up"))
+    keyboard.press("Enter")
+    forms.wait("[str(size) for size in forms['resize'].value.target_sizes]", ["728x90", "120x160"])
+    forms.run_by_key("resize")
+
+    pictures = form.locator(".rbf-run-media img")
+    expect(pictures).to_have_count(2)
+    for picture in pictures.all():
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        picture.evaluate("image => image.decode()")
+    shot(forms.page, "form-resize-run")
+    assert all(picture.evaluate("image => image.naturalWidth") > 0 for picture in pictures.all())
+
+
+def order(forms: Forms) -> list[tuple[str, int]]:
+    """The pictures of the timeline as the kernel has them, and how long each is held."""
+    told = "[(repr(frame.url)[20:-2], frame.frames) for frame in forms['reel'].value.images]"
+    return [(f"sha256:{sha256}", held) for sha256, held in forms.ask(told)]
+
+
+def test_images_to_video_is_filled_by_keys(forms: Forms) -> None:
+    """Pictures by the dialog, one moved and held by keys alone; the video plays."""
+    keyboard, form = forms.page.keyboard, forms["reel"]
+    one, two, three = frames("teal", "navy", "maroon")
+    forms.begin("reel")
+
+    files = [file(f"frame {place}.png", content) for place, content in enumerate((one, two, three))]
+    forms.choose(form.locator("input[type=file]"), *files)
+    tiles = form.locator(".rbf-tl-tile")
+    expect(tiles).to_have_count(3)
+    expect(form.locator(".rbf-tl-total")).to_have_text("3 pictures · 72 frames · 3 s")
+    # The strip stands before the button that filled it.
+    while not form.locator(".rbf-tl-tile:focus").count():
+        keyboard.press("Shift+Tab")
+    keyboard.press("Home")
+    keyboard.press("Alt+ArrowRight")
+    forms.tab_to(form.get_by_label("Hold this picture, in frames"))
+    keyboard.press("Control+A")
+    keyboard.type("6")
+    forms.tab_to(form.get_by_label("Hold this picture, in seconds"))
+    keyboard.press("Control+A")
+    keyboard.type("0.5")
+    expect(form.locator(".rbf-tl-total")).to_have_text("3 pictures · 60 frames · 2.5 s")
+    forms.wait("[frame.frames for frame in forms['reel'].value.images]", [24, 12, 24])
+    assert order(forms) == [(named(two), 24), (named(one), 12), (named(three), 24)]
+    forms.run_by_key("reel")
+
+    clip = playback(form.locator("video"))
+    shot(forms.page, "form-reel-run")
+    assert clip["error"] is None
+    assert clip["ready"] >= 2
+    assert clip["advanced"] > 0
+
+
+def test_a_timeline_is_ordered_by_hand(forms: Forms) -> None:
+    """The first picture is dragged behind the last one and back by a key; a held picture is removed by another."""
+    page, form = forms.page, forms["reel"]
+    before = order(forms)
+    tiles = form.locator(".rbf-tl-tile")
+    tiles.first.scroll_into_view_if_needed()
+    start, end = tiles.first.bounding_box(), tiles.last.bounding_box()
+    assert start
+    assert end
+
+    page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(end["x"] + end["width"] * 0.6, end["y"] + 20, steps=6)
+    page.mouse.move(end["x"] + end["width"] * 0.9, end["y"] + 20, steps=2)
+    expect(form.locator(".rbf-tl-mark")).to_be_visible()
+    page.mouse.up()
+    forms.wait("[frame.frames for frame in forms['reel'].value.images]", [held for _, held in [*before[1:], before[0]]])
+    dragged = order(forms)
+    expect(tiles.last).to_be_focused()
+    page.keyboard.press("Alt+Home")
+    forms.wait("[frame.frames for frame in forms['reel'].value.images]", [held for _, held in before])
+    returned = order(forms)
+    page.keyboard.press("Delete")
+    forms.wait("len(forms['reel'].value.images)", 2)
+
+    assert dragged == [*before[1:], before[0]]
+    assert returned == before
+    assert order(forms) == before[1:]
+    assert form.locator(".rbf-tl-tile").count() == 2
+
+
+@pytest.mark.parametrize("way", ["drop", "paste", "upload", "earlier output"])
+def test_a_picture_comes_in_every_way(forms: Forms, way: str) -> None:
+    """By drop, paste and upload it is the very file that was given; of an earlier clip it is a frame. It is in the value each time."""
+    form, content = forms["moving"], png(200, 120, {"drop": "olive", "paste": "plum"}.get(way, "coral"))
+    cells = forms.page.locator(".jp-Cell").count()
+    form.locator("[data-field=prompt] textarea").fill(f"by {way}")
+    if form.get_by_role("button", name="Clear").is_visible():
+        form.get_by_role("button", name="Clear").click()
+    expect(form.locator(".rbf-why")).to_contain_text("required")
+
+    if way == "upload":
+        form.locator("input[type=file]").set_input_files(file("given.png", content))
+    elif way == "earlier output":
+        form.get_by_role("button", name="Earlier output").click()
+        form.locator(".rbf-earlier-one[title*='made before']").first.click()
+    else:
+        well = form.locator(".rbf-image-well" if way == "drop" else ".rbf-image-typed")
+        well.evaluate(GIVEN, [way, "given.png", base64.b64encode(content).decode()])
+    expect(form.get_by_role("button", name="Clear")).to_be_visible()
+    expect(forms.run_button("moving")).to_be_enabled()
+    expect(form.locator(".rbf-image-thumb img")).to_have_js_property("complete", True)
+    value = forms.ask("repr(forms['moving'].value.image_url)")
+
+    assert forms.ask("forms['moving'].value.prompt") == f"by {way}"
+    if way == "earlier output":
+        assert value.startswith("Image.from_library(")
+    else:
+        assert value == f"Image.from_library('{named(content).removeprefix('sha256:')}')"
+    assert forms.page.locator(".jp-Cell").count() == cells
+
+
+def test_what_was_made_from_an_earlier_output_plays(forms: Forms) -> None:
+    """The frame of a clip that the last test chose becomes a clip of its own."""
+    form = forms["moving"]
+    runs = form.locator(".rbf-run-cell").count()
+
+    forms.run_button("moving").click()
+    expect(form.locator(".rbf-run-cell")).not_to_have_count(runs)
+    expect(form.locator(".rbf-run-state")).to_contain_text("done", timeout=PATIENCE)
+
+    clip = playback(form.locator("video"))
+    assert clip["error"] is None
+    assert clip["advanced"] > 0
+    expect(form.locator(".rbf-run-caption")).to_contain_text("by earlier output")
+
+
+def test_a_run_is_cancelled(forms: Forms) -> None:
+    """A long one is stopped by its button, ends as cancelled, says what it cost, and no credits are gone or kept back."""
+    form = forms["text"]
+    spent, reserved, runs = forms.money()
+    form.get_by_role("textbox", name="Prompt").first.fill("a long one")
+    form.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
+    forms.wait("forms['text'].draft.get('num_frames')", 1441)
+
+    forms.run_button("text").click()
+    form.get_by_role("button", name="Cancel").click()
+    expect(form.locator(".rbf-run-state")).to_contain_text("cancelled", timeout=PATIENCE)
+
+    expect(form.locator(".rbf-run-caption")).to_contain_text("not charged")
+    expect(form.get_by_role("button", name="Cancel")).to_have_count(0)
+    shot(forms.page, "form-cancelled")
+    assert forms.ask("forms['text'].history[-1].status") == "cancelled"
+    assert forms.money() == (spent, reserved, runs + 1)
+
+
+WRONG = [
+    ("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441"),
+    ("moving", "[data-field=cfg_scale] input[type=text]", "3", "[data-field=cfg_scale] .rbf-problem", "outside 0 to 1"),
+    ("resize", ".rbf-size-text >> nth=0", "9x9", ".rbf-size-words >> nth=0", "sides are 16 to 6336 pixels long"),
+    ("reel", ".rbf-tl-figure >> nth=0", "0", "[data-field=images] > .rbf-problem", "outside 1 to 100000"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "control", "text", "place", "words"), WRONG, ids=[row[0] for row in WRONG])
+def test_what_is_wrong_is_not_sent(forms: Forms, name: str, control: str, text: str, place: str, words: str) -> None:
+    """The sentence stands beside the field, the button does nothing, and neither service nor library hear of it."""
+    form = forms[name]
+    form.locator(".rbf-fold").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
+    before = forms.money()
+    history = forms.ask(f"len(forms[{name!r}].history)")
+    typed = form.locator(control)
+    right = typed.input_value()
+
+    typed.fill(text)
+    expect(form.locator(place)).to_contain_text(words)
+    typed.press("Enter")
+    expect(forms.run_button(name)).to_be_disabled()
+    forms.run_button(name).evaluate("button => button.click()")
+    told = forms.ask(f"str(forms[{name!r}].state['why'])")
+    near, field = form.locator(place).bounding_box(), typed.bounding_box()
+
+    assert near
+    assert field
+    assert abs(near["y"] - field["y"]) < 220
+    assert form.locator(".rbf-why").inner_text().startswith(told)
+    assert forms.money() == before
+    assert forms.ask(f"len(forms[{name!r}].history)") == history
+    typed.fill(right)
+    expect(forms.run_button(name)).to_be_enabled()
+
+
+def test_nothing_complained(forms: Forms) -> None:
+    """After all of that neither the page's console nor a cell has an error, and there are as many cells as before."""
+    assert forms.notebook.complaints == []
+    assert forms.notebook.cell_errors() == []
+    assert forms.page.locator(".jp-Cell").count() == 5
