@@ -14,6 +14,7 @@ from reelbook.display.forms import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described import describe
 from reelbook.widgets.forms.form import Form
+from reelbook.widgets.forms.scripts import studio_script
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS
 from tests.models.described_inputs import with_fields
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 WHOLE = [text.encode("utf-8", "replace").decode() for text in TEXTS]
 """A description is JSON in UTF-8, which has no halves of signs."""
-AT_ONCE = 90
+AT_ONCE, MOST_LETTERS = 90, 2000
 OWN = {"<textarea>", "<optgroup>"}
 """What forms have and displays do not."""
 
@@ -39,7 +40,6 @@ const model = {
 };
 window.say = (content) => (listeners.get("msg:custom") ?? []).forEach((listener) => listener(content, []));
 window.put = (name, value) => { told[name] = value; (listeners.get(`change:${name}`) ?? []).forEach((listener) => listener()); };
-renderForm({ model, el: document.querySelector("main") });
 """
 TYPE = """() => {
   for (const field of document.querySelectorAll('main input:not([type=checkbox]):not([type=radio]):not([type=file]), main textarea')) {
@@ -97,16 +97,41 @@ def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
          "blamed": [[text, text]], "said": text, "whole": text, "expanded": text, "lines": 1, "can": ["log", "use", "code", "facts"]}
         for number, text in enumerate(texts[:20])
     ]  # fmt: skip
-    return {"sheet": form.sheet, "state": state, "runs": runs, "twin": texts[5], "script_key": form.script_key}
+    return {
+        "sheet": form.sheet,
+        "state": state,
+        "runs": runs,
+        "sweeps": sweeps_of(names[0]["name"], texts),
+        "twin": texts[5],
+        "script_key": form.script_key,
+    }
 
 
-def page_with(form: Form, told: dict[str, Any]) -> str:
-    """A page with the form alone, drawn by the script that travels with it."""
-    script = gzip.decompress(form._script).decode().replace("export default { render: renderForm };", BRIDGE)
+def sweeps_of(name: str, texts: Sequence[str]) -> dict[str, Any]:
+    """What a form tells of its sweeps, in the same words."""
+    axis = {"name": name, "typed": texts[0], "count": 2, "told": texts[1], "words": texts[2], "empty": False}
+    rows = [{"cells": [text, text], "credits": text, "why": text} for text in texts[:8]]
+    plan = {
+        "number": 1, "line": texts[3], "runs": 2, "possible": 2, "due": 106, "told": texts[4], "about": True, "unpriced": 1,
+        "impossible": texts[5:9], "notes": texts[9:12], "head": [texts[12], texts[13]], "numbers": [False, True], "rows": rows, "more": 3,
+    }  # fmt: skip
+    jobs = [
+        {"key": str(number), "state": text, "mark": "●", "over": True, "runs": 2, "error": text, "code": text, "table": text,
+         "can": [], "line": text, "before": 53, "sheet": 2, "spoken": text}
+        for number, text in enumerate(texts[14:20])
+    ]  # fmt: skip
+    return {"view": "", "n": 0, "axes": [axis], "plan": plan, "started": False, "why": texts[20], "jobs": jobs, "shown": "0"}  # fmt: skip
+
+
+def page_with(packed: bytes, told: dict[str, Any], *, draws: str = "renderForm") -> str:
+    """A page with one widget alone, drawn by the script that travels with it."""
+    script, _, last = gzip.decompress(packed).decode().rpartition("export default ")
+    assert draws in last
     data = json.dumps(told).replace("<", "\\u003c")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>.</title><main></main>'
-        f'<script type="application/json" id="told">{data}</script><script type="module">{script}</script></html>'
+        f'<script type="application/json" id="told">{data}</script>'
+        f'<script type="module">{script}{BRIDGE}const drawing = {last}\ndrawing.render({{ model, el: document.querySelector("main") }});</script></html>'
     )
 
 
@@ -118,7 +143,7 @@ PARTS = [WHOLE[start : start + AT_ONCE] for start in range(0, len(WHOLE), AT_ONC
 def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: list[str]) -> None:
     """As its title, names, help, choices, defaults, problems, prices and runs; pressed, unfolded and typed into everywhere."""
     form = Form(kind_of(texts), shop=cast(Any, Alone()))
-    content = page_with(form, told_by(form, texts))
+    content = page_with(form._script, told_by(form, texts))
 
     with page_of(chromium, content) as watched:
         page = watched.page
@@ -169,6 +194,49 @@ def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[s
     assert watched.asked == []
 
 
+@pytest.mark.parametrize("part", ["head", "gallery"])
+@pytest.mark.parametrize("texts", [[text[:MOST_LETTERS] for text in texts] for texts in PARTS], ids=range(len(PARTS)))
+def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str) -> None:
+    """Names of models, accounts, costs, cards, what is shown large, and what is wrong: all of it a stranger's."""
+    told = {
+        "part": part, "chosen": texts[0], "carried": texts[1], "cost": texts[2], "twin": texts[3], "script_key": "",
+        "account": {"service": texts[4], "credits": texts[5], "offers": texts[6], "trouble": texts[7]},
+        "models": [{"id": text, "title": text, "purpose": text, "price": text} for text in texts],
+        "cards": [card(number, text) for number, text in enumerate(texts)],
+    }  # fmt: skip
+
+    with page_of(chromium, page_with(studio_script()[1], told, draws="renderStudio")) as watched:
+        page = watched.page
+        page.wait_for_selector(".rbs")
+        found = found_again(watched, texts)
+        page.evaluate(USE)
+        for number, text in enumerate(texts[:12]):
+            entry = {**card(number, text), "line": text, "facts": [text], "whole": text, "advice": text, "blamed": [[text, text]],
+                     "log": text, "lines": 1, "said": text, "expanded": text, "can": ["use", "code", "facts", "log"]}  # fmt: skip
+            page.evaluate("key => document.querySelector(`[data-run='${key}']`)?.click()", str(number))
+            page.evaluate("content => say(content)", {**messages(text), "shown": str(number), "entry": entry, "used": str(number), "words": text})  # fmt: skip
+            page.evaluate("content => say(content)", {"refused": text})
+            page.evaluate("content => say(content)", {"earlier": 1, "from": 0, "cards": told["cards"], "total": 99, "more": True, "models": texts, "words": text})  # fmt: skip
+        page.evaluate(USE)
+        page.evaluate(TYPE)
+        foreign = page.evaluate(FOREIGN)
+        fired = watched.fired
+
+    assert fired == []
+    assert set(foreign) <= OWN
+    assert outside(watched) == []
+    assert watched.dialogs == []
+    assert found >= 0.97
+
+
+def card(number: int, text: str) -> dict[str, Any]:
+    """A run in the gallery."""
+    return {
+        "key": str(number), "status": "failed", "mark": "✕", "model": text, "name": text, "lead": text, "facts": [text], "credits": text,
+        "text": text, "error": text,
+    }  # fmt: skip
+
+
 def messages(text: str) -> dict[str, Any]:
     """All that a kernel says besides, in one."""
     return {
@@ -184,6 +252,12 @@ def messages(text: str) -> dict[str, Any]:
         "of": 1,
         "lines": [text],
         "clock": 0,
+        "prompts": "prompt",
+        "texts": [text],
+        "sweep_said": text,
+        "sweep_code": text,
+        "sweep_sheet": "0",
+        "words": text,
     }
 
 
