@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import math
 import pickle
 from collections import Counter
 from collections.abc import Callable
@@ -436,6 +437,25 @@ def test_a_value_may_be_deep_but_not_bottomless(levels: int) -> None:
         assert kind(shape="box", names=names).wire()["names"] == names
     else:
         assert "`names` needs at most 40 levels" in refusal(lambda: kind(shape="box", names=names))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400], ids=["inf", "-inf", "nan", "large"])
+@pytest.mark.parametrize(
+    "rule",
+    [{"multipleOf": 2}, {"multipleOf": 0.5}, {"minimum": 0, "maximum": 9}, {"exclusiveMinimum": 0, "maximum": 9}],
+)
+def test_numbers_without_end_are_refused_in_words(rule: dict[str, Any], number: float) -> None:
+    """They come from a division in somebody's table, and have no nearest value."""
+    kind = describe(
+        with_fields({"a": {"type": "number", **rule}, "b": {"type": "array", "items": {"type": "number", **rule}}})
+    )
+
+    for values in ({"a": number}, {"b": [2, number]}):
+        if number == 10**400 and "maximum" not in rule:
+            assert kind(**values).wire() == values
+        else:
+            with pytest.raises(InvalidInput, match=r"`[ab]"):
+                kind(**values)
 
 
 def test_a_value_that_holds_itself_is_refused() -> None:

@@ -67,9 +67,11 @@ def text_problems(value: str, rule: Rule, loc: Loc) -> Iterator[Problem]:
 def is_multiple(value: float, step: float) -> bool:
     """Whether one number is a multiple of another, both taken as they are written.
 
-    >>> is_multiple(0.15, 0.05), is_multiple(2**53 + 1, 3), is_multiple(1e300, 0.1)
-    (True, True, True)
+    >>> is_multiple(0.15, 0.05), is_multiple(2**53 + 1, 3), is_multiple(1e300, 0.1), is_multiple(float("inf"), 2)
+    (True, True, True, False)
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     return (_written(value) / _written(step)).denominator == 1
 
 
@@ -99,6 +101,8 @@ def nearest_number(value: float, rule: Rule) -> float | None:
     >>> nearest_number(0.33, {"multipleOf": 0.05, "maximum": 0.3}), nearest_number(-1, {"exclusiveMinimum": 0})
     (0.3, None)
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     ends = {word: _written(bound) for word, bound in limits(rule).items()}
     target = _written(value)
     target = max(target, ends.get("minimum", target), ends.get("exclusiveMinimum", target))
