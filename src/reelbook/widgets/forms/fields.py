@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ...models.base import Input
 from ...models.catalog import CATALOG
@@ -38,6 +39,8 @@ ACRONYMS = {
     "loras": "LoRAs",
 }
 
+_SHEETS: WeakKeyDictionary[type[Input], dict[str, Any]] = WeakKeyDictionary()
+
 
 def sheet_of(kind: type[Input]) -> dict[str, Any]:
     """Everything that the page needs to draw a form of this class, as plain JSON.
@@ -47,6 +50,14 @@ def sheet_of(kind: type[Input]) -> dict[str, Any]:
     >>> [node["name"] for node in sheet["fields"]][:3], sheet["fields"][0]["kind"]
     (['prompt', 'aspect_ratio', 'resolution'], 'text')
     """
+    # Once for a class: it takes longer than all else of a form. Nobody changes a sheet.
+    known = _SHEETS.get(kind)
+    if known is None:
+        known = _SHEETS[kind] = _drawn(kind)
+    return known
+
+
+def _drawn(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
     reader = _Reader(schema.get("$defs", {}), is_described=issubclass(kind, Described))
     needed = set(schema.get("required", ()))
