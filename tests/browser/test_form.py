@@ -126,3 +126,35 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert json.dumps(saved.cells[0]).count("data:image") == 0
     assert Path(filling.path).stat().st_size < 60_000
     assert filling.cell_errors() == []
+
+
+def test_an_earlier_prompt_is_taken_by_keys_and_taken_back(filling: OpenNotebook) -> None:
+    """An arrow leads from the button into the list; Ctrl+Z brings back what stood there; each text has its own direction."""
+    page = filling.page
+    prompt = page.get_by_role("textbox", name="Prompt").first
+    prompt.fill("سفينة ورقية")
+    assert prompt.evaluate("area => getComputedStyle(area).direction") == "rtl"
+
+    page.get_by_role("button", name="Earlier prompts").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".rbf-prompt")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(prompt).to_have_value(PROMPT)
+    page.keyboard.press("Control+Z")
+    expect(prompt).to_have_value("سفينة ورقية")
+
+
+def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> None:
+    """After a restart the button says what it did before, and the words beside it what to do."""
+    page = filling.page
+    run = page.locator(".rbf-foot .rbf-primary")
+    expect(run).to_be_enabled()
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
+
+    page.get_by_role("textbox", name="Prompt").first.fill("after the end")
+    expect(page.locator(".rbf > .rbf-problem")).to_contain_text("The kernel has ended")
+    run.click()
+    expect(page.locator(".rbf-why")).to_contain_text("run the cell again")
+    expect(run).to_contain_text("Run")

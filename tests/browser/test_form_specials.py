@@ -254,6 +254,7 @@ def test_a_size_is_read_in_any_spelling(build: Build, typed: str) -> None:
         ("[(300, 600), (728, 90)]", ["300x600", "728x90"]),
         ('["300x600", "728x90"]', ["300x600", "728x90"]),
         ("300x600\ta boat\n", ["300x600", "a boat"]),
+        ("300x600, Story, square", ["300x600", "1080x1920", "1080x1080"]),
     ],
 )
 def test_many_sizes_are_pasted_at_once(build: Build, text: str, sizes: list[str]) -> None:

@@ -82,6 +82,8 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     budget.fill("530")
     expect(run).to_have_text("Run 12 · at most 530 credits")
     expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops when 530 credits are spent")
+    budget.fill("10")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("less than one run costs, about 53 credits")
     budget.fill("")
     expect(run).to_be_disabled()
     page.keyboard.press("Tab")

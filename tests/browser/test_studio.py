@@ -92,6 +92,10 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     page.keyboard.press("Escape")
     expect(model).to_be_focused()
     expect(page.locator("[data-field=num_frames]")).to_be_visible()
+    page.keyboard.press("End")
+    page.keyboard.type("svc/another")
+    expect(page.get_by_label("Id of the model")).to_have_value("svc/another")
+    page.keyboard.press("Escape")
     assert studio.complaints == []
 
 

@@ -11,6 +11,8 @@ from ..errors import ReelbookError
 from ..models.base import Input, Output, Part
 from ..models.files import File
 from ..models.images import Image
+from ..models.images_to_video import Frame
+from ..models.smart_resize import Size
 from .code import run_code
 from .words import MARKS, credits_told, cut, duration, joined, size
 
@@ -172,11 +174,18 @@ def output_facts(output: Output, *, beside: Any = None) -> Facts:
 
 
 def text_of(value: Any) -> str:
-    """A value on one line, as a person would say it."""
+    """A value on one line, as a person would say it.
+
+    >>> text_of([Size(1080, 1920), Size(1500, 500)]), text_of((Frame(url="https://example.org/a.png", frames=12),))
+    ('1080x1920, 1500x500', 'https://example.org/a.png for 12 frames')
+    """
     if isinstance(value, Image):
         value = value.label
-    elif isinstance(value, tuple | list) and value and all(isinstance(one, str | Part) for one in value):
-        value = ", ".join(map(text_of, value))
+    elif isinstance(value, Frame):
+        value = f"{text_of(value.url)} for {value.frames:,} {'frame' if value.frames == 1 else 'frames'}"
+    elif isinstance(value, tuple | list) and value and all(isinstance(one, str | Part | Size | Image) for one in value):
+        # No more of them than can be shown: a list can be long.
+        value = ", ".join(map(text_of, value[:LONGEST_VALUE]))
     # Cut first, because a value can be a whole picture as text.
     return cut(str(value)[: 4 * LONGEST_VALUE], LONGEST_VALUE)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -14,7 +16,9 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
+from reelbook.widgets.forms.form import CLOSED, MOST_VIEWS, OLD
 from tests.support import png
+from tests.widgets.forms.described import KINDS
 from tests.widgets.forms.page import Page
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
@@ -178,3 +182,98 @@ def test_a_message_that_makes_no_sense_changes_nothing(page: Page) -> None:
         page.form._handle_custom_msg(content, [])
 
     assert page.form.state == before
+
+
+def test_what_was_typed_after_the_press_is_not_run(page: Page) -> None:
+    """An edit that has overtaken the press, also one that never came: nothing is paid for that nobody has pressed Run on."""
+    pressed: list[Any] = []
+    sent: list[Any] = []
+    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
+    page.edit("prompt", "a boat")
+
+    page.tell({"do": "run", "view": "p", "edits": {"seed": 5}})
+    page.tell({"do": "edit", "view": "p", "n": 6, "name": "seed", "value": 8})
+    page.tell({"do": "run", "view": "p", "edits": {"seed": 5}})
+
+    assert pressed == []
+    assert sent == [{"said": OLD}] * 2
+
+
+def test_a_page_that_goes_on_being_used_is_not_forgotten(page: Page) -> None:
+    """However many other pages have shown the form since, its press is heard at once."""
+    pressed: list[Any] = []
+    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+
+    page.tell({"do": "edit", "view": "p", "n": 1, "name": "prompt", "value": "a boat"})
+    for number in range(2 * MOST_VIEWS):
+        page.tell({"do": "edit", "view": f"other{number}", "n": 1, "name": "seed", "value": number})
+        page.tell({"do": "edit", "view": "p", "n": 2 + number, "name": "seed", "value": 7})
+    page.tell({"do": "run", "view": "p", "edits": {"prompt": 1, "seed": 1 + 2 * MOST_VIEWS}})
+
+    assert pressed == [rb.TextToVideo(prompt="a boat", seed=7)]
+
+
+def test_names_that_cannot_be_sent_do_not_silence_a_form() -> None:
+    """Half a sign in the name of a further field, as a page can send it, is told as something that can be sent."""
+    page = Page(KINDS["training_job"])
+
+    page.form._handle_custom_msg({"do": "edit", "view": "v", "n": 1, "name": "\ud83d", "value": {"__text__": "["}}, [])
+
+    json.dumps(page.form.state, ensure_ascii=False, allow_nan=False).encode()
+    assert ["�"] in page.places
+    page.form.close()
+
+
+def test_a_mapping_with_odd_names_is_refused_in_words(page: Page) -> None:
+    """A name that is no text is a field that there is not."""
+    with pytest.raises(InvalidInput, match="no field `1`"):
+        page.form.fill({1: 2})
+
+
+def test_a_closed_form_says_so_where_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Shown once more, it is a sentence and no picture of something that works."""
+    page = Page(rb.TextToVideo)
+    page.form.close()
+
+    page.form._ipython_display_()
+
+    assert page.form.bundle() == {"text/plain": CLOSED}
+    assert CLOSED in capsys.readouterr().out
+
+
+def test_a_closed_form_leaves_its_picture_as_it_was(page: Page) -> None:
+    """A redraw that was on its way when the form was closed, and collected, takes nothing out of the saved notebook."""
+    drawn: list[Any] = []
+    form = page.form
+    form._handle = SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))
+    page.edit("prompt", "a boat")
+    card = form._card
+
+    form.close()
+    assert card is not None
+    card.update()
+
+    assert [bundle for bundle in drawn if "text/html" not in bundle] == []
+
+
+def test_whoever_follows_the_state_and_fails_stops_no_prices(tmp_path: Path) -> None:
+    """The price is asked again with the next edit; the service's own stands there in the end."""
+    fails = [True]
+    told = threading.Event()
+
+    def follow(change: Any) -> None:
+        if change["new"]["price"]["source"].startswith("exact"):
+            told.set()
+            if fails.pop():
+                raise ValueError("something odd")
+
+    with rb.connect(library=tmp_path):
+        form = rb.form(rb.TextToVideo(prompt="a boat"))
+        form.observe(follow, "state")
+        for number, frames in enumerate((49, 97), 1):
+            told.clear()
+            fails[:] = [number == 1]
+            form._handle_custom_msg({"do": "edit", "view": "v", "n": number, "name": "num_frames", "value": frames}, [])
+            assert told.wait(30)
+        form.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import struct
 import threading
 import zlib
@@ -482,6 +483,21 @@ def test_one_failure_does_not_stop_the_next(form: Form, monkeypatch: pytest.Monk
 
     assert "could not be read" in broken["error"]
     assert fine["words"] == "https://example.org/a.png"
+
+
+def test_half_a_sign_in_a_picture_field_does_not_silence_it(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page can send it, and nobody can send it back; nor does a page that is away once stop what comes next."""
+    (answer, _), *_ = form.ask({"do": "shown", "picture": "a\ud83d.png"})
+    json.dumps(answer, ensure_ascii=False).encode()
+
+    def away(content: Any, buffers: Any = None) -> None:
+        raise OSError("Nobody is there.")
+
+    with monkeypatch.context() as gone:
+        gone.setattr(form, "send", away)
+        form.ask({"do": "shown", "picture": "a.png"})
+
+    assert form.shown("https://example.org/a.png")["words"] == "https://example.org/a.png"
 
 
 def test_after_closing_nothing_is_sent_or_kept(form: Form) -> None:

@@ -650,6 +650,7 @@ def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
     handle({"do": "run"}, [])
     told = len(form.tellings)
     left = weakref.ref(form)
+    ticker.join(WAIT)
     del form, handle
     gc.collect()
 
@@ -681,3 +682,53 @@ def test_a_form_closed_while_it_sends_keeps_the_run_in_the_library(client: Clien
 
     assert done[0].wait(WAIT).status == "completed"
     assert len(form.tellings) == told
+
+
+def test_a_form_can_be_closed_by_who_follows_its_runs(client: Client) -> None:
+    """In the middle of an update: neither the clock of all outputs nor the form waits for itself."""
+    form = rb.form(stitch(21.0))
+    closed = threading.Event()
+
+    def follow(_: Any) -> None:
+        form.close()
+        closed.set()
+
+    form.observe(follow, "runs")
+    form._handle_custom_msg({"do": "run"}, [])
+
+    assert closed.wait(WAIT)
+    ticker.join(WAIT)
+    assert form.lock.acquire(timeout=WAIT)
+    form.lock.release()
+    for thread in threading.enumerate():
+        if thread.name == "reelbook-form-run":
+            thread.join(WAIT)
+    for run in form.history:
+        run.wait(WAIT)
+
+
+def test_nothing_is_sent_to_a_service_that_was_connected_after_the_press(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody connects between the press and its thread: nobody has seen what it costs there, and the entry says so."""
+    with Hosted() as hosted:
+        service, form = Scripted(hosted), rb.form(BOAT)
+        others: list[Client] = []
+        begun = form.in_background
+
+        def late(name: str, function: Callable[[], None]) -> None:
+            if name == "run":
+                others.append(rb.connect(hosted.base_url, api_key="k", library=tmp_path))
+            begun(name, function)
+
+        monkeypatch.setattr(form, "in_background", late)
+        told = threading.Event()
+        form.observe(lambda change: told.set() if is_over(change["new"][0]) else None, "runs")
+        form._handle_custom_msg({"do": "run"}, [])
+        assert told.wait(WAIT)
+        others[0].close()
+        form.close()
+
+    assert service.sent == 0
+    assert hosted.base_url in form.runs[0]["error"]
+    assert form.runs[0]["error"].startswith("Nothing was sent. ")

@@ -397,6 +397,26 @@ def test_a_closed_studio_says_so() -> None:
 
     with pytest.raises(ReelbookError, match="closed"):
         studio.choose(rb.ImageToVideo)
+    assert list(studio.bundle()) == ["text/plain"]
+    assert "closed" in studio.bundle()["text/plain"]
+
+
+def test_a_studio_goes_on_where_an_update_fails_once(client: Client, opened: Callable[..., Watched]) -> None:
+    """Somebody who follows a part and fails, or a page that is away: the next news is told all the same."""
+    page = opened(stitch(51.0))
+    fails = [True]
+
+    def follow(_: Any) -> None:
+        if fails:
+            fails.clear()
+            raise ValueError("something odd")
+
+    page.gallery.observe(follow, "cards")
+
+    card = page.run(stitch(52.0))
+
+    assert card["status"] == "done"
+    assert fails == []
 
 
 def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Watched]) -> None:

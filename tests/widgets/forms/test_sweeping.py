@@ -45,7 +45,7 @@ class Bench:
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self._number = 0
         self._news = threading.Condition()
-        self.form.observe(self._heard, "sweeps")
+        self.form.observe(self._heard, ["sweeps", "runs"])
         self.form.send = self._send  # type: ignore[method-assign]
 
     def _send(self, content: dict[str, Any], buffers: Any = None) -> None:
@@ -432,6 +432,83 @@ def test_nothing_is_started_at_a_service_whose_price_nobody_has_seen(tmp_path: P
     assert sent == 1
 
 
+def test_nothing_is_started_at_a_service_that_was_connected_after_the_press(
+    bench: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody connects between the press and its thread: nothing is paid where nobody has seen the price."""
+    form = bench(BOAT)
+    form.vary(seed="0-3")
+    begun = form.form.in_background
+    others: list[Client] = []
+    with Hosted() as hosted:
+        service = Scripted(hosted)
+
+        def late(name: str, function: Callable[[], None]) -> None:
+            if name == "sweep":
+                others.append(rb.connect(hosted.base_url, api_key="k", library=tmp_path))
+            begun(name, function)
+
+        monkeypatch.setattr(form.form, "in_background", late)
+        form.run()
+        told = form.done()
+        others[0].close()
+
+    assert service.sent == 0
+    assert hosted.base_url in told["error"]
+    assert form.form.jobs == ()
+
+
+def test_whoever_follows_the_sweeps_and_fails_stops_nothing(bench: Callable[..., Bench], folder: Path) -> None:
+    """Plans are made, the sweep runs once and to its end, and the page is told of it."""
+    form = bench(DOT)
+
+    def follow(_: Any) -> None:
+        raise ValueError("something odd")
+
+    form.form.observe(follow, "sweeps")
+    form.vary(fps="31-32")
+    form.vary(fps="31-33")
+    charged = len(paid(folder))
+    form.run()
+    told = form.done()
+
+    assert (told["state"], told["error"], len(paid(folder))) == ("done", "", charged + 3)
+
+
+def test_a_form_can_be_closed_by_who_follows_its_sweeps(bench: Callable[..., Bench]) -> None:
+    """In the middle of an update: neither the clock of all outputs nor the form waits for itself."""
+    form = bench(DOT)
+    closed = threading.Event()
+
+    def follow(change: Any) -> None:
+        if any(job["line"] for job in change["new"]["jobs"]):
+            form.form.close()
+            closed.set()
+
+    form.vary(fps="41-43")
+    form.form.observe(follow, "sweeps")
+    form.run()
+
+    assert closed.wait(WAIT)
+    ticker.join(WAIT)
+    assert form.form.lock.acquire(timeout=WAIT)
+    form.form.lock.release()
+    assert list(form.form.jobs[0].wait(WAIT)["status"]) == ["completed"] * 3
+
+
+@pytest.mark.parametrize("typed", ["a \ud83d boat", ["\ud83d"], [float("nan")], [[["\ud83d"] * 2] * 2]])
+def test_what_cannot_be_sent_back_does_not_silence_a_sweep(bench: Callable[..., Bench], typed: Any) -> None:
+    """Half a sign, as a page can send it, is refused in words that can be sent."""
+    form = bench()
+    content = {"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "prompt", "typed": typed}]}
+
+    form.form._handle_custom_msg(content, [])
+    form.until(lambda: form.form.sweeps["why"] == "Mend the values above first.")
+
+    json.dumps(form.form.sweeps, ensure_ascii=False, allow_nan=False).encode()
+    assert form.form.sweeps["axes"][0]["words"]
+
+
 def test_a_budget_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: Path) -> None:
     """What the library has does not count: with five runs open, a budget for two pays for two, and says where it stopped."""
     form = bench(DOT.revised(images=[rb.Frame(url=png(16, 16, "navy"), frames=1)]))
@@ -447,7 +524,7 @@ def test_a_budget_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: P
     form.until(lambda: "Stopped" in form.sent[-1][0].get("html", ""))
 
     assert len(paid(folder)) == charged + 2
-    assert told["before"] == 3 * PRICE
+    assert (told["state"], told["before"]) == ("stopped", 3 * PRICE)
     assert sorted(form.form.jobs[-1].frame["status"]) == ["completed"] * 5 + ["not started"] * 3
     assert [job["table"] for job in form.form.sweeps["jobs"]] == ["form.jobs[-1].frame", "form.jobs[-2].frame"]
 

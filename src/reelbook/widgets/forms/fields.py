@@ -297,6 +297,8 @@ def writable(value: Any, level: int = 0) -> Any:
     """
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if not isinstance(value, (dict, list)):
         return value
     if level > MOST_LEVELS:

@@ -27,7 +27,7 @@ from .prompts import Prompts
 from .rows import values_of
 from .running import Running
 from .scripts import script_for
-from .shop import EMBEDDED
+from .shop import EMBEDDED, elsewhere
 from .sweeping import Sweeping
 from .sweeping_values import plainly
 
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
+CLOSED = "This form is closed. Make another one with rb.form(…)."
 MOST_VIEWS = 100
+OLD = "The form was changed after Run was pressed, so nothing was sent. Look at it again, then press Run."
 
 log = logging.getLogger("reelbook")
 
@@ -205,24 +207,24 @@ class Form(anywidget.AnyWidget):
             self._is_closed = True
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
-            if self._card is not None:
-                ticker.remove(self._card)
             self._handles, self._handle, self._card = {}, None, None
-            # ipywidgets would keep it.
+            # ipywidgets would keep it. The clock lets go by itself: one that closes in an update would wait for its end.
             self._frame.close()
         super().close()
 
     def bundle(self) -> dict[str, Any]:
         """What a cell shows of it, with a text for where there are no widgets."""
-        shown = self._repr_mimebundle_()
-        return {**(shown[0] if shown else {}), "text/plain": TEXT}
+        # A widget that is closed has nothing that could be shown.
+        shown = None if self._is_closed else self._repr_mimebundle_()
+        return {**(shown[0] if shown else {}), "text/plain": CLOSED if self._is_closed else TEXT}
 
     def __repr__(self) -> str:
         return f"<Form for {self.kind.endpoint_id}: {self.state['why'] or self.state['price']['told']}>"
 
     def _ipython_display_(self) -> None:
-        # First the picture that stays in the notebook, then what works while there is a kernel.
-        self._handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        if not self._is_closed:
+            # First the picture that stays in the notebook, then what works while there is a kernel.
+            self._handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     # What the page sends.
@@ -234,7 +236,8 @@ class Form(anywidget.AnyWidget):
         value = (content["value"],) if "value" in content else ()
 
         def put() -> None:
-            heard = self._heard.setdefault(view, {})
+            # The view that spoke last is the last to be forgotten.
+            heard = self._heard[view] = self._heard.pop(view, {})
             # Two threads can handle one page's messages; the later one counts, whichever comes first.
             if number < heard.get(name, number):
                 return
@@ -258,18 +261,28 @@ class Form(anywidget.AnyWidget):
         edits = content.get("edits")
         with self.lock:
             heard = self._heard.get(str(content.get("view")), {})
-            wanted = edits.items() if isinstance(edits, dict) else ()
-            # Messages of one page can be handled on two threads: what was typed before the press is part of it.
-            if any(type(number) is int and heard.get(name, -1) < number for name, number in wanted):
+            wanted = (
+                {name: number for name, number in edits.items() if type(number) is int}
+                if isinstance(edits, dict)
+                else {}
+            )
+            # Messages of one page can be handled on two threads: what was typed before the press is part of it,
+            if any(heard.get(name, -1) < number for name, number in wanted.items()):
                 self._waiting = content
                 return
+            # and what was typed after it is not.
+            is_old = isinstance(edits, dict) and any(number > wanted.get(name, -1) for name, number in heard.items())
+        if is_old:
+            self.send({"said": OLD})
+            return
         now = self.shop.client_told()
         if now not in (self.state["client"], EMBEDDED):
             # Somebody has connected elsewhere meanwhile: nobody has seen what it costs there.
             self.refresh()
-            self.send({"said": f"This runs at {now} now. Look at what it costs there, then press Run again."})
+            self.send({"said": elsewhere(now or self.shop.service_to_come())})
             return
-        self._running.handles["run"](content, buffers)
+        if run := self._running.handles.get("run"):
+            run({**content, "client": now}, buffers)
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
@@ -329,7 +342,7 @@ class Form(anywidget.AnyWidget):
         if isinstance(value, self.kind):
             return value
         if isinstance(value, Mapping):
-            return self.kind(**value)
+            return self.kind(**{str(name): one for name, one in value.items()})
         raise ReelbookError(
             f"This form is for {self.kind.endpoint_id}, and cannot show a {type(value).__name__}. "
             f"Give it inputs of that model or a mapping of its fields; rb.form(…) makes a form for others."
@@ -348,12 +361,17 @@ class Form(anywidget.AnyWidget):
 
         def picture() -> dict[str, Any]:
             form = me()
-            if form is None:
-                return {"text/plain": ""}
+            if form is None or form._is_closed:
+                return {}
             form._card = None
             return form._picture()
 
-        self._card = Card(lambda bundle: handle.update(bundle, raw=True), picture, lambda: (), is_over=lambda: True)
+        def update(bundle: dict[str, Any]) -> None:
+            # Of a form that is gone the picture stays as it was.
+            if bundle:
+                handle.update(bundle, raw=True)
+
+        self._card = Card(update, picture, lambda: (), is_over=lambda: True)
         ticker.add(self._card)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
@@ -376,7 +394,7 @@ def _told(me: weakref.ref[Form], content: Any, buffers: Any) -> None:
 def _shown(problem: Problem, nodes: Mapping[str, Node]) -> dict[str, Any]:
     """A problem for the page, where fields are known by their labels."""
     words = plainly(problem.message, {name: node["label"] for name, node in nodes.items()})
-    told: dict[str, Any] = {"at": list(problem.loc), "words": words, "kind": problem.kind}
+    told: dict[str, Any] = {"at": list(map(writable, problem.loc)), "words": writable(words), "kind": problem.kind}
     if problem.nearest is not None:
         told["nearest"] = for_page(problem.nearest)
     return told

@@ -16,6 +16,7 @@ from ...errors import ReelbookError
 from ...models.encoding import MOST_BYTES, NotAPicture
 from ...models.headers import header_of
 from ...models.images import Image
+from .fields import writable
 from .pictures_earlier import IN_LIBRARY, OF_FILM, PAGE, SHA256, Earliers
 from .pictures_looks import (
     LONGEST_NAME,
@@ -348,7 +349,8 @@ class Pictures:
 
     def _send(self, content: Content, buffers: list[bytes] | None = None) -> None:
         if not self._closed:
-            self._form.send(content, buffers)
+            # Half of a sign, which a page can send, cannot be sent back.
+            self._form.send(writable(content), buffers)
 
     def _soon(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
         """Do it after what was asked before; `failed` hears in words why it could not be done."""
@@ -358,7 +360,9 @@ class Pictures:
                 job()
             # One that fails must not keep the next from being done.
             except Exception as error:
-                failed(str(error) if isinstance(error, ReelbookError) else f"It could not be read ({error!r:.200}).")
+                why = str(error) if isinstance(error, ReelbookError) else f"It could not be read ({error!r:.200})."
+                with contextlib.suppress(Exception):
+                    failed(why)
 
         with self._lock:
             if self._closed:

@@ -115,7 +115,11 @@ class Pricer:
                 self._known[key] = found
                 while len(self._known) > MOST_KNOWN:
                     del self._known[next(iter(self._known))]
-            form.refresh()
+            try:
+                form.refresh()
+            # Whoever follows the form may fail; prices are asked all the same.
+            except Exception:
+                log.debug("a price could not be told", exc_info=True)
 
 
 def told(price: Estimate | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ...display.ticker import Bundle, Card, Key, ticker
 from ...errors import ReelbookError
 from .clips import Clips
 from .history import Entry, details, kept, shown
+from .shop import EMBEDDED, elsewhere
 
 if TYPE_CHECKING:
     from ...media.local import LocalFile
@@ -65,11 +66,10 @@ class Running:
     def close(self) -> None:
         """Nothing of it stays behind; the runs go on, and the library has them."""
         with self._guard:
-            card, self._card, self._form = self._card, None, None
+            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
+            self._card, self._form = None, None
             self.handles = {}
         self._clips.close()
-        if card is not None:
-            ticker.remove(card)
 
     # What the page asks for.
 
@@ -87,7 +87,9 @@ class Running:
             form.send({"said": TWICE})
             return
         self._keep_up()
-        form.in_background("run", lambda: self._start(entry))
+        # Where it was to run when Run was pressed, as the form says it.
+        seen = content.get("client")
+        form.in_background("run", lambda: self._start(entry, seen))
 
     def _begun(self, value: Input) -> Entry | None:
         """A new entry; None where the same is being sent, or was asked for by the other half of a double click."""
@@ -103,12 +105,14 @@ class Running:
             self._entries.append(entry)
             return entry
 
-    def _start(self, entry: Entry) -> None:
+    def _start(self, entry: Entry, seen: str | None) -> None:
         # The shop alone: a submission can take minutes, and a form that is closed meanwhile must not stay for it.
         shop = None if self._form is None else self._form.shop
         if shop is None:
             return
         try:
+            if seen is not None and (now := shop.client_told()) not in (seen, EMBEDDED):
+                raise ReelbookError(f"Nothing was sent. {elsewhere(now or shop.service_to_come())}")
             run = shop.start(entry.value)
         # Also what is no error of ours: a click that is followed by nothing would be worse than any words.
         except Exception as error:

@@ -57,3 +57,8 @@ class Shop(Protocol):
 
     def service_to_come(self) -> str:
         """Which service the first run would connect to, in a few words."""
+
+
+def elsewhere(where: str) -> str:
+    """Why nothing is sent where nobody has seen the price."""
+    return f"This would run elsewhere now: {where}. Look at what it costs there, then press Run again."

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .shop import Shop
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
+CLOSED = "This studio is closed. Make another one with rb.studio()."
 CARRIED = ("prompt", "negative_prompt", "seed", "image_url")
 """Fields that one wants again in the form of another model."""
 
@@ -106,7 +107,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         kind = self._kind(model)
         with self._lock:
             if self._is_closed:
-                raise ReelbookError("This studio is closed. Make another one with rb.studio().")
+                raise ReelbookError(CLOSED)
             before, form = self._form, self._form_of(kind)
             names = _carry(before, form) if form is not before and not isinstance(model, Input) else []
             if isinstance(model, Input):
@@ -127,10 +128,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
                 return
             self._is_closed = True
         with self._guard:
-            card, self._card, self._handle = self._card, None, None
+            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
+            self._card = self._handle = None
         self._till.ring = lambda: None
-        if card is not None:
-            ticker.remove(card)
         for form in self._forms.values():
             form.close()
         for part in (self._head, self._gallery):
@@ -140,15 +140,18 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def bundle(self) -> dict[str, Any]:
         """What a cell shows of it, with a text for where there are no widgets."""
+        if self._is_closed:
+            return {"text/plain": CLOSED}
         return {**(self._repr_mimebundle_() or {}), "text/plain": TEXT}
 
     def __repr__(self) -> str:
         return f"<Studio: {self._title(self._form)}. {self._head.cost}.>"
 
     def _ipython_display_(self) -> None:
-        # First the picture that stays in the notebook, then what works while there is a kernel.
-        self._drawn = self._picture()
-        self._handle = display(self._drawn, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        if not self._is_closed:
+            # First the picture that stays in the notebook, then what works while there is a kernel.
+            self._drawn = self._picture()
+            self._handle = display(self._drawn, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     def _kind(self, model: Any) -> type[Input]:
@@ -264,8 +267,12 @@ def _card(here: weakref.ref[Studio]) -> Card:
     """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
 
     def tell(_: dict[str, Any]) -> None:
-        if (studio := here()) is not None:
-            studio._refresh()
+        try:
+            if (studio := here()) is not None:
+                studio._refresh()
+        # The clock would give up a card that fails once, and the studio would stand still.
+        except Exception:
+            log.debug("a studio could not be told", exc_info=True)
 
     def key() -> tuple[Any, ...]:
         studio = here()
@@ -282,7 +289,7 @@ def _card(here: weakref.ref[Studio]) -> Card:
 def _of(here: weakref.ref[Studio]) -> Studio:
     studio = here()
     if studio is None:
-        raise ReelbookError("This studio is closed. Make another one with rb.studio().")
+        raise ReelbookError(CLOSED)
     return studio
 
 

@@ -14,13 +14,14 @@ from ...errors import InvalidInput, ReelbookError
 from .drafts import Draft
 from .pictures import Pictures
 from .sweeping_axes import Axis, asked, base_of, filled, judge, labels_of, too_large
-from .sweeping_jobs import Started, key_of, paid_before, panel_of, sheet_of_job, told
+from .sweeping_jobs import Started, client_of, key_of, paid_before, panel_of, sheet_of_job, told
 from .sweeping_plans import Made, code, make, money
 from .sweeping_values import plainly
 
 if TYPE_CHECKING:
     from ...sweeps.job import SweepJob
     from .form import Form
+    from .shop import Shop
 
 PAUSE_SECONDS = 0.1
 """So long nothing may change before a plan is made; a fast typist makes one plan and not ten."""
@@ -73,11 +74,10 @@ class Sweeping:
     def close(self) -> None:
         """Nothing of it stays behind; the jobs go on, and the library has what they make."""
         with self._bell:
-            card, self._card, self._form = self._card, None, None
+            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
+            self._card, self._form = None, None
             self.handles, self._is_wanted = {}, False
             self._bell.notify_all()
-        if card is not None:
-            ticker.remove(card)
 
     def follow(self) -> None:
         """The form has changed, perhaps: the plan that is shown holds no longer, and another one is made."""
@@ -193,7 +193,7 @@ class Sweeping:
             form.send({"sweep_said": entry})
             return
         self._keep_up()
-        form.in_background("sweep", lambda: self._start(entry))
+        form.in_background("sweep", lambda: self._start(entry, form.shop))
 
     def _begun(self, content: Mapping[str, Any]) -> Started | str:
         """A new entry; in words why there is none."""
@@ -217,15 +217,15 @@ class Sweeping:
                 return why
             self._count += 1
             text = code(made.plan.base, made.axes, made.paid + budget, price)
-            entry = Started(str(self._count), made.plan, made.number, budget, price, text)
+            entry = Started(str(self._count), made.plan, made.number, budget, price, text, self._seen[1])
             self._entries.append(entry)
             self._shown = entry.key
             self._publish()
             return entry
 
-    def _start(self, entry: Started) -> None:
+    def _start(self, entry: Started, shop: Shop) -> None:
         try:
-            client = entry.plan.house.client() if entry.plan.house is not None else None
+            client = client_of(entry, shop)
             # A budget counts what these runs have cost before, and the person was asked for what is paid now.
             before = paid_before(entry.plan, client.desk) if client is not None else 0
             job = entry.plan.start(budget=before + entry.budget, price=entry.price, client=client)
@@ -322,16 +322,16 @@ class Sweeping:
             told(entry, places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in without))
             for entry in self._entries[-MOST_TOLD:]
         ]
-        form.sweeps = {
-            "view": view,
-            "n": number,
-            "axes": [axis.shown for axis in self._axes],
-            "plan": dict(self._made.shown) if self._made is not None else {},
-            "started": is_started,
-            "why": STARTED if is_started else self._why,
-            "jobs": jobs[::-1],
-            "shown": self._shown,
-        }
+        plan = dict(self._made.shown) if self._made is not None else {}
+        axes, why = [axis.shown for axis in self._axes], STARTED if is_started else self._why
+        try:
+            form.sweeps = {
+                "view": view, "n": number, "axes": axes, "plan": plan, "started": is_started, "why": why,
+                "jobs": jobs[::-1], "shown": self._shown,
+            }  # fmt: skip
+        # A page that cannot be reached, or somebody who follows the sweeps and fails: what is under way goes on.
+        except Exception:
+            log.debug("the sweeps of a form could not be told", exc_info=True)
 
     def _send_panel(self, entry: Started, html: str) -> None:
         form = self._form
@@ -359,11 +359,11 @@ class Sweeping:
             self._publish()
             for entry in bundle["over"]:
                 entry.is_told = True
-        if bundle["html"]:
-            self._send_panel(bundle["entry"], bundle["html"])
         if bundle["over"]:
             # The library has more now, so that the same plan costs less.
             self._ask()
+        if bundle["html"]:
+            self._send_panel(bundle["entry"], bundle["html"])
 
     def _leaves(self, card: Card) -> bool:
         """Whether this card has nothing more to tell; once it is so it stays so, and what comes next gets another one."""
@@ -377,8 +377,12 @@ def _card(here: weakref.ref[Sweeping]) -> Card:
     """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
 
     def tell(bundle: Bundle) -> None:
-        if (sweeping := here()) is not None:
-            sweeping._tell(bundle)
+        try:
+            if (sweeping := here()) is not None:
+                sweeping._tell(bundle)
+        # The clock would give up a card that fails once.
+        except Exception:
+            log.debug("a sweep of a form could not be told", exc_info=True)
 
     def bundle() -> Bundle:
         sweeping = here()

@@ -12,7 +12,7 @@ from ...errors import InvalidInput, Problem
 from ...models.base import Input
 from ...sweeps.facts import listed
 from .drafts import Draft
-from .fields import for_page
+from .fields import for_page, writable
 from .sweeping_values import MOST_VALUES, Unread, can_vary, plainly, read, start
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class Axis:
         told = listed(self.values) if self.values and not self.words else ""
         return {
             "name": self.name,
-            "typed": self.typed,
+            "typed": writable(self.typed),
             "count": len(self.values),
-            "told": told,
-            "words": NOTHING if self.is_empty else self.words,
+            "told": writable(told),
+            "words": NOTHING if self.is_empty else writable(self.words),
             "empty": self.is_empty,
         }
 

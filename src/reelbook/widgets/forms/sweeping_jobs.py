@@ -13,18 +13,28 @@ from ...errors import ReelbookError
 from ...loop import background
 from ...sweeps.knowing import CALL_SECONDS, Name, names_of, seen_by
 from ...sweeps.tally import COMPLETED
+from .shop import elsewhere
 
 if TYPE_CHECKING:
     from ...submission import Desk
+    from ...sweeps.conduct import Client
     from ...sweeps.job import SweepJob
     from ...sweeps.plan import Plan
     from ...sweeps.tally import Progress
+    from .shop import Shop
 
 SHEET_RUNS, SHEET_WIDTH, SHEET_QUALITY = 24, 1280, 85
 LONGEST_ERROR = 900
 CAN = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
 """What can be done in which state."""
-MARKED = {"sending": "waiting", "preparing": "waiting", "paused": "waiting", "stopping": "running", "done": "completed"}
+MARKED = {
+    "sending": "waiting",
+    "preparing": "waiting",
+    "paused": "waiting",
+    "stopping": "running",
+    "stopped": "cancelled",
+    "done": "completed",
+}
 """The state of a run that has the sign for a state of a sweep."""
 
 
@@ -40,6 +50,8 @@ class Started:
     """The most that it may pay now, on top of what was paid before."""
     price: int | None
     code: str
+    seen: str
+    """Where it was to run when Run was pressed, as the form says it."""
     job: SweepJob | None = None
     error: str = ""
     """Why there is no job."""
@@ -59,7 +71,10 @@ class Started:
         """Its state in one word."""
         if self.job is None:
             return "failed" if self.error else "sending"
-        return self.job.progress.state
+        progress = self.job.progress
+        # One that has ended before its runs did is not done, whatever ended it.
+        is_short = progress.state == "done" and bool(progress.reason)
+        return "stopped" if is_short else progress.state
 
 
 def key_of(entries: Sequence[Started]) -> tuple[Any, ...]:
@@ -108,8 +123,9 @@ def told(entry: Started, place: int) -> dict[str, Any]:
 
 def spoken(progress: Progress) -> str:
     """What is read aloud when its state changes."""
-    words = f"Sweep {progress.state}, {progress.finished:,} of {progress.total:,} runs"
-    return f"{words}. Stopped: {cut(progress.reason, 300)}" if progress.reason and progress.state == "done" else words
+    is_short = progress.state == "done" and bool(progress.reason)
+    words = f"Sweep {'stopped' if is_short else progress.state}, {progress.finished:,} of {progress.total:,} runs"
+    return f"{words}. {cut(progress.reason or '', 300)}" if is_short else words
 
 
 def panel_of(entry: Started) -> str:
@@ -127,6 +143,24 @@ def sheet_of_job(job: SweepJob) -> bytes:
     content = io.BytesIO()
     picture.convert("RGB").save(content, "JPEG", quality=SHEET_QUALITY)
     return content.getvalue()
+
+
+def client_of(entry: Started, shop: Shop) -> Client | None:
+    """Who runs a sweep: nobody who was connected after the press, for nobody has seen what it costs there."""
+    if entry.plan.house is None:
+        return None
+    # Before and after: somebody else may connect in between, and where nobody was connected it is done here.
+    _same(entry, shop)
+    client = entry.plan.house.client()
+    if entry.seen:
+        _same(entry, shop)
+    return client
+
+
+def _same(entry: Started, shop: Shop) -> None:
+    now = shop.client_told()
+    if now != entry.seen:
+        raise ReelbookError(elsewhere(now or shop.service_to_come()))
 
 
 def paid_before(plan: Plan, desk: Desk) -> int:

@@ -173,6 +173,12 @@ function formFoot(link, name, sweep) {
     else {
       waiting = true;
       tell([]);
+      // A kernel that has ended never hears what was typed; waiting for it would never end.
+      link.send({ do: "here", view: link.view }).catch(() => {
+        waiting = false;
+        tell([]);
+        why.textContent = "The kernel has ended; run the cell again to go on.";
+      });
     }
   });
   /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */

@@ -83,12 +83,12 @@ class ImageField {
   }
 
   #look() {
-    const { thumb, words, receives, typed } = this.parts;
+    const { thumb, words, receives, typed, live } = this.parts;
     clearTimeout(this.#timer);
     this.#complain("");
     const named = this.#value === undefined ? this.place.node.default : this.#value;
     const picture = (this.#looked = typeof named === "string" ? named : "");
-    words.title = receives.textContent = "";
+    words.title = receives.textContent = live.textContent = "";
     if (!picture || picture.length > PICTURE_MOST_LETTERS) {
       thumb.clear();
       words.textContent = picture ? "An address of many letters" : "Drop or paste a picture here";

@@ -60,7 +60,7 @@ function plainTextShow(place, input, value) {
 
 /** @param {Place} place @returns {Control} */
 function makePlainLine(place) {
-  const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", autocomplete: "off", spellcheck: "false" }));
+  const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
   el.addEventListener("input", () => {
     const value = plainTextRead(place.node, el.value);
     if (value !== undefined) el.placeholder = "";
@@ -71,7 +71,7 @@ function makePlainLine(place) {
 
 /** @param {Place} place @param {boolean} isCounted @param {number} rows @returns {Control} */
 export function makePlainLong(place, isCounted, rows) {
-  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", rows: String(rows) }));
+  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", dir: "auto", rows: String(rows) }));
   const lead = dom("span", { class: "rbf-caption rbf-counter" });
   const grow = plainGrowing(el);
   const count = () => {

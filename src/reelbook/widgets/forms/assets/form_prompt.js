@@ -25,15 +25,19 @@ function makePrompt(place) {
   let texts = [];
 
   const choose = (/** @type {string} */ chosen) => {
+    const area = /** @type {HTMLTextAreaElement} */ (text.el);
+    turn(false);
+    area.focus();
+    area.select();
+    // As if it was typed: Ctrl+Z brings back what stood there.
+    if (document.execCommand("insertText", false, chosen) && area.value === chosen) return;
     place.change(chosen);
     text.show(chosen);
-    turn(false);
-    /** @type {HTMLElement} */ (text.el).focus();
   };
   const draw = () => {
     const wanted = search.value.trim().toLowerCase();
     const found = texts.filter((one) => one.toLowerCase().includes(wanted));
-    list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", title: one, text: one, onclick: () => choose(one) }))));
+    list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", dir: "auto", title: one, text: one, onclick: () => choose(one) }))));
     list.hidden = !found.length;
     const few = wanted ? "None of them has that in it." : "Nothing was asked here yet.";
     told.textContent = found.length ? "" : few;
@@ -56,7 +60,8 @@ function makePrompt(place) {
   });
   button.addEventListener("click", () => turn(shelf.hidden));
   search.addEventListener("input", draw);
-  shelf.addEventListener("keydown", (event) => {
+  const keyed = (/** @type {KeyboardEvent} */ event) => {
+    if (shelf.hidden) return;
     const all = /** @type {HTMLElement[]} */ ([...list.querySelectorAll("button")]);
     const at = all.indexOf(/** @type {HTMLElement} */ (event.target));
     const next = { ArrowDown: all[at + 1], ArrowUp: all[at - 1] }[event.key];
@@ -65,7 +70,9 @@ function makePrompt(place) {
     else return;
     event.preventDefault();
     event.stopPropagation();
-  });
+  };
+  // The text stands between the button and the list: an arrow leads past it.
+  for (const part of [button, shelf]) part.addEventListener("keydown", keyed);
   const el = dom("div", { class: "rbf-prompt-place" }, text.el, shelf);
   const lead = dom("span", { class: "rbf-label-tools" }, button, text.lead);
   return { el, lead, show: text.show, dispose: () => {

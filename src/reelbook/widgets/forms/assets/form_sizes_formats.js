@@ -174,7 +174,7 @@ export class SizesPicker {
 
   _typed() {
     // A comma ends a size, as it does in a list.
-    if (/[,;]\s*$/.test(this.input.value) && sizesSplit(this.input.value).every((text) => sizesRead(text))) return this._commit();
+    if (/[,;]\s*$/.test(this.input.value) && sizesSplit(this.input.value).every((text) => sizesRead(this._meant(text)))) return this._commit();
     this.open();
   }
 
@@ -183,7 +183,7 @@ export class SizesPicker {
     const texts = sizesSplit(event.clipboardData?.getData("text") ?? "");
     if (texts.length < 2) return;
     event.preventDefault(); // The input would join the lines.
-    this._ways.add(texts);
+    this._ways.add(texts.map((text) => this._meant(text)));
     this.input.value = "";
     this.close();
   }
@@ -211,7 +211,13 @@ export class SizesPicker {
     const texts = sizesSplit(this.input.value);
     this.input.value = "";
     this.close();
-    if (texts.length) this._ways.add(texts);
+    if (texts.length) this._ways.add(texts.map((text) => this._meant(text)));
+  }
+
+  /** The size of a format whose name it is, among several that are given at once; else the text as it is. @param {string} text */
+  _meant(text) {
+    const formats = (this._facts.formats ?? []).flatMap(([, of]) => of);
+    return formats.find(([name]) => name.toLowerCase() === text.trim().toLowerCase())?.[1] ?? text;
   }
 
   /** Sizes that were typed and never confirmed are meant all the same. */

@@ -52,7 +52,7 @@ function sweepText(node, id, label, change) {
   const isLine = sweepWay(node) === "numbers";
   const hint = isLine ? SWEEP_HINTS.numbers : SWEEP_HINTS[/** @type {"text"} */ (node.kind)] ?? (node.kind === "choice" ? SWEEP_HINTS.text : SWEEP_HINTS.json);
   const el = /** @type {HTMLTextAreaElement} */ (dom(isLine ? "input" : "textarea", {
-    id, class: `rbf-text${isLine ? "" : " rbf-sweep-lines"}`, "aria-label": label, placeholder: hint, autocomplete: "off", spellcheck: node.kind === "text" ? "true" : "false",
+    id, class: `rbf-text${isLine ? "" : " rbf-sweep-lines"}`, "aria-label": label, dir: isLine ? null : "auto", placeholder: hint, autocomplete: "off", spellcheck: node.kind === "text" ? "true" : "false",
     "aria-describedby": `${id}-told ${id}-problem`,
   }));
   const fit = () => { if (!isLine) el.rows = Math.min(SWEEP_TALL, Math.max(2, el.value.split("\n").length + 1)); };

@@ -98,7 +98,7 @@ function sweepLarge(link, first) {
     const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: SWEEP_DO[what], title: SWEEP_DO_TITLES[what], "data-do": what }));
     button.addEventListener("click", () => {
       // Once: it is drawn anew when the kernel has done it.
-      for (const one of actions.querySelectorAll("button")) one.setAttribute("aria-disabled", "true");
+      for (const one of actions.querySelectorAll("[data-do]")) one.setAttribute("aria-disabled", "true");
       if (button.dataset.pressed) return;
       button.dataset.pressed = "yes";
       link.send({ do: "sweep_do", job: first.key, what }).catch(() => {});

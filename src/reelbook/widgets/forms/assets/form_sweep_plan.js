@@ -77,6 +77,9 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
   /** What a budget comes to. @param {SweepPlan} plan @param {number} most */
   const remark = (plan, most) => {
     const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
+    // A budget that pays for nothing starts nothing, which looks like a fault when it is not said.
+    const least = Math.floor(due / plan.runs);
+    if (most < least) return `That is less than one run costs, about ${sweepCredits(least)}: probably nothing is run.`;
     if (most < due) return `It stops when ${sweepCredits(most)} are spent; all of it needs ${sweepCredits(due)}. Run it again to go on.`;
     return due ? "It never spends more than the budget." : "Everything is in the library, so it costs nothing.";
   };

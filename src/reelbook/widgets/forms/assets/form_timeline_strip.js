@@ -23,6 +23,8 @@ export class TimelineStrip {
   /** What the judge has found about a picture, by its number. @type {Map<number, string>} */
   #marks = new Map();
   #made = 0;
+  /** The chosen picture that was put in view. @type {TimelineTile | undefined} */
+  #shown;
 
   /** @param {TimelineReel} reel @param {PictureShelf} shelf @param {TimelineEars} ears */
   constructor(reel, shelf, ears) {
@@ -53,6 +55,17 @@ export class TimelineStrip {
       this.#name(tile, place);
     });
     this.el.hidden = !items.length;
+    if (this.#tiles[selected] !== this.#shown) this.#reveal(this.#tiles[selected]);
+  }
+
+  /** Scrolls the strip alone, and never the page, to what was chosen. @param {TimelineTile | undefined} tile */
+  #reveal(tile) {
+    this.#shown = tile;
+    if (!tile) return;
+    const { offsetTop: top, offsetHeight: height } = tile.el;
+    const { scrollTop, clientHeight } = this.el;
+    if (top < scrollTop) this.el.scrollTop = top;
+    else if (top + height > scrollTop + clientHeight) this.el.scrollTop = top + height - clientHeight;
   }
 
   focus() {

@@ -73,6 +73,7 @@ export function studioHead(link) {
       wanted = "";
       another.hidden = false;
       id.focus();
+      id.select();
       return;
     }
     away();
@@ -132,11 +133,10 @@ function studioAccount(link) {
   const service = dom("span", {});
   const left = dom("span", { class: "rbs-left" });
   const refresh = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Refresh", "aria-label": "Refresh the account" }));
-  const offers = dom("div", { class: "rbf-caption" });
   const cost = dom("div", { class: "rbs-cost" });
   const trouble = dom("p", { class: "rbf-problem", hidden: true });
   const el = dom("div", { class: "rbs-account" },
-    dom("div", { class: "rbs-service" }, service, left, refresh), cost, offers, trouble);
+    dom("div", { class: "rbs-service" }, service, left, refresh), cost, trouble);
   refresh.addEventListener("click", () => {
     refresh.setAttribute("aria-busy", "true");
     refresh.textContent = "Asking …";
@@ -153,8 +153,8 @@ function studioAccount(link) {
       const told = link.model.get("account");
       service.textContent = told.service ?? "";
       left.textContent = told.credits ? ` · ${told.credits}` : "";
-      offers.textContent = told.offers ? `It offers ${told.offers}.` : "";
-      offers.hidden = !told.offers;
+      // For those who want to know; most do not.
+      service.title = told.offers ? `It offers ${told.offers}.` : "";
       trouble.textContent = told.trouble ?? "";
       trouble.hidden = !told.trouble;
       cost.textContent = link.model.get("cost");
