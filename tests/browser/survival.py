@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -152,18 +150,14 @@ class Executed:
         return [output for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
 
 
+_executed: dict[Path, Executed] = {}
+
+
 def executed(lab: Lab, chromium: Browser) -> Executed:
-    """The notebook, run and saved when it is first asked for, and shared by all tests of the session, whoever runs them."""
-    folder = lab.root.parents[1]
-    kept = (folder.parent if folder.name.startswith("popen-") else folder) / "survival.pickle"
-    if not kept.exists():
-        done = _run(lab, chromium, lab.root / "survival.ipynb")
-        # Whole or not at all: another worker may look at this moment.
-        part = kept.with_suffix(f".{os.getpid()}")
-        part.write_bytes(pickle.dumps(done))
-        part.replace(kept)
-    found: Executed = pickle.loads(kept.read_bytes())
-    return found
+    """The notebook, run and saved when it is first asked for, and shared by all tests of the session."""
+    if lab.root not in _executed:
+        _executed[lab.root] = _run(lab, chromium, lab.root / "survival.ipynb")
+    return _executed[lab.root]
 
 
 def _run(lab: Lab, chromium: Browser, path: Path) -> Executed:
