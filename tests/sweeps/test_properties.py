@@ -89,6 +89,29 @@ def test_a_sample_crossed_with_an_axis_has_only_valid_runs(
     assert [run.num_frames for run in plan[::2]] == [run.num_frames for run in plan[1::2]]
 
 
+@pytest.mark.parametrize(
+    ("seeds", "types"),
+    [
+        ([2**63], ("UInt64", "UInt64")),
+        ([None, 2**63, 5], ("UInt64", "UInt64")),
+        ([2**64], ("object", "str")),
+        ([2**63, -5, None], ("object", "str")),
+    ],
+)
+def test_seeds_are_exact_to_the_last_digit_in_both(seeds: list[int | None], types: tuple[str, str]) -> None:
+    """What no column of numbers holds is kept as it is in a plan, which can be planned from, and as text in a table, which is saved."""
+    plan = sweep(BOAT, seed=seeds)
+
+    planned, table = plan.frame["seed"], _table(plan, ["failed"])["seed"]
+
+    assert (str(planned.dtype), str(table.dtype)) == types
+    assert _exact(planned) == _exact(table) == seeds
+
+
+def _exact(column: pd.Series[Any]) -> list[int | None]:
+    return [None if pd.isna(value) else int(value) for value in column]
+
+
 @settings(max_examples=40, deadline=None)
 @given(axes=AXES, takes=st.integers(1, 2), some_statuses=st.lists(st.sampled_from(["failed", NOT_STARTED]), min_size=1))
 def test_the_plan_and_the_table_of_results_agree_row_by_row(
@@ -100,7 +123,9 @@ def test_the_plan_and_the_table_of_results_agree_row_by_row(
     planned, table = plan.frame, _table(plan, some_statuses)
 
     inputs = [name for name in planned.columns if name not in PLAN_COLUMNS]
-    pd.testing.assert_frame_equal(table[[*inputs, "take"]], planned[[*inputs, "take"]])
+    assert _exact(planned["seed"]) == _exact(table["seed"])
+    alike = [name for name in (*inputs, "take") if name != "seed" or planned["seed"].dtype != object]
+    pd.testing.assert_frame_equal(table[alike], planned[alike])
     impossible = planned["problem"].notna()
     assert ((table["status"] == IMPOSSIBLE) == impossible).all()
     assert table.loc[impossible, "error"].tolist() == planned.loc[impossible, "problem"].tolist()

@@ -92,6 +92,9 @@ def column_of(values: Sequence[Any], rule: Schema | None) -> Any:
         return pd.Categorical(values, categories=[*choices, *_strangers(values, choices)])
     if kind == "integer" and not (types == {int} and _is_large(values)):
         return pd.array(_only(int, values, types), dtype="Int64")
+    if kind == "integer" and all(value is None or 0 <= value < 2**64 for value in values):
+        # As the table of the results has them.
+        return pd.array(values, dtype="UInt64")
     if kind == "number":
         return pd.array([_as_float(value) for value in values], dtype="float64")
     if kind == "boolean":

@@ -138,7 +138,7 @@ def test_a_follower_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) 
     page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.observe(lambda change: 1 / 0, "value")
 
-    page.tell({"do": "run", "view": "v", "edits": {"seed": 9}})
+    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1, "seed": 9}})
     page.tell({"do": "edit", "view": "v", "n": 9, "name": "seed", "value": 8})
     answered = page.form.state["n"], page.form.state["draft"]["seed"]
     page.form.unobserve_all("value")
