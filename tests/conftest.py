@@ -11,6 +11,7 @@ import httpx
 import pytest
 from hypothesis import settings
 
+from reelbook.clients import latest_client
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bound_socket
 from reelbook.service.settings import Settings
@@ -33,6 +34,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deep:
         config.hook.pytest_deselected(items=deep)
         items[:] = [item for item in items if item not in deep]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_client_is_left() -> Iterator[None]:
+    """A client that a module leaves open would be the latest one of whatever comes next."""
+    yield
+    left = latest_client()
+    if left is not None:
+        left.close()
+        pytest.fail(f"This module has left a client of {left.base_url} open.", pytrace=False)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from .clients import latest_client
+from .clients import Client, latest_client
 from .connecting import default_client
 from .errors import ReelbookError
 from .models.base import Input
@@ -76,12 +76,12 @@ class _Shop:
         return _kind(endpoint_id)
 
     def account(self) -> Mapping[str, Any]:
-        """Of the latest client, else of a new one."""
-        return default_client().account()
+        """Of the latest client; nobody is connected for it, not even where one was closed at this moment."""
+        return _connected().account()
 
     def features(self) -> frozenset[str]:
-        """Of the latest client, else of a new one."""
-        return default_client().features()
+        """Of the latest client."""
+        return _connected().features()
 
     def service_to_come(self) -> str:
         """The host alone: an address may have a name and a password in it."""
@@ -118,6 +118,13 @@ def studio(model: type[Input] | Input | str | None = None) -> Studio:
     value = model if isinstance(model, Input) else None
     kind = type(value) if value is not None else CATALOG[0].input if model is None else _kind(model)
     return Studio(kind, shop=_Shop(), value=value)
+
+
+def _connected() -> Client:
+    client = latest_client()
+    if client is None:
+        raise ReelbookError("Nobody is connected. The first run connects, and so does rb.connect().")
+    return client
 
 
 def _kind(model: Any) -> type[Input]:

@@ -60,7 +60,7 @@ print([job.is_done for job in notified], list(few.status), few["take"].tolist())
 FORMS = [
     "form = rb.form(rb.TextToVideo)\nform",
     'rb.form("svc/smart-resize")',
-    "form.value = boat\nprint(form.value == boat, eval(form.code) == boat)",
+    "form.value = boat\nform.value == boat, eval(form.code) == boat",
     "studio = rb.studio()\nstudio",
 ]
 CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP, *FORMS]
@@ -164,7 +164,7 @@ def test_a_form_leaves_a_picture_beside_its_widget(notebook: NotebookNode, sourc
 
 def test_what_the_page_says_of_a_form_is_so(notebook: NotebookNode) -> None:
     """It takes an input, gives it back, and writes it as Python."""
-    assert texts(notebook, "form.value = boat") == "True True"
+    assert texts(notebook, "form.value = boat") == "(True, True)"
 
 
 def test_the_notebook_is_one_that_others_can_read(notebook: NotebookNode) -> None:
