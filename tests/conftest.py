@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from hypothesis import settings
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.clients import latest_client
 from reelbook.service.accounts import NewAccount
@@ -20,6 +21,23 @@ from tests.support import KEY, Serve, Served, as_data_uri, png
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
 settings.register_profile("reelbook", deadline=None)
 settings.load_profile("reelbook")
+
+
+TOGETHER = {"tests/browser/test_access.py": "tests/browser/test_survival.py"}
+"""Modules that are run by one worker: they look at one notebook, which takes half a minute to run."""
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.
+    """A worker gets whole modules, and some of them together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = str(super()._split_scope(nodeid))
+        return TOGETHER.get(module, module)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """In place of `--dist loadfile`."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
