@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,10 @@ from tests.support import KEY, Serve, Served, as_data_uri, png
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
 settings.register_profile("reelbook", deadline=None)
 settings.load_profile("reelbook")
+
+
+# A shell that puts a command into the background has it ignore interrupts, and then no test could interrupt anything.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 TOGETHER = {"tests/browser/test_access.py": "tests/browser/test_survival.py"}
