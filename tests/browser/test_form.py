@@ -145,6 +145,26 @@ def test_an_earlier_prompt_is_taken_by_keys_and_taken_back(filling: OpenNotebook
     expect(prompt).to_have_value("سفينة ورقية")
 
 
+def test_a_new_entry_is_wrong_only_once_it_is_left(filling: OpenNotebook) -> None:
+    """Who has just added weights is not told that their address is missing, but why Run is not to be had; then beside it."""
+    page = filling.page
+    run, words = page.locator(".rbf-foot .rbf-primary"), page.locator(".rbf-lora-words")
+    expect(run).to_be_enabled()
+
+    page.get_by_role("button", name="Add weights").click()
+    path = page.get_by_role("textbox", name="LoRAs 1: Path")
+    expect(path).to_be_focused()
+    expect(run).to_be_disabled()
+    expect(page.locator(".rbf-why")).to_have_text("LoRAs 1, path is required.")
+    expect(words).to_be_hidden()
+    expect(path).to_have_attribute("aria-invalid", "false")
+    page.get_by_role("textbox", name="Prompt").first.focus()
+    expect(words).to_have_text("LoRAs 1, path is required.")
+    expect(path).to_have_attribute("aria-invalid", "true")
+    page.get_by_role("button", name="Remove the new entry").click()
+    expect(run).to_be_enabled()
+
+
 def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> None:
     """After a restart the button says what it did before, and the words beside it what to do."""
     page = filling.page

@@ -34,6 +34,9 @@ class Link {
   node(name) { return this.nodes.find((node) => node.name === name); }
   value(path) { return path.reduce((inner, step) => inner?.[step], this.draft); }
   on(key, listener) { this.listeners.push([key, listener]); return () => {}; }
+  isQuiet() { return false; }
+  begin() {}
+  leave() {}
   edit(name, value) { if (value === undefined) delete this.draft[name]; else this.draft[name] = value; }
   judge(problems) {
     this.state = {draft: structuredClone(this.draft), problems};

@@ -59,8 +59,7 @@ function renderForm({ model, el }) {
   };
   const tell = () => {
     const { problems } = link.state;
-    const isQuiet = (/** @type {any} */ one) => one.kind === "missing" && one.at.length === 1 && !link.touched.has(one.at[0]) && !foot.wasTried;
-    const homeless = places.mark(problems.filter((/** @type {any} */ one) => !isQuiet(one)));
+    const homeless = places.mark(problems.filter((/** @type {any} */ one) => !link.isQuiet(one)));
     fold?.tell(problems, link.draft);
     foot.tell(homeless);
   };
@@ -143,7 +142,7 @@ function formFoot(link, name, sweep) {
   const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
   const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, insert, sweep, copied), why, code);
   let waiting = false;
-  const foot = { el, wasTried: false, tell, dispose };
+  const foot = { el, tell, dispose };
 
   /** @param {any[]} homeless */
   function tell(homeless) {
@@ -163,7 +162,7 @@ function formFoot(link, name, sweep) {
   // Only with what stands in the form: a message that is overtaken by another must not pay for something else.
   function begin() {
     waiting = false;
-    foot.wasTried = true;
+    link.wasTried = true;
     if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
     tell([]);
   }

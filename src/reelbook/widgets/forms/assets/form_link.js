@@ -16,6 +16,10 @@ export class FormLink {
     this.state = model.get("state");
     /** Fields that somebody has edited here. @type {Set<string>} */
     this.touched = new Set();
+    /** Whether somebody has pressed Run. */
+    this.wasTried = false;
+    /** Where an entry was added that nobody has left yet. @type {(string|number)[]} */
+    this._begun = [];
     this._n = 0;
     /** The number of the last edit of each field. @type {Map<string, number>} */
     this._edited = new Map();
@@ -53,6 +57,25 @@ export class FormLink {
   /** The number of the last edit of each field that was edited here. @returns {Record<string, number>} */
   get edits() {
     return Object.fromEntries(this._edited);
+  }
+
+  /** Whether a problem goes without saying: something is missing where nobody has come to yet. @param {{kind: string, at: (string|number)[]}} problem */
+  isQuiet({ kind, at }) {
+    if (kind !== "missing") return false;
+    if (at.length === 1) return !this.wasTried && !this.touched.has(String(at[0]));
+    return this._begun.length > 0 && this._begun.every((step, place) => at[place] === step);
+  }
+
+  /** Somebody has just added an entry here, and is about to fill it in. @param {(string|number)[]} path */
+  begin(path) {
+    this._begun = path;
+  }
+
+  /** Whoever was filling in an entry has left it, half done or not. */
+  leave() {
+    if (!this._begun.length) return;
+    this._begun = [];
+    this._fire("state", this.state, []);
   }
 
   /** @param {string} name @param {any} value undefined for the default */

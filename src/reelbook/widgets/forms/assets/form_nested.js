@@ -56,11 +56,13 @@ function makeNestedList(place) {
   };
   const insert = (/** @type {number} */ at, /** @type {any} */ value) => {
     if (values.length >= most) return;
+    link.begin([...place.path, at]);
     send([...values.slice(0, at), value, ...values.slice(at)]);
     nestedStops(rows[at].el)[0]?.focus();
   };
   const remove = (/** @type {number} */ at) => {
     send(values.filter((_, index) => index !== at));
+    link.leave();
     (rows[Math.min(at, rows.length - 1)]?.tools.remove ?? add).focus();
   };
   const move = (/** @type {number} */ from, /** @type {number} */ by) => {
@@ -70,6 +72,7 @@ function makeNestedList(place) {
     const next = [...values];
     [next[from], next[to]] = [next[to], next[from]];
     send(next);
+    link.leave();
     const stops = nestedStops(rows[to].el);
     (stops[stop] ?? stops[0])?.focus();
   };
@@ -89,6 +92,9 @@ function makeNestedList(place) {
       remove: nestedButton("Remove", `Remove ${label}`, () => remove(at)),
     };
     const el = dom("li", { class: "rbf-item" }, field.el, dom("div", { class: "rbf-item-tools" }, ...Object.values(tools)));
+    el.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!el.contains(/** @type {Node | null} */ (relatedTarget))) link.leave();
+    });
     el.addEventListener("keydown", (event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
       event.preventDefault();

@@ -27,7 +27,10 @@ class LorasControl {
     this._adding.addEventListener("click", () => this._add());
     /** @type {SpecialRows<LoraRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, {
-      changed: (words) => this._changed(words),
+      changed: (words) => {
+        this._changed(words);
+        place.link.leave();
+      },
       home: () => this._adding,
       copy: (row) => this._row({ ...row.value }),
       gone: (row) => this._fold(row),
@@ -95,6 +98,9 @@ class LorasControl {
       this._set(row, "scale", Number(row.slider.value));
       row.scale.value = row.slider.value;
     });
+    row.el.addEventListener("focusout", ({ relatedTarget }) => {
+      if (!row.el.contains(/** @type {Node | null} */ (relatedTarget))) this._place.link.leave();
+    });
     row.more.addEventListener("click", () => (row.rest.hidden ? this._unfold(row) : this._fold(row)));
   }
 
@@ -135,6 +141,7 @@ class LorasControl {
 
   _add() {
     const row = this._row({});
+    this._place.link.begin([...this._place.path, this._rows.rows.length]);
     this._rows.add(row);
     row.path.focus();
     this._changed("Added an entry.");
@@ -198,7 +205,7 @@ class LorasControl {
   _mark() {
     const depth = this._place.path.length;
     const problems = /** @type {any[]} */ (this._place.link.state?.problems ?? []);
-    const own = problems.filter(({ at }) => this._place.path.every((step, place) => at[place] === step) && typeof at[depth] === "number");
+    const own = problems.filter((one) => !this._place.link.isQuiet(one)).filter(({ at }) => this._place.path.every((step, place) => at[place] === step) && typeof at[depth] === "number");
     this._rows.rows.forEach((row, place) => {
       const here = own.filter(({ at }) => at[depth] === place);
       const isShown = (/** @type {any} */ { at }) => row.fields.some(({ node }) => node.name === at[depth + 1]);
