@@ -23,7 +23,7 @@ from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .commons import books_of, embedded_in, leave_books, stop_embedded
-from .errors import Interrupted, LibraryError, NotFound, ReelbookError, UnknownModel, Unreachable
+from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
 from .libraries.descriptions import Descriptions
@@ -239,7 +239,10 @@ class Client:
             try:
                 document = await desk.calls.description(endpoint_id)
             except NotFound:
-                known = [str(row.get("id", "")) for row in await desk.calls.models()]
+                known: list[str] = []
+                # A service need not have a list; its answer about that would say nothing of the model.
+                with contextlib.suppress(ServiceError):
+                    known = [str(row.get("id", "")) for row in await desk.calls.models()]
                 raise UnknownModel(endpoint_id, known) from None
             except Unreachable:
                 # An old description is better than none, where nobody answers.

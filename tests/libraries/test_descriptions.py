@@ -99,6 +99,17 @@ def test_a_model_that_the_service_does_not_have_is_told_with_the_nearest(hosted:
         rb.model("lab/ecko")
 
 
+def test_a_model_that_is_not_there_is_named_where_the_service_has_no_list(hosted: Hosted, tmp_path: Path) -> None:
+    """Both questions are answered with 404."""
+    for path in ("/models/openapi.json", "/models"):
+        hosted.on("GET", path, Reply(404, {"detail": "Not Found"}))
+    with (
+        rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path),
+        pytest.raises(rb.UnknownModel, match="There is no model 'lab/ecko'"),
+    ):
+        rb.model("lab/ecko")
+
+
 def test_the_four_models_of_the_catalog_need_no_description(hosted: Hosted, tmp_path: Path) -> None:
     """Their classes are written by hand, and their prices known."""
     with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path):

@@ -28,6 +28,7 @@ _RANGE = re.compile(
 )
 _BEFORE_STEP = re.compile(rf"[,;]\s*(?={_STEP}\b)", re.IGNORECASE)
 _PADDED = re.compile(r"[+-]?0[0-9]")
+_TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
 _HINT = "Write numbers and ranges, such as 9, 49, 97 or 0-7 or 9 to 97 step 8."
 
 
@@ -62,12 +63,14 @@ def read(node: Node, typed: Any) -> list[Any]:
 
 
 def plainly(words: str, labels: Mapping[str, str]) -> str:
-    """A sentence for the page, where fields are known by their labels; backticks are for terminals.
+    """A sentence for the page, where fields are known by their labels; backticks and Python's types are for terminals.
 
     >>> plainly("`fps` is too high for `images`.", {"fps": "Frames per second"})
     'Frames per second is too high for images.'
     >>> plainly("`loras[0].weight_name` is required.", {"loras": "LoRAs"})
     'LoRAs 1, weight name is required.'
+    >>> plainly("`fps` needs a number, not 'many' (str).", {})
+    "fps needs a number, not 'many'."
     """
 
     def told(place: re.Match[str]) -> str:
@@ -80,7 +83,7 @@ def plainly(words: str, labels: Mapping[str, str]) -> str:
         ]
         return labels.get(first, first) + "".join(steps)
 
-    return re.sub(r"`([\w.\[\]]+)`", told, words)
+    return re.sub(r"`([\w.\[\]]+)`", told, _TYPE.sub("", words))
 
 
 def start(node: Node, value: Any) -> Any:
