@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import traitlets
 from IPython.display import display
 
@@ -18,7 +15,6 @@ from ...display.forms import form_bundle
 from ...display.ticker import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .comms import forget_thread
 from .drafts import Draft
 from .fields import Node, for_page, sheet_of, writable
 from .pictures import Pictures
@@ -28,6 +24,7 @@ from .rows import values_of
 from .running import Running
 from .scripts import script_for
 from .shop import EMBEDDED, elsewhere
+from .speaking import Handle, Speaking
 from .sweeping import Sweeping
 from .sweeping_values import plainly
 
@@ -36,13 +33,10 @@ if TYPE_CHECKING:
     from ...sweeps.job import SweepJob
     from .shop import Shop
 
-HERE = Path(__file__).parent
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
 MOST_VIEWS = 100
 OLD = "The form was changed after Run was pressed, so nothing was sent. Look at it again, then press Run."
-
-log = logging.getLogger("reelbook")
 
 
 class _Value(traitlets.TraitType[Any, Any]):
@@ -57,17 +51,13 @@ class _Value(traitlets.TraitType[Any, Any]):
         obj.fill(value)
 
 
-class Form(anywidget.AnyWidget):
+class Form(Speaking):
     """Every field of one model with its bounds, what it costs, and its runs.
 
     `form.value` reads and sets the inputs, `form.draft` has them as typed, `form.code` writes them as Python. It is a widget
     like any other: it can stand in a `VBox` or a `Tab`, and `form.observe(function, "value")` follows it.
     """
 
-    # Its text and not its path: anywidget follows a file, and would keep every form alive for it.
-    _esm = (HERE / "loader.js").read_text(encoding="utf-8")
-    script_key = traitlets.Unicode().tag(sync=True)
-    """The name of the script that draws the form; a page asks for it once, however many forms it has."""
     sheet = traitlets.Dict().tag(sync=True)
     """What is drawn; see `fields`."""
     state = traitlets.Dict().tag(sync=True)
@@ -78,8 +68,7 @@ class Form(anywidget.AnyWidget):
     """What varies, the plan of it, and the sweeps of this form; see `sweeping`."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which is hidden where the form itself is shown."""
-    _is_closed = True
-    """Until it is whole: what fails on the way is closed, too."""
+    called = "form"
     value = _Value()
     """The inputs. `InvalidInput` names the fields that are not right yet."""
 
@@ -101,21 +90,13 @@ class Form(anywidget.AnyWidget):
         self._handle: Any = None
         if value is not None:
             self._draft.fill(value)
-        key, self._script = script_for(sheet)
-        super().__init__(script_key=key, sheet=sheet, state=self._judged(), twin=f"rb-form-{id(self):x}")
-        self._frame = self.layout
         self._running = Running(self)
         self._prompts = Prompts(self)
         self._sweeping = Sweeping(self, self._draft, self._pictures)
-        own: dict[str, Callable[[dict[str, Any], list[memoryview]], None]] = {
-            "edit": self._edit, "here": self._here, "code": self._code, "script": self._bring_script,
-        }  # fmt: skip
-        self._is_closed = False
+        super().__init__(script_for(sheet), sheet=sheet, state=self._judged(), twin=f"rb-form-{id(self):x}")
+        own: dict[str, Handle] = {"edit": self._edit, "here": self._here, "code": self._code}
         parts = (self._pictures, self._running, self._sweeping, self._prompts)
-        self._handles = {**own, **{name: one for part in parts for name, one in part.handles.items()}, "run": self._run}
-        # Weakly, so that a form which nobody holds any more can go.
-        me = weakref.ref(self)
-        self.on_msg(lambda _, content, buffers: _told(me, content, buffers))
+        self.handles = {**own, **{name: one for part in parts for name, one in part.handles.items()}, "run": self._run}
 
     @property
     def draft(self) -> dict[str, Any]:
@@ -183,46 +164,27 @@ class Form(anywidget.AnyWidget):
         """Judge and price anew, and tell the page."""
         self._change(lambda: None)
 
-    def in_background(self, name: str, function: Callable[[], None]) -> None:
-        """Do something in a thread of its own; what goes wrong there is told on the page."""
-
-        def work() -> None:
-            try:
-                function()
-            except Exception as error:
-                if not isinstance(error, ReelbookError):
-                    log.debug("%s of a form failed", name, exc_info=True)
-                self.send({"trouble": str(error) or type(error).__name__})
-
-        threading.Thread(target=work, name=f"reelbook-form-{name}", daemon=True).start()
-
-    def send(self, content: Any, buffers: Any = None) -> None:
-        """Tell the page something; nothing where the form is closed."""
-        if not self._is_closed and self.comm is not None:
-            super().send(content, buffers)
-
     def close(self) -> None:
         """End it: nothing of it stays on the page or in the background. Its runs go on, and the library has them."""
-        if not self._is_closed:
-            self._is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
-            self._handles, self._handle, self._card = {}, None, None
-            # ipywidgets would keep it. The clock lets go by itself: one that closes in an update would wait for its end.
-            self._frame.close()
+            # The clock lets go by itself: one that closes in an update would wait for its end.
+            self._handle = self._card = None
         super().close()
 
     def bundle(self) -> dict[str, Any]:
         """What a cell shows of it, with a text for where there are no widgets."""
         # A widget that is closed has nothing that could be shown.
-        shown = None if self._is_closed else self._repr_mimebundle_()
-        return {**(shown[0] if shown else {}), "text/plain": CLOSED if self._is_closed else TEXT}
+        shown = None if self.is_closed else self._repr_mimebundle_()
+        return {**(shown[0] if shown else {}), "text/plain": CLOSED if self.is_closed else TEXT}
 
     def __repr__(self) -> str:
         return f"<Form for {self.kind.endpoint_id}: {self.state['why'] or self.state['price']['told']}>"
 
     def _ipython_display_(self) -> None:
-        if not self._is_closed:
+        if not self.is_closed:
             # First the picture that stays in the notebook, then what works while there is a kernel.
             self._handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
@@ -287,9 +249,6 @@ class Form(anywidget.AnyWidget):
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()
 
-    def _bring_script(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        self.send({"script": self.script_key}, [self._script])
-
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         def answer() -> None:
             try:
@@ -301,7 +260,7 @@ class Form(anywidget.AnyWidget):
 
     def _change(self, put: Callable[[], None]) -> None:
         """Change the draft, judge it, tell the page, and then those who follow the value."""
-        if self._is_closed:
+        if self.is_closed:
             return
         with self.lock:
             before = self._last
@@ -361,7 +320,7 @@ class Form(anywidget.AnyWidget):
 
         def picture() -> dict[str, Any]:
             form = me()
-            if form is None or form._is_closed:
+            if form is None or form.is_closed:
                 return {}
             form._card = None
             return form._picture()
@@ -373,22 +332,6 @@ class Form(anywidget.AnyWidget):
 
         self._card = Card(update, picture, lambda: (), is_over=lambda: True)
         ticker.add(self._card)
-
-    def _send(self, msg: Any, buffers: Any = None) -> None:
-        super()._send(msg, buffers)
-        forget_thread(self)
-
-
-def _told(me: weakref.ref[Form], content: Any, buffers: Any) -> None:
-    form = me()
-    if form is None or not isinstance(content, dict):
-        return
-    handle = form._handles.get(str(content.get("do")))
-    if handle is not None:
-        try:
-            handle(content, list(buffers or ()))
-        except ReelbookError as error:
-            form.send({"trouble": str(error)})
 
 
 def _shown(problem: Problem, nodes: Mapping[str, Node]) -> dict[str, Any]:
