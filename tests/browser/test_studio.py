@@ -71,13 +71,13 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     model = page.locator(".rbs-model")
     page.get_by_role("textbox", name="Prompt").fill("a paper boat")
     page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
-    expect(page.locator(".rbs-service")).to_contain_text("credits left")
-
+    # At once: what was typed last goes along, too.
     model.focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator("[data-field=image_url]")).to_be_visible()
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
     expect(page.locator(".rbs-head [role=status]")).to_contain_text("From Text to video: prompt")
+    expect(page.locator(".rbs-service")).to_contain_text("credits left")
     shot(page, "studio-image-to-video")
     expect(model).to_be_focused()
     page.keyboard.press("ArrowUp")

@@ -40,6 +40,8 @@ function renderForm({ model, el }) {
     fold?.el, others, trouble, foot.el, sweep.el, runs.el);
   // What is typed here is no command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  // Whatever is pressed next, here or elsewhere, is about what was typed.
+  root.addEventListener("focusout", () => link.flush());
 
   /** @type {Record<string, string>} */
   const shown = {};
