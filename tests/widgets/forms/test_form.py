@@ -200,6 +200,48 @@ def test_what_was_typed_after_the_press_is_not_run(page: Page) -> None:
     assert sent == [{"said": OLD}] * 2
 
 
+@pytest.mark.parametrize("who", ["python", "another view", "the price"])
+def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
+    """A press says what it has seen: what somebody else changed since, or the service made dearer, waits for another press."""
+    pressed: list[Any] = []
+    sent: list[Any] = []
+    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
+    page.edit("prompt", "a boat")
+    seen = page.form.state["change"]
+
+    if who == "python":
+        page.form.value = rb.TextToVideo(prompt="another boat", enable_detail_pass=True)
+    elif who == "another view":
+        page.tell({"do": "edit", "view": "other", "n": 1, "name": "enable_detail_pass", "value": True})
+    else:
+        # A fake, because nobody is connected here.
+        dearer = {**page.form.state["price"], "credits": 99}
+        page.form._pricer.price = lambda draft, value: dearer  # type: ignore[method-assign]
+        page.form.refresh()
+    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": seen})
+    refused = list(pressed)
+    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": page.form.state["change"]})
+
+    assert refused == []
+    assert sent[-1] == {"said": OLD}
+    assert len(pressed) == 1
+
+
+def test_what_its_own_page_has_typed_since_is_no_news_to_a_press(page: Page) -> None:
+    """Where edits are handled after the press that came after them; and a judgement that says the same is no change."""
+    pressed: list[Any] = []
+    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    seen = page.form.state["change"]
+
+    page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": seen})
+    page.edit("prompt", "a boat")
+    page.form.refresh()
+
+    assert pressed == [rb.TextToVideo(prompt="a boat")]
+    assert page.form.state["change"] == seen + 1
+
+
 def test_a_page_that_goes_on_being_used_is_not_forgotten(page: Page) -> None:
     """However many other pages have shown the form since, its press is heard at once."""
     pressed: list[Any] = []

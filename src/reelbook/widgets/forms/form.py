@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
 MOST_VIEWS = 100
-OLD = "The form was changed after Run was pressed, so nothing was sent. Look at it again, then press Run."
+OLD = "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
 
 
 class _Value(traitlets.TraitType[Any, Any]):
@@ -81,6 +82,8 @@ class Form(Speaking):
         self._pricer = Pricer(self)
         self._heard: dict[str, dict[str, int]] = {}
         self._said = ("", 0)
+        self._changes: dict[str, int] = {}
+        """The newest change of the draft by each view; by "" those of Python, and new prices."""
         self._waiting: dict[str, Any] | None = None
         """A press of Run that has overtaken edits which came before it on the page."""
         self._last: Input | InvalidInput = InvalidInput(
@@ -211,7 +214,7 @@ class Form(Speaking):
             self._said = view, max(number, before)
 
         try:
-            self._change(put)
+            self._change(put, by=view)
         finally:
             # Also where somebody who follows the value fails: else the next edit would be paid for.
             with self.lock:
@@ -234,6 +237,7 @@ class Form(Speaking):
                 return
             # and what was typed after it is not.
             is_old = isinstance(edits, dict) and any(number > wanted.get(name, -1) for name, number in heard.items())
+            is_old = is_old or self._is_changed_since(content.get("seen"), str(content.get("view")))
         if is_old:
             self.send({"said": OLD})
             return
@@ -258,7 +262,23 @@ class Form(Speaking):
 
         self.in_background("code", answer)
 
-    def _change(self, put: Callable[[], None]) -> None:
+    def _is_changed_since(self, seen: Any, view: str) -> bool:
+        """Whether somebody else has changed the form since it looked as this view has seen it, or its price is another one."""
+        return type(seen) is int and any(change > seen for by, change in self._changes.items() if by != view)
+
+    def _count(self, before: Mapping[str, Any], state: dict[str, Any], by: str) -> None:
+        """Number the changes of what is run and of what it costs, so that a press can say which one it has seen."""
+        told = [json.dumps(one["draft"], sort_keys=True) for one in (before, state)]
+        is_repriced = before["price"]["credits"] != state["price"]["credits"]
+        if told[0] != told[1] or is_repriced:
+            state["change"] += 1
+            # The view that spoke last is the last to be forgotten.
+            self._changes.pop(who := by if told[0] != told[1] else "", None)
+            self._changes[who] = state["change"]
+            while len(self._changes) > MOST_VIEWS:
+                del self._changes[next(iter(self._changes))]
+
+    def _change(self, put: Callable[[], None], by: str = "") -> None:
         """Change the draft, judge it, tell the page, and then those who follow the value."""
         if self.is_closed:
             return
@@ -266,6 +286,7 @@ class Form(Speaking):
             before = self._last
             put()
             state = self._judged()
+            self._count(self.state, state, by)
             # Before the page hears of the change: a plan of what stood there before cannot be run any more.
             self._sweeping.follow()
             if state != self.state:
@@ -289,6 +310,7 @@ class Form(Speaking):
         return {
             "view": view,
             "n": number,
+            "change": self.state.get("change", 0),
             "draft": writable(self._draft.values),
             "problems": problems,
             "price": self._pricer.price(self._draft, value),

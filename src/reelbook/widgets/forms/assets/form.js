@@ -161,11 +161,11 @@ function formFoot(link, name, sweep) {
     price.title = state.price.lines.map((/** @type {string[]} */ line) => line.join(" ")).join(", ");
     if (waiting && link.isHeard) begin();
   }
-  // Only with what stands in the form: a message that is overtaken by another must not pay for something else.
+  // Only what stands in the form is run, at the price that stands on the button: what overtakes the press must not be paid for.
   function begin() {
     waiting = false;
     link.wasTried = true;
-    if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
+    if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits, seen: link.state.change }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
     tell([]);
   }
   run.addEventListener("click", () => {
