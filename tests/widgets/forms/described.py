@@ -31,6 +31,13 @@ KINDS: dict[str, Any] = {**OURS, **{name: describe(document) for name, document 
 """Every input that forms are tried on, by a short name."""
 SCHEMAS: dict[str, dict[str, Any]] = {name: kind.model_json_schema() for name, kind in KINDS.items()}
 
+def described(fields: Mapping[str, Any], **more: Any) -> type[Input]:
+    """The class of a model with these fields."""
+    schema = {"type": "object", "properties": fields, **more}
+    post = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    return describe({"openapi": "3.1.0", "paths": {"/svc/made-up": {"post": post}}})
+
+
 TELLING = st.sampled_from([
     "", " ", "a", '"', "'", "\\", "\n", "'''\n\"\"\"", "null", "1", "{}", "</script>", "\u202egnp.exe", "grün", "😀", "x" * 200,
 ])  # fmt: skip

@@ -18,7 +18,7 @@ import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.widgets.forms.form import CLOSED, MOST_VIEWS, OLD
 from tests.support import png
-from tests.widgets.forms.described import KINDS
+from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
@@ -94,6 +94,27 @@ def test_a_form_is_filled_from_a_row(page: Page) -> None:
         page.form.link({**row, "model": "svc/smart-resize"})
     with pytest.raises(ReelbookError, match="Nothing of this row"):
         page.form.link({"a": 1})
+
+
+def test_columns_of_a_table_are_not_the_fields_of_their_names() -> None:
+    """A model's own `credits` and `model` stand under `input_…` in a table; in what somebody wrote they are the fields."""
+    fields = {"credits": {"type": "integer"}, "model": {"enum": ["small", "large"]}, "seed": {"type": "integer"}}
+    kind = described(fields)
+    page = Page(kind)
+    base = kind(credits=7, model="large", seed=1)
+
+    planned = page.form.link(rb.sweep(base, {"seed": [1, 2]}).frame.iloc[1]).value
+    told = page.form.link({"model": kind.endpoint_id, "input_model": "small", "credits": 53, "input_credits": 3}).value
+    written = page.form.link({"model": "large", "credits": 53}).value
+    without = page.form.link({"model": kind.endpoint_id, "seed": 3}).value
+
+    assert planned == kind(credits=7, model="large", seed=2)
+    assert told == kind(credits=3, model="small")
+    assert written == kind(credits=53, model="large")
+    assert without == kind(seed=3)
+    with pytest.raises(ReelbookError, match="svc/other"):
+        page.form.link({"model": "svc/other", "input_model": "small"})
+    page.form.close()
 
 
 def test_a_row_brings_its_pictures_back(tmp_path: Path) -> None:

@@ -20,19 +20,23 @@ def values_of(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
     if isinstance(told, kind):
         return told
     cells = _cells(row)
+    names = kind.model_json_schema().get("properties", {})
+    # Of a model with a field of that name, only a table says which model it is of: it has the field under another name.
+    is_told = "model" not in names or "input_model" in cells
     model = cells.get("model")
-    if isinstance(model, str) and model and model != kind.endpoint_id:
+    if is_told and isinstance(model, str) and model and model != kind.endpoint_id:
         raise ReelbookError(
             f"This row is a run of {model}, and the form is for {kind.endpoint_id}. Make one with rb.form({model!r})."
         )
-    names = kind.model_json_schema().get("properties", {})
     if isinstance(cells.get(INPUT_JSON), str):
         # The table of a sweep has the whole input in one text, in which pictures go by their content.
         (found,) = parsed([cells[INPUT_JSON]])
         if isinstance(found, dict):
             return {name: value for name, value in found.items() if name in names}
-    values = {name: cells.get(name, cells.get(f"input_{name}")) for name in names}
-    values = {name: _plain(value) for name, value in values.items()}
+    # A column of a table that has the name of a field is not the field where there is one with the prefix.
+    values = {name: _plain(cells.get(f"input_{name}", cells.get(name))) for name in names}
+    if values.get("model") == kind.endpoint_id and "input_model" not in cells:
+        del values["model"]
     if all(value is None for value in values.values()):
         raise ReelbookError(
             f"Nothing of this row is a field of {kind.endpoint_id}. Give a row of a table of its runs: form.link(table.iloc[0])."
