@@ -31,7 +31,8 @@ KINDS: dict[str, Any] = {**OURS, **{name: describe(document) for name, document 
 """Every input that forms are tried on, by a short name."""
 SCHEMAS: dict[str, dict[str, Any]] = {name: kind.model_json_schema() for name, kind in KINDS.items()}
 
-def described(fields: Mapping[str, Any], **more: Any) -> type[Input]:
+
+def described(fields: Mapping[str, Any], **more: Any) -> Any:
     """The class of a model with these fields."""
     schema = {"type": "object", "properties": fields, **more}
     post = {"requestBody": {"content": {"application/json": {"schema": schema}}}}

@@ -98,27 +98,34 @@ class Page:
             return None
 
 
-def typed(value: Any, node: Mapping[str, Any], shared: Mapping[str, Any]) -> Any:
-    """A value as the control of this node sends it."""
+def typed(value: Any, node: Mapping[str, Any], shared: Mapping[str, Any], *, apart: bool = False) -> Any:
+    """A value as the control of this node sends it; `apart` inside of what has several forms."""
     node = shared[node["as"]] if node["kind"] == "again" else node
     match node["kind"]:
         case "json":
             return {"__text__": json.dumps(value)}
         case "either" if value is not None:
-            return typed(
-                value, next((form for form in node["forms"] if takes(form, value, shared)), {"kind": "text"}), shared
-            )
+            form = next((form for form in node["forms"] if takes(form, value, shared)), {"kind": "text"})
+            return typed(value, form, shared, apart=True)
         case "list" if isinstance(value, list):
-            return [typed(item, node["item"], shared) for item in value]
+            return [typed(item, node["item"], shared, apart=apart) for item in value]
         case "object" if isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
             others = node.get("open")
             free = others if isinstance(others, Mapping) else {"kind": "json" if others else "text"}
-            return {name: typed(item, known.get(name, free), shared) for name, item in value.items()}
+            return {name: typed(item, known.get(name, free), shared, apart=apart) for name, item in value.items()}
         case "whole" | "real" if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return _number(value)
+            told = _number(value)
+            return {"__text__": told} if apart and isinstance(told, str) else told
+        case "choice" | "constant":
+            return next((one for one in fixed(node) if _same(_read(one), value)), value)
         case _:
             return value
+
+
+def fixed(node: Mapping[str, Any]) -> list[Any]:
+    """The values of which a control offers one."""
+    return [node["value"]] if node["kind"] == "constant" else [choice["value"] for choice in node["choices"]]
 
 
 def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> bool:
@@ -135,10 +142,8 @@ def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> boo
             return isinstance(value, (int, float)) and not isinstance(value, bool)
         case "check":
             return isinstance(value, bool)
-        case "constant":
-            return _same(node["value"], value)
-        case "choice":
-            return any(_same(choice["value"], value) for choice in node["choices"])
+        case "constant" | "choice":
+            return any(_same(_read(one), value) for one in fixed(node))
         case "list":
             return isinstance(value, list) and all(takes(node["item"], item, shared) for item in value)
         case "object":
@@ -159,6 +164,10 @@ def _fits(node: Mapping[str, Any], value: Mapping[str, Any], shared: Mapping[str
 
 def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _read(value: Any) -> Any:
+    return json.loads(value["__text__"]) if isinstance(value, dict) and set(value) == {"__text__"} else value
 
 
 def _number(value: float) -> Any:

@@ -14,9 +14,10 @@ import traitlets
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .drafts import TYPED, Draft
+from .drafts import Draft
 from .fields import Node, sheet_of
 from .pictures import Pictures
+from .travelling import TYPED
 
 if TYPE_CHECKING:
     from .shop import Shop

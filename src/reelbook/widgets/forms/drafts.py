@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import InvalidInput, Problem
 from ...models.base import Input, Part
 from ...models.images import Image
 from ...models.smart_resize import Size
-from .fields import MOST_SAFE, Node, for_page
+from .fields import Node
 from .pictures import Pictures
+from .travelling import MOST_SAFE, TYPED, apart, exact, for_page, is_same, is_typed, unpacked
 
-TYPED = "__text__"
-"""The key of what was typed as JSON, as the page sends it."""
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 _HELD = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _TAKES_TEXT = {"text", "image", "json"}
@@ -84,38 +83,81 @@ class Draft:
     def _resolved(self, node: Node) -> Node:
         return self._shared.get(node["as"], FREE) if node["kind"] == "again" else node
 
-    def _read(self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
-        """A value as the class takes it."""
+    def _read(
+        self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, apart: bool = False
+    ) -> Any:
+        """A value as the class takes it; `apart` where a text may stand, too, so that no text is a number."""
         node = self._resolved(node)
         kind = node["kind"]
-        if kind == "json":
+        if kind == "json" or (kind in ("whole", "real") and is_typed(value)):
             return self._unpacked(value, loc, unread)
         if kind in ("whole", "real") and isinstance(value, str):
-            return _number(value)
+            return value if apart else _number(value)
+        if kind in ("choice", "constant") and is_typed(value):
+            return unpacked(value) if any(is_same(one, value) for one in _fixed(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
-        if kind == "choice" and isinstance(value, str):
-            return int(value) if any(one.get("whole") and one["value"] == value for one in node["choices"]) else value
         if kind == "either" and isinstance(value, (dict, list)):
-            return self._read(self._form_of(node, value), value, loc, unread)
+            return self._read(self._form_of(node, value), value, loc, unread, apart=True)
         if kind == "list" and isinstance(value, list):
-            return [self._read(node["item"], item, (*loc, place), unread) for place, item in enumerate(value)]
+            items = enumerate(value)
+            return [self._read(node["item"], item, (*loc, place), unread, apart=apart) for place, item in items]
         if kind == "object" and isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
             return {
-                name: self._read(known.get(name, self._further(node)), item, (*loc, name), unread)
+                name: self._read(known.get(name, self._further(node)), item, (*loc, name), unread, apart=apart)
                 for name, item in value.items()
             }
         return value
 
-    def _form_of(self, node: Node, value: Any) -> Node:
-        """The one of several forms that a value was typed in."""
-        wanted = "list" if isinstance(value, list) else "object"
-        forms = [form for form in map(self._resolved, node["forms"]) if form["kind"] in (wanted, "json")]
-        if wanted == "object" and set(value) == {TYPED}:
-            return next((form for form in forms if form["kind"] == "json"), FREE)
-        fitting = [form for form in forms if form["kind"] == wanted and _fits(form, value)]
-        return (fitting or forms or [{"kind": "plain"}])[0]
+    def _form_of(self, node: Node, value: Any, *, is_right: bool = False) -> Node:
+        """The one of several forms that a value was typed in; for one that is right, JSON where no other has it."""
+        if is_typed(value):
+            return FREE
+        forms = [self._resolved(form) for form in node["forms"]]
+        known: dict[tuple[int, int], bool] = {}
+        # One that has nothing against the value; else one that is of its kind, which says what is wrong with it.
+        fitting = [form for form in forms if form["kind"] != "json" and self._suits(form, value, known)]
+        wanted = ("list" if isinstance(value, (list, tuple)) else "object", "json")
+        alike = [form for form in forms if form["kind"] in wanted]
+        close = [form for form in alike if form["kind"] == wanted[0] and _is_meant(form, value)]
+        return (fitting or (is_right and [FREE]) or close or alike or [{"kind": "plain"}])[0]
+
+    def _suits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
+        """Whether a value can have been typed in this form; `known` keeps what was found out about its parts."""
+        node = self._resolved(node)
+        key = id(node), id(value)
+        if key not in known:
+            known[key] = True
+            known[key] = (value is None and bool(node.get("nullable"))) or self._is_of(node, value, known)
+        return known[key]
+
+    def _is_of(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
+        number = unpacked(value) if is_typed(value) and _WHOLE.match(value[TYPED]) else value
+        match node["kind"]:
+            case "json":
+                return True
+            case "either":
+                return any(self._suits(form, value, known) for form in node["forms"])
+            case "choice" | "constant":
+                plain = value if is_typed(value) else exact(self._plain(value))
+                return any(is_same(one, plain) for one in _fixed(node))
+            case "text" | "image":
+                return isinstance(value, str)
+            case "check":
+                return isinstance(value, bool)
+            case "whole":
+                is_whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
+                return is_whole and not isinstance(number, bool)
+            case "real":
+                return isinstance(number, (int, float)) and not isinstance(number, bool)
+            case "list":
+                is_list = isinstance(value, (list, tuple))
+                return is_list and all(self._suits(node["item"], item, known) for item in value)
+        if not isinstance(value, Mapping) or is_typed(value) or not _is_whole(node, value):
+            return False
+        fields = {field["name"]: field for field in node["fields"]}
+        return all(self._suits(fields.get(name, self._further(node)), item, known) for name, item in value.items())
 
     @staticmethod
     def _further(node: Node) -> Node:
@@ -154,7 +196,8 @@ class Draft:
             return [self._with_held(item) for item in value]
         return {name: self._with_held(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    def _told(self, node: Node, value: Any) -> Any:
+    def _told(self, node: Node, value: Any, in_page: Callable[[Any], Any] = for_page) -> Any:
+        """A value as the page has it; `in_page` says how a number of any length is told."""
         node = self._resolved(node)
         kind = node["kind"]
         if value is None:
@@ -162,26 +205,26 @@ class Draft:
         if kind == "image" or isinstance(value, Image):
             return self._shown_picture(value)
         if kind in ("choice", "constant"):
-            return for_page(self._plain(value))
+            return exact(self._plain(value))
         if kind == "json":
             # As text, which keeps what a page would not: long numbers, and what looks like typed text itself.
             return {TYPED: json.dumps(self._plain(value), ensure_ascii=False)}
         if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
             plain = self._plain(value)
-            return self._told(self._form_of(node, plain), value)
+            return self._told(self._form_of(node, plain, is_right=True), value, apart)
         if kind == "either" and isinstance(value, str) and any(form["kind"] == "image" for form in node["forms"]):
             return self._shown_picture(value)
-        if kind == "either" and _is_long(value) and self._takes_text(node):
-            # As text it would be read as one.
-            return {TYPED: str(value)}
+        if kind == "either":
+            in_page = apart
         if isinstance(value, Part):
             value = value.changed()
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
-            return {name: self._told(known.get(name, self._further(node)), item) for name, item in value.items()}
+            further = self._further(node)
+            return {name: self._told(known.get(name, further), item, in_page) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
-            return [self._told(node["item"], item) for item in value]
-        return for_page(self._plain(value))
+            return [self._told(node["item"], item, in_page) for item in value]
+        return in_page(self._plain(value))
 
     def _shown_picture(self, value: Any) -> str:
         """The short text that stands for a picture: an address that holds the picture itself is kept here."""
@@ -226,24 +269,27 @@ def _number(text: str) -> Any:
     return text
 
 
-def _is_long(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) > MOST_SAFE
-
-
 def _is_choice(form: Node, value: Any) -> bool:
     return form["kind"] == "choice" and any(one["value"] == value for one in form["choices"])
 
 
-def _fits(form: Node, value: Any) -> bool:
+def _fixed(node: Node) -> list[Any]:
+    """The values of which a field has one."""
+    return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
+
+
+def _is_whole(form: Node, value: Mapping[str, Any]) -> bool:
+    """Whether an object has all that this form needs, and nothing that it does not know."""
+    needed = {field["name"] for field in form["fields"] if field.get("required")}
+    known = {field["name"] for field in form["fields"]}
+    return needed <= value.keys() and bool(form.get("open") or value.keys() <= known)
+
+
+def _is_meant(form: Node, value: Any) -> bool:
+    """Whether this form is the one that an object says it has, by what can only be one thing or another."""
     if form["kind"] != "object":
         return True
-    needed = {field["name"]: field for field in form["fields"] if field.get("required")}
-    fixed = {
-        name: field["value"]
-        for name, field in ((one["name"], one) for one in form["fields"])
-        if field["kind"] == "constant"
-    }
-    known = {field["name"] for field in form["fields"]}
-    if not needed.keys() <= value.keys() or (not form.get("open") and not value.keys() <= known):
-        return False
-    return all(value[name] == fixed[name] for name in fixed.keys() & value.keys())
+    fixed = {field["name"]: field for field in form["fields"] if field["kind"] in ("constant", "choice")}
+    return all(
+        any(is_same(one, value[name]) for one in _fixed(field)) for name, field in fixed.items() if name in value
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +17,7 @@ from ...models.description.settling import settled
 from .order import arrangement, special_of
 from .rules import ABOUT, Schema, both
 from .specials import beside
+from .travelling import MOST_LEVELS, apart, exact, for_page, unpacked
 
 Node = dict[str, Any]
 
@@ -26,10 +26,6 @@ LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "i
 MOST_LABEL, MOST_HELP, MOST_CHOICE = 80, 600, 200
 MOST_NODES = 3000
 """So many values are drawn one by one, and the rest as JSON: rules that share parts can double at every level."""
-MOST_LEVELS = 50
-"""How deep values are drawn and shown; no class takes one that is as deep."""
-MOST_SAFE = 2**53
-"""The largest whole number up to which JavaScript knows every one."""
 ACRONYMS = {
     "url": "address",
     "urls": "addresses",
@@ -115,7 +111,7 @@ class _Reader:
         if nullable:
             node["nullable"] = True
         if "default" in rule and self._is_taken(rule["default"], said):
-            node["default"] = for_page(rule["default"])
+            node["default"] = _default(node, rule["default"])
         return node
 
     def _is_taken(self, default: Any, rule: Schema) -> bool:
@@ -200,7 +196,7 @@ class _Reader:
 
     def _kind(self, name: str, rule: Schema) -> Node:
         if "const" in rule:
-            return {"kind": "constant", "value": for_page(rule["const"])}
+            return {"kind": "constant", "value": exact(rule["const"])}
         if isinstance(rule.get("enum"), list):
             node = _choices([value for value in rule["enum"] if value is not None])
             return {**node, "nullable": True} if None in rule["enum"] else node
@@ -231,7 +227,7 @@ class _Reader:
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
             values = [
-                value
+                unpacked(value)
                 for node in read
                 for value in (
                     [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
@@ -270,53 +266,21 @@ class _Reader:
         return found
 
 
-def for_page(value: Any) -> Any:
-    """A value as JSON that a page reads without loss: whole numbers that it does not know exactly travel as text.
-
-    >>> for_page([1, 2**60, {"a": 0.5}])
-    [1, '1152921504606846976', {'a': 0.5}]
-    """
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return value if abs(value) <= MOST_SAFE else str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(name): for_page(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [for_page(item) for item in value]
-    return writable(str(value))
-
-
-def writable(value: Any, level: int = 0) -> Any:
-    """A value that can be sent: half of a sign, which a page can send, nobody can send back, nor what nests without end.
-
-    >>> writable({"prompt": "\\ud83d"})
-    {'prompt': '�'}
-    """
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if not isinstance(value, (dict, list)):
-        return value
-    if level > MOST_LEVELS:
-        return "…"
-    if isinstance(value, dict):
-        return {writable(name): writable(item, level + 1) for name, item in value.items()}
-    return [writable(item, level + 1) for item in value]
-
-
 def _choices(values: list[Any]) -> Node:
-    choices = []
-    for value in values:
-        choice = {"value": for_page(value), "label": _told(value)}
-        # On the page it is text, and here a number again.
-        choices.append(
-            {**choice, "whole": True} if isinstance(value, int) and isinstance(choice["value"], str) else choice
-        )
-    return {"kind": "choice", "choices": choices}
+    return {"kind": "choice", "choices": [{"value": exact(value), "label": _told(value)} for value in values]}
+
+
+def _default(node: Node, value: Any) -> Any:
+    """A default as the page would send it."""
+    kind = node["kind"]
+    if kind == "list" and isinstance(value, list):
+        return [_default(node["item"], item) for item in value]
+    if kind == "object" and isinstance(value, dict):
+        fields = {field["name"]: field for field in node["fields"]}
+        return {
+            name: _default(fields[name], item) if name in fields else for_page(item) for name, item in value.items()
+        }
+    return {"choice": exact, "constant": exact, "either": apart}.get(kind, for_page)(value)
 
 
 def _text(name: str, rule: Schema) -> Node:

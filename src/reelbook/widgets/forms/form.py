@@ -17,7 +17,7 @@ from ...display.ticker import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .drafts import Draft
-from .fields import Node, for_page, sheet_of, writable
+from .fields import Node, sheet_of
 from .pictures import Pictures
 from .pricing import Pricer
 from .prompts import Prompts
@@ -28,6 +28,7 @@ from .shop import EMBEDDED, elsewhere
 from .speaking import Handle, Speaking
 from .sweeping import Sweeping
 from .sweeping_values import plainly
+from .travelling import for_page, writable
 
 if TYPE_CHECKING:
     from ...runs import Run

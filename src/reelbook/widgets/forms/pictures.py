@@ -16,7 +16,6 @@ from ...errors import ReelbookError
 from ...models.encoding import MOST_BYTES, NotAPicture
 from ...models.headers import header_of
 from ...models.images import Image
-from .fields import writable
 from .pictures_earlier import IN_LIBRARY, OF_FILM, PAGE, SHA256, Earliers
 from .pictures_looks import (
     LONGEST_NAME,
@@ -32,6 +31,7 @@ from .pictures_looks import (
     taken,
     too_large,
 )
+from .travelling import writable
 
 if TYPE_CHECKING:
     import pandas as pd

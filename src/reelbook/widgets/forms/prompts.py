@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...sweeps.reel import first_of
-from .fields import writable
+from .travelling import writable
 
 if TYPE_CHECKING:
     import pandas as pd

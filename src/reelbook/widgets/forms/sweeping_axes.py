@@ -12,8 +12,8 @@ from ...errors import InvalidInput, Problem
 from ...models.base import Input
 from ...sweeps.facts import listed
 from .drafts import Draft
-from .fields import for_page, writable
 from .sweeping_values import MOST_VALUES, Unread, can_vary, plainly, read, start
+from .travelling import for_page, writable
 
 if TYPE_CHECKING:
     from .form import Form

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from ...display.words import cut
 from ...errors import ReelbookError
-from .drafts import TYPED
 from .fields import Node
+from .travelling import TYPED
 
 MOST_VALUES = 10_000
 """So many values of one field, and so many runs of one plan; beyond that it is code that one writes."""

@@ -3,7 +3,7 @@
 import { dom } from "./form_dom.js";
 
 /**
- * @typedef {{node: any, path: (string|number)[], link: any, id: string, labelledBy: string, change: (value: any) => void, nested?: boolean}} Place
+ * @typedef {{node: any, path: (string|number)[], link: any, id: string, labelledBy: string, change: (value: any) => void, nested?: boolean, apart?: boolean}} Place
  * @typedef {{el: HTMLElement, show: (value: any) => void, dispose?: () => void, group?: boolean, lead?: HTMLElement}} Control
  * @typedef {{at: (string|number)[], words: string, kind: string, nearest?: any}} Problem
  */

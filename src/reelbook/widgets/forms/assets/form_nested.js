@@ -14,7 +14,7 @@ const NESTED_OPEN = 2;
 /** The place of a value inside another one. @param {Place} place @param {any} node @param {string | number} key @param {string} name @param {(value: any) => void} change */
 function nestedPlace(place, node, key, name, change) {
   const id = `${place.id}-${name}`;
-  return { node, path: [...place.path, key], link: place.link, id, labelledBy: `${id}-label`, nested: true, change };
+  return { node, path: [...place.path, key], link: place.link, id, labelledBy: `${id}-label`, nested: true, apart: place.apart, change };
 }
 
 /** A quiet button that keeps the focus while it cannot act. @param {string} words @param {string} says @param {() => void} act */
@@ -328,7 +328,7 @@ function makeNestedEither(place) {
     const form = nestedNode(link, node.forms[index]);
     const isDefault = node.default !== undefined && nestedFits(link, form, node.default);
     const whole = { ...form, name: node.name, label: node.label, required: node.required, entry: node.entry, default: isDefault ? node.default : form.default };
-    inner = nestedControl({ ...place, node: whole, change: (next) => { value = next; place.change(next); } });
+    inner = nestedControl({ ...place, node: whole, apart: true, change: (next) => { value = next; place.change(next); } });
     inner.el.querySelector("textarea, input:not([type=range], [type=radio])")?.setAttribute("aria-labelledby", place.labelledBy);
     slot.replaceChildren(inner.el);
     lead.replaceChildren(...(inner.lead ? [inner.lead] : []));

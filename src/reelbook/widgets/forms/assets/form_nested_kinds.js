@@ -48,7 +48,8 @@ export function nestedHollow(link, given) {
 export function nestedWhole(node, values) {
   const whole = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
   for (const field of node.fields) {
-    if (field.kind === "constant" && field.required && whole[field.name] === undefined) whole[field.name] = field.value;
+    const only = field.kind === "constant" ? [field.value] : field.kind === "choice" ? field.choices.map((/** @type {any} */ choice) => choice.value) : [];
+    if (only.length === 1 && field.required && whole[field.name] === undefined) whole[field.name] = only[0];
   }
   return whole;
 }
@@ -60,8 +61,9 @@ export function nestedFits(link, given, value) {
   if (node.kind === "constant") return plainSame(node.value, value);
   if (node.kind === "choice") return node.choices.some((/** @type {any} */ choice) => plainSame(choice.value, value));
   if (node.kind === "text" || node.kind === "image") return typeof value === "string";
-  if (node.kind === "whole") return Number.isInteger(value) || (typeof value === "string" && /^[+-]?\d{16,}$/.test(value));
-  if (node.kind === "real") return typeof value === "number";
+  const isLong = plainIsTyped(value) && /^-?\d{16,}$/.test(/** @type {any} */ (value).__text__);
+  if (node.kind === "whole") return Number.isInteger(value) || isLong;
+  if (node.kind === "real") return typeof value === "number" || isLong;
   if (node.kind === "check") return typeof value === "boolean";
   if (node.kind === "list") return Array.isArray(value) && value.every((item) => nestedFits(link, node.item, item));
   if (node.kind === "either") return node.forms.some((/** @type {any} */ form) => nestedFits(link, form, value));
@@ -70,7 +72,8 @@ export function nestedFits(link, given, value) {
   if (!node.open && Object.keys(value).some((name) => !names.has(name))) return false;
   return node.fields.every((/** @type {any} */ field) => {
     if (value[field.name] === undefined) return !field.required;
-    return field.kind !== "constant" || plainSame(field.value, value[field.name]);
+    // What can only be one thing or another says which form is meant.
+    return !["constant", "choice"].includes(field.kind) || nestedFits(link, field, value[field.name]);
   });
 }
 

@@ -156,6 +156,12 @@ export function plainTrack(node) {
   return { low, high, step: plainTidy(step) };
 }
 
+/** What a typed number is sent as: where a text may stand, too, one that is too long for a number must not be taken for one. @param {Place} place @param {number | string | undefined} value */
+function plainNumberSent(place, value) {
+  const isLong = place.apart && typeof value === "string" && /^[+-]?\d+$/.test(value);
+  return isLong ? { __text__: String(BigInt(value.replace("+", ""))) } : value;
+}
+
 /** @param {Place} place @returns {Control} */
 function makePlainNumber(place) {
   const { node } = place;
@@ -181,14 +187,14 @@ function makePlainNumber(place) {
   };
   input.addEventListener("input", () => {
     slide();
-    place.change(plainNumberRead(input.value));
+    place.change(plainNumberSent(place, plainNumberRead(input.value)));
   });
   input.addEventListener("keydown", (event) => plainStepped(event, input, node, set));
   slider?.addEventListener("input", () => set(Number(slider.value)));
   const show = (/** @type {unknown} */ value) => {
     // Who is typing "1." or "1.50" keeps the spelling: the number is the same.
     const typed = plainNumberRead(input.value);
-    const now = value === "" || value === null ? undefined : value;
+    const now = value === "" || value === null ? undefined : plainIsTyped(value) ? plainTold(value) : value;
     if (!plainSame(typed, now)) plainWrite(input, plainTold(now));
     slide();
   };

@@ -1,0 +1,92 @@
+"""How values travel between a form and its page: as JSON, and without loss though a page does not know every number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+TYPED = "__text__"
+"""The key of what travels as JSON in a text: what was typed as such, and what a page would not give back to the letter."""
+MOST_SAFE = 2**53
+"""The largest whole number up to which JavaScript knows every one."""
+MOST_LEVELS = 50
+"""How deep values are drawn and shown; no class takes one that is as deep."""
+
+
+def for_page(value: Any) -> Any:
+    """A value as JSON that a page reads without loss: whole numbers that it does not know exactly travel as text.
+
+    >>> for_page([1, 2**60, {"a": 0.5}])
+    [1, '1152921504606846976', {'a': 0.5}]
+    """
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= MOST_SAFE else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): for_page(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [for_page(item) for item in value]
+    return writable(str(value))
+
+
+def exact(value: Any) -> Any:
+    """A value as one that a page does not look into, and gives back to the letter.
+
+    >>> exact(7), exact([2**60, 1])
+    (7, {'__text__': '[1152921504606846976, 1]'})
+    """
+    told = for_page(value)
+    return {TYPED: json.dumps(value, ensure_ascii=False)} if not is_same(told, value) or is_typed(value) else told
+
+
+def apart(value: Any) -> Any:
+    """A value for where both numbers and texts may stand: there, a long number is no text.
+
+    >>> apart([2**60, "1152921504606846976"])
+    [{'__text__': '1152921504606846976'}, '1152921504606846976']
+    """
+    if isinstance(value, Mapping):
+        return {str(name): apart(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [apart(item) for item in value]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return {TYPED: str(value)} if is_number and abs(value) > MOST_SAFE else for_page(value)
+
+
+def unpacked(value: Any) -> Any:
+    """What travelled as JSON in a text; anything else as it is. `ValueError` or `RecursionError` where it is no JSON."""
+    return json.loads(value[TYPED]) if is_typed(value) else value
+
+
+def is_typed(value: Any) -> bool:
+    """Whether a value is JSON in a text."""
+    return isinstance(value, dict) and set(value) == {TYPED} and isinstance(value[TYPED], str)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two plain values are the same JSON: 1 is not true."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def writable(value: Any, level: int = 0) -> Any:
+    """A value that can be sent: half of a sign, which a page can send, nobody can send back, nor what nests without end.
+
+    >>> writable({"prompt": "\\ud83d"})
+    {'prompt': '�'}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if not isinstance(value, (dict, list)):
+        return value
+    if level > MOST_LEVELS:
+        return "…"
+    if isinstance(value, dict):
+        return {writable(name): writable(item, level + 1) for name, item in value.items()}
+    return [writable(item, level + 1) for item in value]

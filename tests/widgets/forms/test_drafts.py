@@ -1,0 +1,108 @@
+"""Values that are easily taken for others on their way between a form and its page."""
+
+from __future__ import annotations
+
+import json
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.widgets.forms.described import described
+from tests.widgets.forms.page import Page
+
+BIG = 2**60
+"""A whole number that a page does not know exactly."""
+WHOLE, TEXT = {"type": "integer"}, {"type": "string"}
+
+
+def holding(rule: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": rule}, "required": ["x"]}
+
+
+def listing(rule: Any) -> dict[str, Any]:
+    return {"type": "array", "items": rule}
+
+
+SAID: list[tuple[Any, Any]] = [
+    ({"const": BIG}, BIG),
+    ({"const": [BIG, {"a": BIG}]}, [BIG, {"a": BIG}]),
+    ({"oneOf": [{"const": BIG}, {"const": BIG + 1}]}, BIG + 1),
+    ({"enum": [BIG, 1, "auto"]}, BIG),
+    ({"enum": [[BIG, 1], [1, 2]]}, [BIG, 1]),
+    ({"enum": [BIG, str(BIG)]}, str(BIG)),
+    ({"enum": [{"__text__": "7"}, 7]}, {"__text__": "7"}),
+    (holding({"const": BIG}), {"x": BIG}),
+    (listing({"enum": [BIG, 1]}), [1, BIG]),
+    ({"anyOf": [WHOLE, TEXT]}, BIG),
+    ({"anyOf": [WHOLE, TEXT]}, str(BIG)),
+    ({"anyOf": [{"type": "number"}, {"const": str(BIG)}]}, BIG),
+    ({"anyOf": [WHOLE, {"enum": ["auto", str(BIG)]}]}, BIG),
+    ({"anyOf": [WHOLE, {"enum": ["auto", str(BIG)]}]}, str(BIG)),
+    ({"anyOf": [listing(WHOLE), listing(TEXT)]}, [str(BIG)]),
+    ({"anyOf": [listing(WHOLE), listing(TEXT)]}, [BIG, 1]),
+    ({"anyOf": [holding(TEXT), holding(WHOLE)]}, {"x": BIG}),
+    ({"anyOf": [holding(WHOLE), holding(TEXT)]}, {"x": str(BIG)}),
+    ({"anyOf": [holding(WHOLE), holding(listing({"anyOf": [TEXT, WHOLE]}))]}, {"x": [str(BIG), BIG, "1", 1]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "value"), SAID, ids=[json.dumps(one)[:90] for one in SAID])
+def test_long_numbers_and_their_digits_are_told_apart(rule: Any, value: Any) -> None:
+    """Set in Python, read out of the code, and typed by a page: it is the same value each time, also as a default."""
+    kind = described({"e": rule})
+    in_notebook = {"rb": SimpleNamespace(model=lambda _: kind)}
+    wanted = kind(e=value)
+    set_, resent, typed, left = (Page(one) for one in (kind, kind, kind, described({"e": {**rule, "default": value}})))
+
+    set_.form.value = wanted
+    for name, drafted in json.loads(json.dumps(set_.form.draft)).items():
+        resent.send(name, drafted)
+    typed.edit("e", value)
+    left.send("e", left.node("e")["default"])
+
+    for page in (set_, resent, typed):
+        assert page.form.value.wire() == wanted.wire()
+        assert eval(page.form.code, in_notebook).wire() == wanted.wire()
+    assert left.form.value.wire() == {"e": value}
+    for page in (set_, resent, typed, left):
+        page.form.close()
+
+
+def test_an_object_is_read_as_the_one_that_it_says_it_is() -> None:
+    """By what can only be one thing, also where that is an enum of one; what was typed as JSON is never sent as its text."""
+    first = {"type": {"type": "string", "enum": ["text"]}, "data": {"type": "object", "additionalProperties": TEXT}}
+    other = {"type": {"type": "string", "enum": ["raw"]}, "data": {}}
+    steps = [{"type": "object", "properties": one, "required": ["type", "data"]} for one in (first, other)]
+    sent = {"type": "raw", "data": {"__text__": "[1, 2]"}}
+
+    for order in (steps, steps[::-1]):
+        page = Page(described({"step": {"oneOf": order}, "steps": {"type": "array", "items": {"oneOf": order}}}))
+        page.send("step", sent)
+        page.send("steps", [sent, {"type": "text", "data": {"a": "b"}}])
+
+        wire = page.form.value.wire()
+        assert wire["step"] == {"type": "raw", "data": [1, 2]}
+        assert wire["steps"] == [{"type": "raw", "data": [1, 2]}, {"type": "text", "data": {"a": "b"}}]
+        page.send("step", {"type": "raw", "data": {"__text__": "["}})
+        assert page.places == [["step", "data"]]
+        page.form.close()
+
+
+def test_unions_of_unions_are_read_in_time() -> None:
+    """Where each level could be one of several forms, and only the innermost value tells."""
+    node = {"$ref": "#/$defs/node"}
+    levels = [{"type": "object", "properties": {"in": node, "at": {"const": at}}} for at in range(4)]
+    kind = described({"e": node}, **{"$defs": {"node": {"anyOf": [*levels, {"type": "integer"}]}}})
+    deep: Any = BIG
+    for _ in range(20):
+        deep = {"in": deep}
+    page = Page(kind)
+    began = time.process_time()
+
+    page.form.value = kind(e=deep)
+
+    assert page.form.value.wire() == {"e": deep}
+    assert time.process_time() - began < 5
+    page.form.close()
