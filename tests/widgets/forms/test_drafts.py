@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import reelbook as rb
+from reelbook.errors import InvalidInput
 from tests.widgets.forms.described import described
 from tests.widgets.forms.page import Page
 
@@ -68,6 +76,65 @@ def test_long_numbers_and_their_digits_are_told_apart(rule: Any, value: Any) -> 
     assert left.form.value.wire() == {"e": value}
     for page in (set_, resent, typed, left):
         page.form.close()
+
+
+class Ink(StrEnum):
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "value"),
+    [
+        (TEXT, Ink.BLUE, "blue"),
+        (WHOLE, np.int64(7), 7),
+        (WHOLE, np.int64(BIG), BIG),
+        ({"type": "number"}, Fraction(1, 2), 0.5),
+        ({"type": "number"}, Decimal("0.25"), 0.25),
+        ({"type": "boolean"}, np.True_, True),
+        (listing(WHOLE), np.array([1, 2]), [1, 2]),
+        (listing(WHOLE), range(3), [0, 1, 2]),
+        (listing(WHOLE), [np.int64(1)], [1]),
+        ({"anyOf": [WHOLE, TEXT]}, np.int64(5), 5),
+        ({}, {"a": np.float32(1)}, {"a": 1.0}),
+    ],
+    ids=str,
+)
+def test_a_field_takes_from_python_what_its_class_takes(rule: Any, given: Any, value: Any) -> None:
+    """Numbers of other libraries, members of enums, and whatever has an order."""
+    kind = described({"e": rule})
+    page = Page(kind)
+
+    page.form.edit("e", given)
+
+    assert page.form.value.wire() == kind(e=given).wire() == {"e": value}
+    page.form.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("prompt", b"abc", r"`prompt` needs a text, .* not b'abc' \(bytes\)"),
+        ("prompt", pd.NA, r"`prompt` needs .* not <NA>"),
+        ("prompt", {1, 2}, r"`prompt` needs .* not \{1, 2\} \(set\)"),
+        ("prompt", "\ud800", "`prompt` needs text that can be written as UTF-8"),
+        ("seed", math.nan, "`seed` needs a finite number"),
+        ("loras", [{"path": "ink", "scale": math.inf}], r"`loras.* needs a finite number"),
+    ],
+    ids=repr,
+)
+def test_what_no_page_could_show_is_refused_at_once(name: str, given: Any, words: str) -> None:
+    """In words that name the field; the form stays as it was. What it can show is shown, and judged by the class."""
+    page = Page(rb.TextToVideo)
+    page.edit("prompt", "a boat")
+
+    with pytest.raises(InvalidInput, match=words):
+        page.form.edit(name, given)
+    kept = page.form.value
+    page.form.edit("prompt", BIG)
+
+    assert kept == rb.TextToVideo(prompt="a boat")
+    assert page.places == [["prompt"]]
+    page.form.close()
 
 
 def test_an_object_is_read_as_the_one_that_it_says_it_is() -> None:

@@ -17,7 +17,7 @@ from ...models.base import Input
 from .drafts import Draft
 from .fields import Node, sheet_of
 from .pictures import Pictures
-from .travelling import TYPED
+from .travelling import TYPED, is_typed
 
 if TYPE_CHECKING:
     from .shop import Shop
@@ -376,7 +376,7 @@ def _text(value: Any) -> str:
 def _written(value: Any) -> str:
     """A value as JSON for a person."""
     plain = _unpacked(value)
-    if isinstance(value, dict) and set(value) == {TYPED} and isinstance(plain, str):
+    if is_typed(value) and isinstance(plain, str):
         return str(value[TYPED])
     short = json.dumps(plain, ensure_ascii=False)
     return short if len(short) <= LONG_JSON else json.dumps(plain, ensure_ascii=False, indent=2)
@@ -384,12 +384,12 @@ def _written(value: Any) -> str:
 
 def _unpacked(value: Any) -> Any:
     """A value of the draft without the wrapping of what was typed as JSON."""
+    if is_typed(value):
+        try:
+            return _of_json(value[TYPED])
+        except _NoJSON:
+            return value[TYPED]
     if isinstance(value, dict):
-        if set(value) == {TYPED}:
-            try:
-                return _of_json(value[TYPED])
-            except _NoJSON:
-                return value[TYPED]
         return {name: _unpacked(item) for name, item in value.items()}
     return [_unpacked(item) for item in value] if isinstance(value, list) else value
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from ...errors import InvalidInput, Problem
 from ...models.base import Input, Part
+from ...models.description.frozen import Stray, frozen, thawed
 from ...models.images import Image
+from ...models.problems import wrong_type
 from ...models.smart_resize import Size
 from .fields import Node
 from .pictures import Pictures
@@ -18,6 +20,7 @@ from .travelling import MOST_SAFE, TYPED, apart, exact, for_page, is_same, is_ty
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 _HELD = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _TAKES_TEXT = {"text", "image", "json"}
+JSON_HAS = "a text, a number, True or False, a list or an object"
 FREE: Node = {"kind": "json"}
 """What a value is drawn as of which nothing is known."""
 
@@ -47,8 +50,14 @@ class Draft:
         self.values = {name: self.told(name, value) for name, value in request.changed().items()}
 
     def told(self, name: str, value: Any) -> Any:
-        """A value of Python as the page has it."""
-        return self._told(self._node(name), value)
+        """A value of Python as the page has it; `InvalidInput` for what JSON has no word for."""
+        try:
+            return self._told(self._node(name), value)
+        except _Strange as error:
+            stray = error.stray
+            wanted = stray.wanted or ("a finite number" if isinstance(stray.value, float) else JSON_HAS)
+            problem = wrong_type((name, *stray.loc), "json_type", stray.value, wanted, None)
+            raise InvalidInput(self._kind.__name__, [problem]) from None
 
     def read(self, without: frozenset[str] = frozenset()) -> Input:
         """The inputs; `InvalidInput` names every field that is not right."""
@@ -212,19 +221,23 @@ class Draft:
         if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
             plain = self._plain(value)
             return self._told(self._form_of(node, plain, is_right=True), value, apart)
-        if kind == "either" and isinstance(value, str) and any(form["kind"] == "image" for form in node["forms"]):
+        if kind == "either" and not _is_plain(value) and any(form["kind"] == "image" for form in node["forms"]):
             return self._shown_picture(value)
         if kind == "either":
             in_page = apart
         if isinstance(value, Part):
             value = value.changed()
+        elif not isinstance(value, (str, Mapping, list, tuple)):
+            # An array or the like, as what it holds.
+            value = self._plain(value)
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
             further = self._further(node)
             return {name: self._told(known.get(name, further), item, in_page) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
             return [self._told(node["item"], item, in_page) for item in value]
-        return in_page(self._plain(value))
+        # Only where a number belongs is the text of one a number.
+        return in_page(self._plain(value)) if kind in ("whole", "real", "either") else self._plain(value)
 
     def _shown_picture(self, value: Any) -> str:
         """The short text that stands for a picture: an address that holds the picture itself is kept here."""
@@ -254,7 +267,20 @@ class Draft:
             return {str(name): self._plain(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._plain(item) for item in value]
+        if type(value) is float or not isinstance(value, (bool, int, float, type(None))):
+            value, strays = frozen(value)
+            if strays:
+                raise _Strange(strays[0])
+            return thawed(value)
         return value
+
+
+class _Strange(ValueError):
+    """A value that JSON has no word for."""
+
+    def __init__(self, stray: Stray) -> None:
+        super().__init__(stray)
+        self.stray = stray
 
 
 def _number(text: str) -> Any:
@@ -271,6 +297,11 @@ def _number(text: str) -> Any:
 
 def _is_choice(form: Node, value: Any) -> bool:
     return form["kind"] == "choice" and any(one["value"] == value for one in form["choices"])
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a number, a list or an object, which no picture is."""
+    return isinstance(value, (bool, int, float, list, tuple, Mapping))
 
 
 def _fixed(node: Node) -> list[Any]:

@@ -145,7 +145,7 @@ class _Reader:
 
     def _plain(self, rule: Schema) -> tuple[Schema, bool, str | None]:
         """The rule with references followed, and null taken out; whether null was in it; and the name it stands under."""
-        nullable, ref = rule.get("nullable") is True, None
+        nullable, ref = rule.get("nullable") is True and _admits_null(rule), None
         for _ in range(64):
             if "$ref" in rule and isinstance(rule["$ref"], str):
                 ref = rule["$ref"].removeprefix("#/$defs/")
@@ -171,7 +171,7 @@ class _Reader:
                     continue
             types = rule.get("type")
             if isinstance(types, list) and "null" in types:
-                nullable = True
+                nullable = nullable or _admits_null(rule)
                 left_types = [one for one in types if one != "null"]
                 rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
             break
@@ -320,6 +320,11 @@ def _is_null(form: Any) -> bool:
     return isinstance(form, Mapping) and (
         form.get("type") == "null" or form.get("enum") == [None] or ("const" in form and form["const"] is None)
     )
+
+
+def _admits_null(rule: Schema) -> bool:
+    """Whether null is among the values of a rule that lists them."""
+    return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
 
 
 def _tells(more: Any) -> bool:

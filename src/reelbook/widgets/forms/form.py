@@ -27,8 +27,8 @@ from .scripts import script_for
 from .shop import EMBEDDED, elsewhere
 from .speaking import Handle, Speaking
 from .sweeping import Sweeping
-from .sweeping_values import plainly
 from .travelling import for_page, writable
+from .wording import problem_told
 
 if TYPE_CHECKING:
     from ...runs import Run
@@ -149,7 +149,10 @@ class Form(Speaking):
         self._change(put)
 
     def edit(self, name: str, *value: Any) -> None:
-        """Give one field a value, right or wrong; without one it goes back to its default."""
+        """Give one field a value, right or wrong; without one it goes back to its default.
+
+        What a page could not even show, such as bytes in a text, is refused at once.
+        """
         if name not in self._nodes:
             known = ", ".join(self._nodes)
             raise ReelbookError(f"The form of {self.kind.endpoint_id} has no field {name!r}; it has {known}.")
@@ -359,8 +362,8 @@ class Form(Speaking):
 
 def _shown(problem: Problem, nodes: Mapping[str, Node]) -> dict[str, Any]:
     """A problem for the page, where fields are known by their labels."""
-    words = plainly(problem.message, {name: node["label"] for name, node in nodes.items()})
-    told: dict[str, Any] = {"at": list(map(writable, problem.loc)), "words": writable(words), "kind": problem.kind}
+    words = problem_told(problem, {name: node["label"] for name, node in nodes.items()})
+    told: dict[str, Any] = {"at": list(map(writable, problem.loc)), "words": words, "kind": problem.kind}
     if problem.nearest is not None:
         told["nearest"] = for_page(problem.nearest)
     return told

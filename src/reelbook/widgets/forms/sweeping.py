@@ -16,7 +16,7 @@ from .pictures import Pictures
 from .sweeping_axes import Axis, asked, base_of, filled, judge, labels_of, too_large
 from .sweeping_jobs import Started, client_of, key_of, paid_before, panel_of, sheet_of_job, told
 from .sweeping_plans import Made, code, make, money
-from .sweeping_values import plainly
+from .wording import problem_told
 
 if TYPE_CHECKING:
     from ...sweeps.job import SweepJob
@@ -162,7 +162,7 @@ class Sweeping:
         if isinstance(base, InvalidInput):
             base = filled(form, self._draft, axes, base)
         if isinstance(base, InvalidInput):
-            return None, f"Mend the form first: {plainly(base.problems[0].message, labels_of(form))}"
+            return None, f"Mend the form first: {problem_told(base.problems[0], labels_of(form))}"
         self._answer(stamp, axes, None, MAKING)
         with self._bell:
             self._number += 1

@@ -12,8 +12,9 @@ from ...errors import InvalidInput, Problem
 from ...models.base import Input
 from ...sweeps.facts import listed
 from .drafts import Draft
-from .sweeping_values import MOST_VALUES, Unread, can_vary, plainly, read, start
+from .sweeping_values import MOST_VALUES, Unread, can_vary, read, start
 from .travelling import for_page, writable
+from .wording import problem_told
 
 if TYPE_CHECKING:
     from .form import Form
@@ -87,8 +88,9 @@ def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) 
             continue
         axis.is_empty = not typed
         values = [_as_taken(scratch, axis.name, value) for value in typed]
-        wrong = list(islice(_wrong(form.kind, axis.name, values, base), MOST_WRONG))
-        axis.values, axis.words = values, plainly(" ".join(dict.fromkeys(wrong)), labels_of(form))
+        wrong = islice(_wrong(form.kind, axis.name, values, base), MOST_WRONG)
+        told = dict.fromkeys(problem_told(problem, labels_of(form)) for problem in wrong)
+        axis.values, axis.words = values, " ".join(told)
 
 
 def base_of(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidInput:
@@ -138,7 +140,7 @@ def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
     return scratch.plain().get(name, value)
 
 
-def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[str]:
+def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
     held: Mapping[str, Any] | None = None if base is None else base.changed()
     for value in values if held is not None else values[:MOST_ALONE]:
         if held is not None:
@@ -148,8 +150,7 @@ def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | No
             except InvalidInput:
                 pass
         # Alone, because what does not go together with other fields is told by the plan: those may vary, too.
-        for problem in _alone(kind, name, value):
-            yield problem.message
+        yield from _alone(kind, name, value)
 
 
 def _alone(kind: type[Input], name: str, value: Any) -> list[Problem]:

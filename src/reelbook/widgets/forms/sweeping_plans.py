@@ -19,7 +19,7 @@ from ...models.images import Image
 from ...models.pricing import Estimate
 from ...models.smart_resize import Size
 from ...sweeps.options import options
-from .sweeping_values import plainly
+from .wording import plainly
 
 if TYPE_CHECKING:
     from ...sweeps.facts import Facts

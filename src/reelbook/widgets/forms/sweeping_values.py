@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...display.words import cut
 from ...errors import ReelbookError
 from .fields import Node
-from .travelling import TYPED
+from .travelling import TYPED, is_typed
 
 MOST_VALUES = 10_000
 """So many values of one field, and so many runs of one plan; beyond that it is code that one writes."""
@@ -28,7 +28,6 @@ _RANGE = re.compile(
 )
 _BEFORE_STEP = re.compile(rf"[,;]\s*(?={_STEP}\b)", re.IGNORECASE)
 _PADDED = re.compile(r"[+-]?0[0-9]")
-_TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
 _HINT = "Write numbers and ranges, such as 9, 49, 97 or 0-7 or 9 to 97 step 8."
 
 
@@ -62,30 +61,6 @@ def read(node: Node, typed: Any) -> list[Any]:
     return [of(node, line) for line in lines]
 
 
-def plainly(words: str, labels: Mapping[str, str]) -> str:
-    """A sentence for the page, where fields are known by their labels; backticks and Python's types are for terminals.
-
-    >>> plainly("`fps` is too high for `images`.", {"fps": "Frames per second"})
-    'Frames per second is too high for images.'
-    >>> plainly("`loras[0].weight_name` is required.", {"loras": "LoRAs"})
-    'LoRAs 1, weight name is required.'
-    >>> plainly("`fps` needs a number, not 'many' (str).", {})
-    "fps needs a number, not 'many'."
-    """
-
-    def told(place: re.Match[str]) -> str:
-        parts: list[str] = re.findall(r"\w+", place[1]) or [place[1]]
-        first, *rest = parts
-        # Entries are counted from 1 on the page, as people count.
-        steps = [
-            f" {int(step) + 1}" if step.isdecimal() and len(step) < 10 else f", {step.replace('_', ' ')}"
-            for step in rest
-        ]
-        return labels.get(first, first) + "".join(steps)
-
-    return re.sub(r"`([\w.\[\]]+)`", told, _TYPE.sub("", words))
-
-
 def start(node: Node, value: Any) -> Any:
     """Values to begin with, as they would be typed; `value` is what stands in the form.
 
@@ -100,7 +75,7 @@ def start(node: Node, value: Any) -> Any:
         return [False, True]
     if kind in ("whole", "real"):
         return _seeds(node, value) if node.get("special") == "seed" else _around(node, value)
-    if isinstance(value, dict) and set(value) == {TYPED}:
+    if is_typed(value):
         value = value[TYPED]
     if value in (None, "", [], {}):
         return ""
@@ -118,7 +93,7 @@ def _numbers(node: Node, text: str) -> list[Any]:
     for piece in filter(None, (part.strip() for part in re.split(r"[,;\n]", flat))):
         found += _piece(node, piece)
         if len(found) > MOST_VALUES:
-            _too_many(piece, len(found))
+            _too_many(text, len(found))
     return found
 
 
@@ -228,7 +203,7 @@ def _value(node: Node, line: str) -> Any:
     except (ValueError, RecursionError) as error:
         if _takes_text(node) and line[:1] not in '[{"':
             return [line] if node["kind"] == "list" else line
-        why = error.msg if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
+        why = getattr(error, "msg", "it is too long or too deep")
         raise Unread(f"“{cut(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
     if node["kind"] == "json":
         return {TYPED: line}
@@ -243,4 +218,4 @@ def _takes_text(node: Mapping[str, Any]) -> bool:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
+    raise json.JSONDecodeError(f"{name} is no number there", name, 0)
