@@ -268,7 +268,7 @@ class OverBudget(ReelbookError):
             )
         return (
             f"The budget of {self.budget:,} credits is used up: {self.committed:,} are or may be spent, and this run "
-            f"would cost {self.price:,} more. Nothing was sent. Give a larger budget to go on."
+            f"would cost {self.price:,} more. It was not sent. Give a larger budget to go on."
         )
 
 

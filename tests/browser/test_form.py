@@ -123,7 +123,9 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
 
     assert len(pictures) == 1
     assert "a paper boat bb dd 00 &lt;b&gt;at sea" in pictures[0].data["text/html"]
-    assert json.dumps(saved.cells[0]).count("data:image") == 0
+    # One small picture of what was made.
+    assert json.dumps(saved.cells[0]).count("data:image") == 1
+    assert "● done" in pictures[0].data["text/html"]
     assert Path(filling.path).stat().st_size < 60_000
     assert filling.cell_errors() == []
 

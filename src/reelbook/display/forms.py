@@ -1,15 +1,15 @@
-"""A form as a saved notebook keeps it: the values that stood in it, and what they would have cost."""
+"""A form as a saved notebook keeps it: the values that stood in it, what they would have cost, and what was made with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from ..settings import options
-from .facts import card, fact_table, heading, small
-from .inputs import input_card
+from .code import LONGEST, code_of
+from .facts import card, code_block, fact_table, folded, heading, small
 from .told import text_of
 from .words import cut, joined
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from ..models.base import Input
 
 MOST_PROBLEMS = 10
+AGAIN = "Run the cell to use the form again."
 
 
 def form_bundle(
-    sheet: Mapping[str, Any], state: Mapping[str, Any], value: Input | None, *, mark: str
+    sheet: Mapping[str, Any], state: Mapping[str, Any], value: Input | None, *, mark: str, below: Sequence[Markup] = ()
 ) -> dict[str, Any]:
     """The picture of a form for its cell; `mark` is by what the form itself finds and hides it."""
-    html = input_card(value) if value is not None else _unfinished(sheet, state)
+    title = heading(joined(cut(sheet["title"], 80), cut(sheet["model"], 120)))
+    body = _filled(sheet, state, value) if value is not None else _unfinished(sheet, state)
+    html = card(title, *body, *below, small(AGAIN), width=options.max_width)
     line = repr(value) if value is not None else joined(f"a form for {sheet['model']}", state["why"])
     return {
         "text/html": str(Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(html))),
@@ -31,9 +34,33 @@ def form_bundle(
     }
 
 
-def _unfinished(sheet: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+def _filled(sheet: Mapping[str, Any], state: Mapping[str, Any], value: Input) -> Iterator[Markup]:
+    """What was filled in, and its price; the rest and the code are folded."""
+    changed = value.changed()
+    # By the names that the service knows; what is null says nothing.
+    rest = {name: one for name, one in value.wire().items() if name not in changed}
+    yield _table(sheet, changed)
+    yield small(joined(state["price"]["told"], state["price"]["source"]))
+    if rest:
+        yield folded(f"{len(rest)} at their defaults" if len(rest) > 1 else "1 at its default", _table(sheet, rest))
+    code = code_of(value)
+    if len(code) <= LONGEST:
+        yield folded("Code", code_block(code))
+
+
+def _unfinished(sheet: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Markup]:
     """What was typed so far, and what it still lacks."""
-    typed = fact_table((cut(name, 60), cut(text_of(value), 400)) for name, value in state["draft"].items())
-    words = [small(cut(problem["words"], 400)) for problem in state["problems"][:MOST_PROBLEMS]]
-    title = heading(joined(cut(sheet["title"], 80), cut(sheet["model"], 120)))
-    return card(title, *([typed] if state["draft"] else []), *words, width=options.max_width)
+    if state["draft"]:
+        yield _table(sheet, state["draft"])
+    for problem in state["problems"][:MOST_PROBLEMS]:
+        yield small(cut(problem["words"], 400))
+
+
+def _table(sheet: Mapping[str, Any], values: Mapping[str, Any]) -> Markup:
+    """Values by the labels of their fields, in the order of the form."""
+    labels = {node["name"]: node["label"] for node in sheet["fields"]}
+    names = [*(name for name in labels if name in values), *(name for name in values if name not in labels)]
+    return fact_table(
+        (cut(labels.get(name, name), 60), "none" if values[name] is None else cut(text_of(values[name]), 400))
+        for name in names
+    )

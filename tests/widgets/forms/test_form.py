@@ -309,7 +309,7 @@ def test_a_closed_form_leaves_its_picture_as_it_was(page: Page) -> None:
     """A redraw that was on its way when the form was closed, and collected, takes nothing out of the saved notebook."""
     drawn: list[Any] = []
     form = page.form
-    form._handle = SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))
+    form._pictures_shown = [SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))]
     page.edit("prompt", "a boat")
     card = form._card
 

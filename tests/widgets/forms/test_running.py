@@ -309,8 +309,8 @@ def test_a_run_that_fails_says_why_and_what_to_change(paper: Callable[..., Paper
     assert (run["status"], run["mark"]) == ("failed", "✕")
     assert run["line"].startswith("content policy violation")
     assert "'beheading'" in run["error"]
-    assert run["blamed"][0][0] == "prompt"
-    assert run["advice"] == "Change prompt and run it again."
+    assert run["blamed"][0][0] == "Prompt"
+    assert run["advice"] == "Change Prompt and run it again."
     assert run["facts"] == ["not charged"]
 
 

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ipywidgets
@@ -405,6 +406,34 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
         "4 in the library already, 0 credits due",
     )
     assert len(json.dumps(form.form.sweeps)) < 20_000
+
+
+def test_the_picture_that_stays_has_what_was_made(bench: Callable[..., Bench]) -> None:
+    """In every cell that shows the form: values by their labels, the price, and the runs and sweeps with one small picture."""
+    form = bench(rb.SmartResize(image_url=png(64, 64, "olive"), target_sizes=["32x32"]))
+    drawn: list[list[str]] = [[], []]
+
+    def place(one: list[str]) -> Any:
+        """A fake of what IPython gives for an output."""
+
+        def update(bundle: dict[str, Any], raw: bool) -> None:
+            one.append(bundle["text/html"])
+            form._heard(None)
+
+        return SimpleNamespace(update=update)
+
+    form.form._pictures_shown = [place(one) for one in drawn]
+    form.tell(do="run")
+    form.until(lambda: drawn[1] and "● done" in drawn[1][-1])
+    form.vary(output_format=["jpeg"])
+    form.run(100)
+    form.until(lambda: "sweep done" in drawn[1][-1])
+
+    (picture,) = {one[-1] for one in drawn}
+    assert "Target sizes" in picture
+    assert "<bdi>target_sizes" not in picture
+    assert picture.count("data:image/jpeg") == 1
+    assert "Run the cell to use the form again" in picture
 
 
 def test_nothing_is_started_at_a_service_whose_price_nobody_has_seen(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import traitlets
 from IPython.display import display
 
 from ...display.code import code_of
-from ...display.forms import form_bundle
 from ...display.ticker import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .drafts import Draft
 from .fields import Node, sheet_of
+from .pictured import form_pictured
 from .pictures import Pictures
 from .pricing import Pricer
 from .prompts import Prompts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
-MOST_VIEWS = 100
+MOST_VIEWS, MOST_PICTURES = 100, 20
 OLD = "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
 
 
@@ -91,7 +91,8 @@ class Form(Speaking):
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
         self._card: Card | None = None
-        self._handle: Any = None
+        self._pictures_shown: list[Any] = []
+        """Where the picture stands that stays in the notebook: a form can be shown in several cells."""
         if value is not None:
             self._draft.fill(value)
         self._running = Running(self)
@@ -178,7 +179,7 @@ class Form(Speaking):
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
             # The clock lets go by itself: one that closes in an update would wait for its end.
-            self._handle = self._card = None
+            self._pictures_shown, self._card = [], None
         super().close()
 
     def bundle(self) -> dict[str, Any]:
@@ -193,7 +194,9 @@ class Form(Speaking):
     def _ipython_display_(self) -> None:
         if not self.is_closed:
             # First the picture that stays in the notebook, then what works while there is a kernel.
-            self._handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            # None where there is no notebook. Cells that are run again and again leave places that nobody sees any more.
+            self._pictures_shown = [*self._pictures_shown, handle][-MOST_PICTURES:] if handle is not None else []
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     # What the page sends.
@@ -262,7 +265,8 @@ class Form(Speaking):
             try:
                 self.send({"code": self.code})
             except InvalidInput as error:
-                self.send({"code": "", "why": str(error)})
+                words = [_shown(problem, self._nodes)["words"] for problem in error.problems]
+                self.send({"code": "", "why": f"There is no code yet. {' '.join(words)}"})
 
         self.in_background("code", answer)
 
@@ -295,7 +299,7 @@ class Form(Speaking):
             self._sweeping.follow()
             if state != self.state:
                 self.state = state
-                self._draw_later()
+                self.draw_later()
             after = self._last
         if isinstance(after, Input) and after != before:
             old = before if isinstance(before, Input) else None
@@ -334,15 +338,14 @@ class Form(Speaking):
         )
 
     def _picture(self) -> dict[str, Any]:
-        value = self._last if isinstance(self._last, Input) else None
-        return form_bundle(self.sheet, self.state, value, mark=self.twin)
+        return form_pictured(self, self._running.entries, self._sweeping.entries, mark=self.twin)
 
-    def _draw_later(self) -> None:
+    def draw_later(self) -> None:
         """Redraw the static picture at the next turn of the clock that all outputs share."""
-        if self._handle is None or self._card is not None:
+        if not self._pictures_shown or self._card is not None:
             return
         me = weakref.ref(self)
-        handle = self._handle
+        handles = self._pictures_shown
 
         def picture() -> dict[str, Any]:
             form = me()
@@ -353,7 +356,7 @@ class Form(Speaking):
 
         def update(bundle: dict[str, Any]) -> None:
             # Of a form that is gone the picture stays as it was.
-            if bundle:
+            for handle in handles if bundle else ():
                 handle.update(bundle, raw=True)
 
         self._card = Card(update, picture, lambda: (), is_over=lambda: True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ from ...errors import (
 )
 from ...models.base import Input
 from ...models.smart_resize import Size
+from .fields import sheet_of
+from .wording import plainly, problem_told
 
 if TYPE_CHECKING:
     from ...media.local import LocalFile
@@ -116,7 +118,7 @@ def _shown(entry: Entry) -> dict[str, Any]:
     if entry.said and entry.status != "cancelled":
         common["said"] = cut(entry.said, LONGEST_REASON)
     if entry.error is not None:
-        return {**common, **_unsent(entry.error)}
+        return {**common, **_unsent(entry.error, _labels(entry.value))}
     if entry.run is None:
         return {**common, "line": SENDING, "since": entry.since, "shapes": shapes_of(entry.value), "can": ["use"]}
     if entry.is_over:
@@ -147,9 +149,11 @@ def _going(entry: Entry, run: Run) -> dict[str, Any]:
     }
 
 
-def _unsent(error: Exception) -> dict[str, Any]:
+def _unsent(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
     """A run that there is not, or of which nobody knows."""
-    words = str(error) or f"Something unexpected happened ({type(error).__name__})."
+    words = plainly(str(error), labels) or f"Something unexpected happened ({type(error).__name__})."
+    if isinstance(error, InvalidInput):
+        words = " ".join(problem_told(problem, labels) for problem in error.problems)
     line = "not accepted" if isinstance(error, ServiceError) else "not sent" if isinstance(error, UNSENT) else ""
     if isinstance(error, UncertainRun):
         line = joined("may have been paid", credits_told(error.credits, "estimated"))
@@ -183,15 +187,16 @@ def _broken(run: Run) -> dict[str, Any]:
     """A run without a result: why, which value was at fault, what it cost, and what to do next."""
     reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
     advice, code = next_step(run)
+    labels = _labels(run.input)
     paid = "not charged" if run.credits == 0 else credits_told(run.credits, run.credits_source)
     cancelled = run.status == "cancelled"
     return {
         "line": joined(kind_in_words(run), duration(run.timings["total"])),
         "lines": len(run.logs),
         "facts": [paid] if paid else [],
-        "error": "" if cancelled else cut(reason, LONGEST_REASON),
-        "blamed": [[name, cut(value, 120)] for name, value in blamed(run)],
-        "advice": "" if cancelled else advice.replace("`", "").rstrip(":. ") + ".",
+        "error": "" if cancelled else cut(plainly(reason, labels), LONGEST_REASON),
+        "blamed": [[plainly(f"`{name}`", labels), cut(value, 120)] for name, value in blamed(run)],
+        "advice": "" if cancelled else plainly(advice, labels).rstrip(":. ") + ".",
         # Only a run that is paid for and goes on elsewhere needs its code at once.
         "code": code if run.status == "unfinished" else "",
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
@@ -252,6 +257,11 @@ def kept(entries: Sequence[Entry], most: int) -> list[Entry]:
     room = max(most - len(going), 0)
     stays = {id(entry) for entry in [*going, *(over[-room:] if room else [])]}
     return [entry for entry in reversed(entries) if id(entry) in stays]
+
+
+def _labels(value: Any) -> dict[str, str]:
+    """What the fields of an input are called on the page."""
+    return {node["name"]: node["label"] for node in sheet_of(type(value))["fields"]} if isinstance(value, Input) else {}
 
 
 def _lead(value: Input) -> str:

@@ -41,7 +41,7 @@ class Running:
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
         self._entries: list[Entry] = []
-        self._count = 0
+        self._count = self._ends = 0
         self._clicked = float("-inf")
         self._guard = threading.RLock()
         self._card: Card | None = None
@@ -62,6 +62,12 @@ class Running:
         """The runs that were started here, the newest last."""
         with self._guard:
             return tuple(entry.run for entry in self._entries if entry.run is not None)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Every click on Run and what became of it, the newest last."""
+        with self._guard:
+            return tuple(self._entries)
 
     def close(self) -> None:
         """Nothing of it stays behind; the runs go on, and the library has them."""
@@ -194,6 +200,10 @@ class Running:
         try:
             with form.lock:
                 form.runs = bundle["runs"]
+            ends = sum(entry.is_over for entry in self.entries)
+            if ends != self._ends:
+                self._ends = ends
+                form.draw_later()
         # A page that cannot be reached now may be back with the next news.
         except Exception:
             log.debug("the runs of a form could not be told", exc_info=True)

@@ -71,6 +71,12 @@ class Sweeping:
         with self._bell:
             return tuple(entry.job for entry in self._entries if entry.job is not None)
 
+    @property
+    def entries(self) -> tuple[Started, ...]:
+        """The sweeps that were started here, also those that failed at once, the newest last."""
+        with self._bell:
+            return tuple(self._entries)
+
     def close(self) -> None:
         """Nothing of it stays behind; the jobs go on, and the library has what they make."""
         with self._bell:
@@ -360,6 +366,7 @@ class Sweeping:
             for entry in bundle["over"]:
                 entry.is_told = True
         if bundle["over"]:
+            form.draw_later()
             # The library has more now, so that the same plan costs less.
             self._ask()
         if bundle["html"]:
