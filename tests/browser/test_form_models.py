@@ -26,7 +26,7 @@ client = rb.connect(library={library!r})
 made = rb.run(rb.TextToVideo(prompt="made before", num_frames=9, resolution="480p", seed=1))
 kinds = {{"text": rb.TextToVideo, "moving": rb.ImageToVideo, "resize": rb.SmartResize, "reel": rb.ImagesToVideo}}
 forms = {{name: rb.form(kind) for name, kind in kinds.items()}}"""
-TITLES = {"text": "TextToVideo", "moving": "ImageToVideo", "resize": "SmartResize", "reel": "ImagesToVideo"}
+TITLES = {"text": "Text to video", "moving": "Image to video", "resize": "Smart resize", "reel": "Images to video"}
 PATIENCE = 60_000
 """Milliseconds for what takes one second here."""
 

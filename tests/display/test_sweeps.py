@@ -68,7 +68,7 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
         told in html
         for told in (
             "<b>5 of 10</b> · 159 of 530 credits spent", 'aria-valuenow="5"', "◉ 1 of them from the library",
-            "✕ 1 · image_load_error · run 3",
+            "✕ 1 · image load error · run 3",
         )
     )  # fmt: skip
     assert HOSTILE not in html

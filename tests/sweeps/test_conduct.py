@@ -444,6 +444,21 @@ def test_a_cancelled_job_sends_nothing_more_and_lets_paid_runs_end(hosted: Hoste
     assert (scripted.sent, scripted.cancelled) == (6, [])
 
 
+def test_a_job_that_was_cancelled_too_late_is_simply_done(hosted: Hosted, at_hosted: Client) -> None:
+    """Where everything had been sent and ended by itself, nobody is told that the sweep was stopped."""
+    scripted = Scripted(hosted)
+    job = sweep(BOAT, seed=range(2)).start(budget=99999, concurrency=2)
+    hosted.wait_until(lambda _: scripted.sent == 2)
+
+    job.cancel()
+    stopping = job.progress
+    scripted.end.set()
+    job.wait()
+
+    assert (stopping.state, stopping.reason is None) == ("stopping", False)
+    assert (job.progress.state, job.progress.reason) == ("done", None)
+
+
 def test_cancel_can_stop_the_running_ones_too(hosted: Hosted, at_hosted: Client) -> None:
     """The service is asked for each of them."""
     scripted = Scripted(hosted)

@@ -123,7 +123,7 @@ def _poster(number: int, file: LocalFile) -> Markup:
 
 def _failure(name: str, count: int, first: int, example: str) -> Markup:
     return Markup('<div style="{}">✕ {} · {} · run {}: <bdi>{}</bdi></div>').format(
-        SOFT, f"{count:,}", name, first, cut(example, LONGEST)
+        SOFT, f"{count:,}", name.replace("_", " "), first, cut(example, LONGEST)
     )
 
 

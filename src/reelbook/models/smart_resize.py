@@ -181,7 +181,7 @@ class SmartResize(Input):
     image_url: Picture
     """The picture to recompose."""
     target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
-    """The sizes to make, each `<width>x<height>`; the result has exactly these pixels."""
+    """The sizes to make, each in pixels, such as 1080x1920; the result has exactly these."""
     prompt: Text = ""
     """A further wish, such as "keep the left side"; left empty, the picture stays as it is as far as possible."""
     resolution: Tier = "1K"

@@ -17,7 +17,7 @@ def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
     """What is odd about the axes themselves.
 
     >>> notes_on([Axis("seed", (7,)), Axis("num_frames", (9, 49, 9))])
-    ('`seed` has one value, 7; it may as well stand in the base.', '`num_frames` has 9 twice.')
+    ('`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.')
     """
     return tuple(note for part in parts for note in _notes_on(part))
 
@@ -45,7 +45,7 @@ def _notes_on(part: SweepPart) -> Iterator[str]:
     if not isinstance(part, Axis):
         return
     if len(part.values) == 1:
-        yield f"`{part.name}` has one value, {shown(part.values[0], 30)}; it may as well stand in the base."
+        yield f"`{part.name}` has one value, {shown(part.values[0], 30)}, so it does not vary."
     for text, count in Counter(shown(value, 200) for value in part.values).items():
         if count > 1:
             yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."

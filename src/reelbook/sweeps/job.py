@@ -18,7 +18,7 @@ from .conduct import Client, Conduct, Stopped
 from .knowing import known
 from .mistakes import mistake
 from .options import Options
-from .tally import COMPLETED, NOT_STARTED, Progress
+from .tally import CANCELLED, COMPLETED, NOT_STARTED, Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,9 +79,12 @@ class SweepJob:
         else:
             state = "paused" if conduct.is_paused else "running"
         reason = self._failure or stopped
-        return conduct.tally.progress(
+        progress = conduct.tally.progress(
             state, None if reason is None else str(reason), self._options.budget, planned=len(self.plan)
         )
+        # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
+        is_whole = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
+        return replace(progress, reason=None) if is_whole and isinstance(reason, Stopped) else progress
 
     @property
     def is_done(self) -> bool:

@@ -66,7 +66,7 @@ class Watched:
         before = len(self.studio.runs)
         form = self.studio.choose(value)
         form._handle_custom_msg({"do": "run"}, [])
-        self.until(lambda: len(self.studio.runs) > before and all(card["status"] not in ("waiting", "running") for card in self.gallery.cards))  # fmt: skip
+        self.until(lambda: before < len(self.studio.runs) <= len(self.gallery.cards) and all(card["status"] not in ("waiting", "running") for card in self.gallery.cards))  # fmt: skip
         return dict(self.gallery.cards[0])
 
     def _hear(self, content: dict[str, Any], buffers: Any = None) -> None:
@@ -253,7 +253,7 @@ def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[.
     page.tell(page.gallery, do="poster", run=card["key"], file=0, longest=0)
     page.tell(page.gallery, do="bring", run=card["key"], file=0)
 
-    assert [one["name"] for one in page.gallery.cards] == ["images-to-video", "smart-resize"]
+    assert [one["name"] for one in page.gallery.cards] == ["Images to video", "Smart resize"]
     assert (card["status"], card["mark"], card["paid"], card["count"]) == ("done", "●", "53 credits", 1)
     assert card["file"]["kind"] == "video/mp4"
     assert page.gallery.cards[1]["count"] == 2

@@ -79,11 +79,24 @@ def _drawn(kind: type[Input]) -> dict[str, Any]:
     row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
     return {
         "model": kind.endpoint_id,
-        "title": _short(kind.__name__, MOST_LABEL),
+        "title": title_of(kind),
         "purpose": row.purpose if row else _short(str(schema.get("description") or ""), MOST_HELP),
         "fields": nodes,
         "shared": reader.shared,
     }
+
+
+def title_of(kind: type[Input]) -> str:
+    """What a model is called on a page: one of ours by words, another one as it calls itself.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> title_of(ImagesToVideo)
+    'Images to video'
+    """
+    name = kind.__name__
+    if any(row.input is kind for row in CATALOG):
+        name = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip().capitalize()
+    return _short(name, MOST_LABEL)
 
 
 class _Reader:

@@ -10,7 +10,9 @@ from ...display.code import run_code
 from ...display.words import MARKS, credits_told, cut, joined
 from ...errors import ReelbookError
 from ...media.local import LocalFile
+from ...models.catalog import CATALOG
 from ...models.files import File
+from .fields import title_of
 from .history import LONGEST_REASON, LONGEST_WHOLE, WORDS, Entry, details, file_shown, shown
 from .rows import values_of
 
@@ -31,11 +33,14 @@ STATES: Mapping[str, str] = {**WORDS, "rejected": "failed", "expired": "failed",
 
 
 def name_of(model: str) -> str:
-    """A model in short.
+    """A model in short: as its form is called, where it is one of ours.
 
-    >>> name_of("svc/video-gen/v2.1/master/image-to-video")
-    'image-to-video'
+    >>> name_of("svc/video-gen/v2.1/master/image-to-video"), name_of("lab/song-maker")
+    ('Image to video', 'song-maker')
     """
+    known = next((row.input for row in CATALOG if row.id == model), None)
+    if known is not None:
+        return title_of(known)
     return cut(model.rstrip("/").rpartition("/")[2] or model, 60)
 
 

@@ -110,19 +110,9 @@ class Head(Part):
 def _told(kind: type[Input]) -> dict[str, Any]:
     """A model as one chooses it: its name, what it is for, and what it costs at least."""
     row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
-    title = cut(sheet_of(kind)["title"], 80) if row is None else _spaced(kind.__name__)
+    title = cut(sheet_of(kind)["title"], 80)
     price = "" if row is None else f"from {row.base_credits} credits"
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
-
-
-def _spaced(name: str) -> str:
-    """The name of a class as words.
-
-    >>> _spaced("ImagesToVideo")
-    'Images to video'
-    """
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
-    return words[:1].upper() + words[1:]
 
 
 def _unasked(shop: Shop) -> dict[str, Any]:
