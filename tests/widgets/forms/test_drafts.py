@@ -137,6 +137,53 @@ def test_what_no_page_could_show_is_refused_at_once(name: str, given: Any, words
     page.form.close()
 
 
+def test_null_is_offered_only_where_it_is_taken() -> None:
+    """A list of values beside `null` says whether it is one of them."""
+    kinds = {"type": ["string", "null"]}
+    page = Page(
+        described({"without": {**kinds, "enum": ["a", "b"]}, "with": {**kinds, "enum": ["a", None]}, "any": kinds})
+    )
+
+    offered = {name: bool(page.node(name).get("nullable")) for name in page.names}
+
+    assert offered == {"without": False, "with": True, "any": True}
+    page.form.close()
+
+
+def test_what_looks_like_typed_json_and_is_none_is_a_value() -> None:
+    """In plain controls as in a form."""
+    kind = described({"o": {"type": "object", "additionalProperties": {"type": "integer"}}})
+    fields, page = rb.controls(kind), Page(kind)
+
+    for one in (fields, page.form):
+        one.value = kind(o={"__text__": 3})
+
+    assert fields.value.wire() == page.form.value.wire() == {"o": {"__text__": 3}}
+    fields.close()
+    page.form.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("my-field", "My field needs a whole number, not 'x'."),
+        ("a b", "A b needs a whole number, not 'x'."),
+        ("a.b", "A.b needs a whole number, not 'x'."),
+        ("x[0]", "X[0] needs a whole number, not 'x'."),
+        ("", "(no name) needs a whole number, not 'x'."),
+    ],
+)
+def test_a_field_of_any_name_is_called_by_its_label(name: str, problem: str) -> None:
+    """Also where it has the look of a place inside of another one; a pattern in a sentence stays what it is."""
+    page = Page(described({name: WHOLE, "a": {"type": "string", "pattern": "[abc]"}}))
+
+    page.send(name, "x")
+    page.send("a", "x")
+
+    assert [one["words"] for one in page.form.state["problems"]] == [problem, "A = 'x' does not have the form [abc]."]
+    page.form.close()
+
+
 def test_an_object_is_read_as_the_one_that_it_says_it_is() -> None:
     """By what can only be one thing, also where that is an enum of one; what was typed as JSON is never sent as its text."""
     first = {"type": {"type": "string", "enum": ["text"]}, "data": {"type": "object", "additionalProperties": TEXT}}

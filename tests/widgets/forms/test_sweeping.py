@@ -163,6 +163,7 @@ def test_numbers_are_read_as_people_write_them(typed: str, values: list[Any]) ->
         ("1,000", "Write 1000 for a thousand"), ("0.1-0.9", "needs a step: 0.1 to 0.9 step 0.2"), ("1-5 step 0", "never end"),
         ("0-99999999", "makes 100,000,000 values"), ("1e9-9e99", "far too many"), ("nan", "is no number"), ("inf", "is no number"), ("5-", "is no number"),
         ("9" * 5000, "too long"), ("٣", "is no number"), ("1-10000, 1-10000", "makes 20,000 values"),
+        ("1," * 10_001, "“1,1,1"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_told_in_words(typed: str, words: str) -> None:
@@ -171,6 +172,14 @@ def test_what_is_no_number_is_told_in_words(typed: str, words: str) -> None:
         read({"kind": "whole"}, typed)
 
     assert words in str(found.value)
+
+
+def test_what_is_no_json_is_told_as_what_it_is() -> None:
+    """A word that some write for a number is not called too long."""
+    with pytest.raises(Unread, match="NaN is no number there"):
+        read({"kind": "json"}, "NaN")
+    with pytest.raises(Unread, match="too long or too deep"):
+        read({"kind": "json"}, "[" * 100_000)
 
 
 def test_steps_of_a_field_are_those_of_its_ranges() -> None:

@@ -26,7 +26,8 @@ def plainly(words: str, labels: Mapping[str, str]) -> str:
 
     def told(place: re.Match[str]) -> str:
         # The longest, because the name of a field may hold anything, that of another one too.
-        known = (name for name in labels if place[1] == name or place[1].startswith((f"{name}[", f"{name}.")))
+        inside = (name for name in labels if name and place[1].startswith((f"{name}[", f"{name}.")))
+        known = [place[1]] if place[1] in labels else inside
         name = max(known, key=len, default=None)
         return place[1] if name is None else labels[name] + _within(place[1][len(name) :])
 
