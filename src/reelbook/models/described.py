@@ -19,7 +19,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ..errors import Problem
 from .base import WIRE, Input
 from .description.form import Form, form_of
-from .description.frozen import Record, same, thawed
+from .description.frozen import Record, same, sameness, thawed
 from .description.openapi import source_of
 from .description.schema import said_by
 from .values import on_the_wire
@@ -81,6 +81,15 @@ class Described(Input):
             return extra[name]
         close = difflib.get_close_matches(str(name), self._attributes, n=1)
         raise KeyError(f"There is no field {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Described) or type(self) is not type(other):
+            return NotImplemented
+        # Not as pydantic has it: to Python 1 and True are equal, and to a service they are not.
+        return same(self._sent(), other._sent())
+
+    def __hash__(self) -> int:
+        return hash((type(self), sameness(self._sent())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The class is made while the program runs, so a pickle must bring along what it is made of.
