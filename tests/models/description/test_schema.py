@@ -68,6 +68,9 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some, named = st.lists(inner, min_size=1, max_size=3), st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
     names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
     lists = {"items": inner, "prefixItems": some, "contains": inner, "minContains": COUNTS, "maxContains": COUNTS}
+    rest: dict[str, st.SearchStrategy[Any]] = {
+        word: st.just(False) | inner for word in ("unevaluatedItems", "unevaluatedProperties")
+    }
     objects = {
         "properties": named,
         "required": names,
@@ -78,7 +81,8 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, max_size=1),
     }
     whole = {"allOf": some, "anyOf": some, "oneOf": some, "not": inner, "if": inner, "then": inner, "else": inner}
-    return _some(objects, 4) | _some({**lists, **whole}, 3) | _some({**FLAT, **lists, **objects, **whole}, 5)
+    every = _some({**FLAT, **lists, **objects, **whole, **rest}, 5)
+    return _some({**objects, **rest}, 4) | _some({**lists, **whole}, 3) | _some({**lists, **rest}, 3) | every
 
 
 NAMED = st.sampled_from([{"$ref": "#/$defs/Leaf"}, {"$ref": "#/$defs/Tree"}])

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from .containers import rules_for_field
-from .normal import about, order_of, ordered, parts_in_place
+from .normal import UNEVALUATED, about, order_of, ordered, parts_in_place
 from .schema import Defs, Rule, followed, types_of
 
 T = TypeVar("T")
@@ -187,7 +187,9 @@ def _both(one: Rule, other: Rule) -> Rule:
         return other
     apart = about(one).keys() | about(other).keys()
     conflicts = any(one[word] != other[word] for word in one.keys() & other.keys() - apart)
-    if conflicts or (_NEEDS_SIBLINGS & one.keys() and _NEEDS_SIBLINGS & other.keys()):
+    # What these judge is what no keyword beside them speaks of.
+    counts_all = not (one.keys() | other.keys()).isdisjoint(UNEVALUATED)
+    if conflicts or counts_all or (_NEEDS_SIBLINGS & one.keys() and _NEEDS_SIBLINGS & other.keys()):
         return {"allOf": [one, other], **about(one), **about(other)}
     return {**one, **other}
 

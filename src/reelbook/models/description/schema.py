@@ -13,10 +13,11 @@ from itertools import islice
 from typing import Any
 
 from ...errors import Problem
-from ..problems import WANTED, Loc, converted, kept, not_a_choice, number, shown, subject, wrong_type
+from ..problems import WANTED, Loc, converted, kept, not_a_choice, number, shown, subject, unknown_field, wrong_type
 from .containers import list_problems, object_problems, rules_for_entry, rules_for_field
 from .frozen import Record, kind_of, sameness, thawed
 from .scalars import number_problems, text_problems
+from .unevaluated import entries_left, fields_left, heard
 
 Rule = Mapping[str, Any] | bool
 Defs = Mapping[str, Rule]
@@ -147,6 +148,8 @@ class _Trial:
             found += self.problems(item, part, place)
         if self.words or not found:
             found += self._by_alternatives(value, rule, loc)
+        if self.words or not found:
+            found += self._by_what_is_left(value, rule, loc)
         # Rules that share parts find the same problem again, which would double at every level.
         return list({id(problem): problem for problem in found}.values())
 
@@ -203,6 +206,22 @@ class _Trial:
         if "if" in rule:
             part = rule.get("then" if self.accepts(value, rule["if"], loc) else "else", True)
             found += self.problems(value, part, loc)
+        return found
+
+    def _by_what_is_left(self, value: Any, rule: Mapping[str, Any], loc: Loc) -> list[Problem]:
+        """What is wrong with fields and entries that no other keyword speaks of."""
+        found: list[Problem] = []
+        if isinstance(value, Record) and "unevaluatedProperties" in rule:
+            others, speaking = rule["unevaluatedProperties"], heard(value, rule, self.defs, loc, self.accepts)
+            known = {name for part in speaking for name in part.get("properties", ())}
+            for name in fields_left(value, speaking):
+                place, item = (*loc, name), value[name]
+                unknown = [unknown_field(place, thawed(item), known)] if self.words else [REFUSED]
+                found += unknown if others is False else self.problems(item, others, place)
+        if isinstance(value, tuple) and "unevaluatedItems" in rule:
+            speaking = heard(value, rule, self.defs, loc, self.accepts)
+            for at in entries_left(value, speaking, loc, self.accepts):
+                found += self.problems(value[at], rule["unevaluatedItems"], (*loc, at))
         return found
 
     def _by_closest(self, value: Any, parts: Sequence[Rule], loc: Loc) -> list[Problem]:
