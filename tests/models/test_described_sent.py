@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
 from reelbook.libraries.identity import canonical
+from reelbook.models.base import WIRE
 from reelbook.models.described import describe
 from tests.models.described_inputs import with_fields
 
@@ -32,3 +34,17 @@ def test_inputs_of_two_models_are_never_equal() -> None:
 
     assert other(effort=1) != EITHER(effort=1)
     assert EITHER(effort=1) != {"effort": 1}
+
+
+@pytest.mark.parametrize("given", [{"seed": 1}, {"seed_": 1}, {"_seed": 1}, {"_seed": 1, "seed": 2, "seed_": 3}, {}])
+def test_a_field_beyond_the_listed_ones_stays_what_it_is(given: dict[str, int]) -> None:
+    """Though it has the name by which another field is read as an attribute."""
+    kind = describe(with_fields({"_seed": {"type": "integer"}}, additionalProperties=True))
+
+    request = kind(**given)
+
+    assert request.wire() == given
+    assert [request[name] for name in given] == list(given.values())
+    assert kind.model_validate(given, context=dict(WIRE)) == request
+    assert request.revised() == pickle.loads(pickle.dumps(request)) == request
+    assert eval(repr(request), {"model": lambda _: kind}) == request
