@@ -52,7 +52,7 @@ def matches(pattern: str, text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _judge(pattern: str) -> Judge:
     try:
-        # Rust's engine never takes longer than the text is long, but knows no lookaround and no back references.
+        # Rust's engine takes time in proportion to the text, but knows no lookaround and no back references.
         return SchemaValidator(core_schema.str_schema(pattern=_rust(pattern))).isinstance_python
     except SchemaError:
         return _judge_of_short_texts(pattern)
