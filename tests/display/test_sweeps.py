@@ -17,9 +17,11 @@ from reelbook.display.panels import HINT, panel_bundle, panel_html, panel_line
 from reelbook.display.plans import headline, plan_card
 from reelbook.display.sweeps import watch_job
 from reelbook.media.local import LocalFile
+from reelbook.models.described import describe
 from reelbook.models.files import File
 from reelbook.sweeps.job import SweepJob
 from reelbook.sweeps.tally import STATUSES, Group, Progress
+from tests.models.described_inputs import with_fields
 from tests.support import png
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -143,6 +145,22 @@ def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
 
     assert headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
     assert "about" not in headline(facts)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "line"),
+    [
+        ([1], "1 run of svc/test · price unknown"),
+        ([1, 2], "2 runs of svc/test · price unknown"),
+        ([1, 1, 1], "3 runs of svc/test · price unknown (1 run without one, counting what is the same once)"),
+        ([1, 1, 2], "3 runs of svc/test · price unknown (2 runs without one, counting what is the same once)"),
+    ],
+)
+def test_a_plan_says_how_many_of_its_runs_have_no_price(seeds: list[int], line: str) -> None:
+    """Runs that ask for the same count once, and where all lack a price no count is needed."""
+    kind = describe(with_fields({"seed": {"type": "integer"}}))
+
+    assert headline(rb.sweep(kind(), seed=seeds).facts) == line
 
 
 def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:

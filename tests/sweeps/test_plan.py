@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
+from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
 from reelbook.sweeps.facts import facts_of, told
@@ -18,6 +19,7 @@ from reelbook.sweeps.plan import Plan
 from reelbook.sweeps.prompts import template
 from reelbook.sweeps.rows import Row
 from reelbook.sweeps.sweep import sweep
+from tests.models.described_inputs import with_fields
 from tests.sweeps.axes import AXES, BOAT
 
 
@@ -262,3 +264,12 @@ def test_a_row_answers_by_name_also_where_names_collide() -> None:
     with pytest.raises(KeyError):
         row["nothing"]
     assert plan.sorted_by("take")[0]["take"] == "one"
+
+
+def test_one_and_true_are_two_runs() -> None:
+    """A field that takes either is sent as it was given; 1 and 1.0 are one run."""
+    kind = describe(with_fields({"effort": {"anyOf": [{"type": "boolean"}, {"type": "integer"}]}}))
+
+    plan = sweep(kind(), {"effort": [1, True, 1.0]})
+
+    assert [row.input.wire() for row in plan.distinct if row.input is not None] == [{"effort": 1}, {"effort": True}]

@@ -58,7 +58,7 @@ def runs(facts: Facts) -> str:
 def price(facts: Facts) -> list[str]:
     """What they cost, what of that is paid, and how long they may take."""
     if facts.credits is None:
-        parts = [f"price unknown ({facts.unpriced:,} runs without one)"]
+        parts = [f"price unknown{_unpriced(facts)}"]
     else:
         parts = [f"{credits_told(facts.credits)} ({'exact' if facts.is_exact else 'assumed'})"]
     if facts.in_library:
@@ -67,6 +67,14 @@ def price(facts: Facts) -> list[str]:
     if facts.seconds is not None:
         parts.append(f"about {duration(facts.seconds)}")
     return parts
+
+
+def _unpriced(facts: Facts) -> str:
+    """How many runs have no price, where that is not all of them."""
+    if facts.unpriced == facts.possible:
+        return ""
+    noun = "run" if facts.unpriced == 1 else "runs"
+    return f" ({facts.unpriced:,} {noun} without one, counting what is the same once)"
 
 
 def _axes(facts: Facts) -> Markup:

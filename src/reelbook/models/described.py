@@ -13,13 +13,22 @@ from itertools import accumulate, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, create_model, model_serializer, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ..errors import Problem
 from .base import WIRE, Input
 from .description.form import Form, form_of
-from .description.frozen import Record, same, thawed
+from .description.frozen import Record, same, sameness, thawed
 from .description.openapi import source_of
 from .description.schema import said_by
 from .values import on_the_wire
@@ -58,16 +67,20 @@ class Described(Input):
         def __init__(self, /, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, values: Any, info: ValidationInfo) -> Any:
+    def _read(cls, values: Any, made_of: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         if not isinstance(values, Mapping):
-            return values
+            return made_of(values)
         exact = on_the_wire(info)
         read, problems = cls._form.read(values if exact else cls._named(values), exact=exact)
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, [_finding(problem) for problem in problems])
-        return dict(read)
+        made = made_of(dict(read))
+        if made.model_extra:
+            # Pydantic counts these as set, too, and one may have the name of another's attribute.
+            made.model_fields_set.intersection_update(cls._attributes[name] for name in read if name in cls._attributes)
+        return made
 
     @model_serializer(mode="plain")
     def _as_sent(self) -> dict[str, Any]:
@@ -81,6 +94,15 @@ class Described(Input):
             return extra[name]
         close = difflib.get_close_matches(str(name), self._attributes, n=1)
         raise KeyError(f"There is no field {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Described) or type(self) is not type(other):
+            return NotImplemented
+        # Not as pydantic has it: to Python 1 and True are equal, and to a service they are not.
+        return same(self._sent(), other._sent())
+
+    def __hash__(self) -> int:
+        return hash((type(self), sameness(self._sent())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The class is made while the program runs, so a pickle must bring along what it is made of.
@@ -136,6 +158,11 @@ class _Open(Described):
 
     model_config = ConfigDict(extra="allow")
 
+    @classmethod
+    def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        # Any name may be that of a field, also one that is an attribute's.
+        return dict(values)
+
 
 def _finding(problem: Problem) -> InitErrorDetails:
     # The sentence last: pydantic fills in one fact after the other, and it may hold anything.
@@ -159,10 +186,10 @@ _MAKING = Lock()
 @lru_cache(maxsize=256)
 def _made(endpoint_id: str, schema: str) -> type[Described]:
     form = form_of(json.loads(schema))
-    attributes = _attributes_for(form.fields)
+    base = Described if form.shown.get("additionalProperties") is False else _Open
+    attributes = _attributes_for(form.fields, is_open=base is _Open)
     fields = {attributes[name]: (Any, _field(name, attributes[name], form)) for name in form.fields}
     about = said_by(form.rule, "description", form.defs) or f"What to ask of {endpoint_id}."
-    base = Described if form.shown.get("additionalProperties") is False else _Open
     # Any, because mypy would take the name below for that of a class written by hand.
     make: Any = create_model
     made: type[Described] = make(_name_for(endpoint_id, form), __base__=base, __doc__=about, **fields)
@@ -180,17 +207,21 @@ def _field(name: str, attribute: str, form: Form) -> Any:
     return Field(default, alias=None if attribute == name else name, json_schema_extra=extensions or None, **said)
 
 
-def _attributes_for(names: Iterable[str]) -> dict[str, str]:
+def _attributes_for(names: Iterable[str], *, is_open: bool = False) -> dict[str, str]:
     """An attribute for every field: its own name, or where that is taken, one that is not.
+
+    Where fields may come that nobody knows yet, it is one that they will hardly have.
 
     >>> _attributes_for(["prompt", "copy", "_seed", "my-field"])
     {'prompt': 'prompt', 'copy': 'copy_', '_seed': 'seed', 'my-field': 'my-field'}
+    >>> _attributes_for(["_seed"], is_open=True)
+    {'_seed': 'seed_'}
     """
     attributes = {name: name for name in names if _may_be_attribute(name)}
     taken = set(attributes)
     for name in names:
         if name not in attributes:
-            plain = re.sub(r"\W", "_", name).strip("_") or "field"
+            plain = (re.sub(r"\W", "_", name).strip("_") or "field") + "_" * is_open
             free = next(
                 item for item in accumulate(repeat("_"), initial=plain) if _may_be_attribute(item) and item not in taken
             )

@@ -207,7 +207,7 @@ def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
     """A field that does not exist, with the one that was probably meant."""
     name, names = str(loc[-1]), sorted(known)
     close = difflib.get_close_matches(name[:100], names[:MOST_COMPARED], n=1, cutoff=0.6)
-    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {_listed(names)}." if names else ""
+    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {listed(names)}." if names else ""
     where = f" of `{field_of(loc[:-1])}`" if len(loc) > 1 else ""
     words = f"There is no field `{shown(name)[1:-1]}`{where}.{hint}"
     return Problem(loc, words, "extra_forbidden", kept(value), *close)
@@ -217,8 +217,8 @@ def not_a_choice(loc: Loc, kind: str, value: Any, choices: Sequence[Any]) -> Pro
     """A value that is not on the list, with the choice that was probably meant."""
     nearest = _nearest_choice(value, choices[:MOST_COMPARED])
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
-    listed = _listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
-    return Problem(loc, f"{subject(loc)} = {shown(value)} is not one of {listed}.{hint}", kind, kept(value), nearest)
+    names = listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
+    return Problem(loc, f"{subject(loc)} = {shown(value)} is not one of {names}.{hint}", kind, kept(value), nearest)
 
 
 def outside(loc: Loc, kind: str, value: Any, what: str, nearest: Any) -> Problem:
@@ -273,7 +273,12 @@ def number(value: float) -> str:
     return shown(int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value)
 
 
-def _listed(words: Sequence[str], total: int | None = None) -> str:
+def listed(words: Sequence[str], total: int | None = None) -> str:
+    """Words in a row, those beyond the first forty only counted.
+
+    >>> listed(["'a'", "'b'"])
+    "'a', 'b'"
+    """
     more = (len(words) if total is None else total) - MOST_LISTED
     return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 

@@ -68,6 +68,9 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some, named = st.lists(inner, min_size=1, max_size=3), st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
     names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
     lists = {"items": inner, "prefixItems": some, "contains": inner, "minContains": COUNTS, "maxContains": COUNTS}
+    rest: dict[str, st.SearchStrategy[Any]] = {
+        word: st.just(False) | inner for word in ("unevaluatedItems", "unevaluatedProperties")
+    }
     objects = {
         "properties": named,
         "required": names,
@@ -78,7 +81,8 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, max_size=1),
     }
     whole = {"allOf": some, "anyOf": some, "oneOf": some, "not": inner, "if": inner, "then": inner, "else": inner}
-    return _some(objects, 4) | _some({**lists, **whole}, 3) | _some({**FLAT, **lists, **objects, **whole}, 5)
+    every = _some({**FLAT, **lists, **objects, **whole, **rest}, 5)
+    return _some({**objects, **rest}, 4) | _some({**lists, **whole}, 3) | _some({**lists, **rest}, 3) | every
 
 
 NAMED = st.sampled_from([{"$ref": "#/$defs/Leaf"}, {"$ref": "#/$defs/Tree"}])
@@ -187,6 +191,13 @@ def test_rules_that_share_parts_are_judged_in_a_moment() -> None:
         ({"type": ["string", "integer"]}, [], "needs text or a whole number, not [] (list)."),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "a", "needs a whole number, not 'a' (str)."),
         ({"anyOf": [{"type": "integer", "minimum": 3}, {"type": "null"}]}, 1, "= 1 is outside the bounds (at least 3). The nearest allowed value is 3."),
+        ({"anyOf": [{"type": "number"}, {"const": "source"}]}, "24", "needs a number or 'source', not '24' (str). Did you mean 24.0?"),
+        ({"anyOf": [{"type": "integer"}, {"type": "string", "const": "source"}]}, "x", "needs a whole number or 'source', not 'x' (str)."),
+        ({"oneOf": [{"enum": ["auto", "source"]}, {"type": "number"}, {"type": "null"}]}, [], "needs a number or one of 'auto', 'source', not [] (list)."),
+        ({"anyOf": [{"type": "number", "minimum": 1}, {"const": "source"}]}, 0, "= 0 is outside the bounds (at least 1). The nearest allowed value is 1."),
+        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, "c", "= 'c' is not one of 'a', 'b'. Did you mean 'b'?"),
+        ({"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]}, 5, "needs text, not 5 (int)."),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "null"}]}, "b", "= 'b' has to be 'a'."),
         ({"enum": ["480p", "720p"]}, "1080p", "= '1080p' is not one of '480p', '720p'. Did you mean '720p'?"),
         ({"enum": [0.5, 1, 2]}, 3, "= 3 is not one of 0.5, 1, 2. Did you mean 2?"),
         ({"const": "circle"}, "square", "= 'square' has to be 'circle'."),

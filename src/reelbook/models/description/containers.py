@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import Problem
 from ..problems import Loc, kept, number, shown, subject, unknown_field
 from .frozen import Record, sameness, thawed
-from .scalars import matches
+from .patterns import matches
 
 Rule = Mapping[str, Any] | bool
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeVar
 
-from .normal import about, order_of, ordered, parts_in_place
+from .containers import rules_for_field
+from .normal import UNEVALUATED, about, order_of, ordered, parts_in_place
 from .schema import Defs, Rule, followed, types_of
 
 T = TypeVar("T")
@@ -36,8 +38,10 @@ def fields_of(rule: Rule, defs: Defs) -> Fields:
     Fields(rules={'a': {'type': 'string', 'minLength': 1}}, required=('a',))
     """
     found = _Gatherer(defs).fields(rule)
-    listed = (order_of(part) for part in spoken([rule], defs))
-    return Fields(ordered(found.rules, next(filter(None, listed), ())), found.required)
+    speaking = spoken([rule], defs)
+    listed = (order_of(part) for part in speaking)
+    rules = {**found.rules, **dict(_only_named(rule, speaking, found.rules))}
+    return Fields(ordered(rules, next(filter(None, listed), ())), found.required)
 
 
 def spoken(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
@@ -57,8 +61,8 @@ def spoken(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
 
 
 def names_in(speaking: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names of all fields that these rules list."""
-    return list(dict.fromkeys(name for rule in speaking for name in rule.get("properties", ())))
+    """The names of all fields that these rules list, or ask for without a word about them."""
+    return list(dict.fromkeys(name for rule in speaking for name in (*_listed(rule), *_asked_for(rule))))
 
 
 def is_closed(speaking: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
@@ -71,7 +75,29 @@ def is_closed(speaking: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
     >>> is_closed([listed], {}), is_closed([listed, {"additionalProperties": True}], {}), is_closed([{}], {})
     (True, False, False)
     """
-    return bool(names_in(speaking)) and not any(_opens(rule, defs) for rule in speaking)
+    return any(map(_listed, speaking)) and not any(_opens(rule, defs) for rule in speaking)
+
+
+def _listed(rule: Mapping[str, Any]) -> Mapping[str, Rule]:
+    listed: Mapping[str, Rule] = rule.get("properties", {})
+    return listed
+
+
+def _asked_for(rule: Mapping[str, Any]) -> Iterator[str]:
+    yield from rule.get("required", ())
+    for names in rule.get("dependentRequired", {}).values():
+        yield from names
+
+
+def _only_named(
+    rule: Rule, speaking: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]
+) -> Iterator[tuple[str, Rule]]:
+    """The fields that are asked for and listed nowhere, with what the object says about any such field."""
+    anything: Rule = {}
+    for name in names_in(speaking):
+        others = [] if isinstance(rule, bool) else rules_for_field(rule, name)
+        if name not in known and others:
+            yield name, reduce(_both, others, anything)
 
 
 def _opens(rule: Mapping[str, Any], defs: Defs) -> bool:
@@ -161,7 +187,9 @@ def _both(one: Rule, other: Rule) -> Rule:
         return other
     apart = about(one).keys() | about(other).keys()
     conflicts = any(one[word] != other[word] for word in one.keys() & other.keys() - apart)
-    if conflicts or (_NEEDS_SIBLINGS & one.keys() and _NEEDS_SIBLINGS & other.keys()):
+    # What these judge is what no keyword beside them speaks of.
+    counts_all = not (one.keys() | other.keys()).isdisjoint(UNEVALUATED)
+    if conflicts or counts_all or (_NEEDS_SIBLINGS & one.keys() and _NEEDS_SIBLINGS & other.keys()):
         return {"allOf": [one, other], **about(one), **about(other)}
     return {**one, **other}
 

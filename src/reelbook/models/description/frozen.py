@@ -63,8 +63,11 @@ class Record(Mapping[str, Any]):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in self._held if name.isidentifier())]
 
+    def __eq__(self, other: object) -> bool:
+        return same(self, other) if isinstance(other, Mapping) else NotImplemented
+
     def __hash__(self) -> int:
-        return hash(frozenset(self._held.items()))
+        return hash(sameness(self))
 
     def __repr__(self) -> str:
         # As one types it, so that an input's `repr` is code.

@@ -93,7 +93,7 @@ class _Reader:
         found = mapping(source, place)
         if "$defs" in found or "definitions" in found:
             home = (found, *home)
-        found = _with_bounds_as_numbers(_as_3_1(found) if self.is_3_0 else found)
+        found = _with_places_as_prefix(_with_bounds_as_numbers(_as_3_1(found) if self.is_3_0 else found))
         out = {
             word: self.keyword(word, value, step(place, word), level, home)
             for word, value in found.items()
@@ -200,6 +200,16 @@ def _with_bounds_as_numbers(source: Mapping[str, Any]) -> Mapping[str, Any]:
             if counts and bound in found:
                 found[exclusive] = found.pop(bound)
     return found
+
+
+def _with_places_as_prefix(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same schema without the older list of rules in `items`, one for each place, as FastAPI once wrote tuples."""
+    if not isinstance(source.get("items"), list):
+        return source
+    found = {word: value for word, value in source.items() if word not in ("items", "additionalItems")}
+    places = {"prefixItems": source["items"]} if source["items"] else {}
+    others = {"items": source["additionalItems"]} if "additionalItems" in source else {}
+    return {**found, **places, **others}
 
 
 def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:

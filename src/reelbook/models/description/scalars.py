@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from ...errors import Problem
 from ..images import Image
 from ..problems import Loc, bounds, kept, number, outside, shown, subject
+from .patterns import matches
 
 Rule = Mapping[str, Any]
 
@@ -23,7 +21,6 @@ _KINDS = {
     "maximum": "less_than_equal",
     "exclusiveMaximum": "less_than",
 }
-_SPACES = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 def number_problems(value: float, rule: Rule, loc: Loc, *, words: bool = True) -> Iterator[Problem]:
@@ -121,16 +118,6 @@ def nearest_number(value: float, rule: Rule) -> float | None:
         return None
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern in JavaScript's spelling is found in the text; one that cannot be read allows everything.
-
-    >>> matches("^[0-9]+$", "12"), matches("^[0-9]+$", "12\\n"), matches("(", "anything")
-    (True, False, True)
-    """
-    compiled = _compiled(pattern)
-    return compiled is None or compiled.search(text) is not None
-
-
 def _is_beyond(value: Any, word: str, bound: Any) -> bool:
     match word:
         case "minimum":
@@ -141,34 +128,6 @@ def _is_beyond(value: Any, word: str, bound: Any) -> bool:
             return bool(value > bound)
         case _:
             return bool(value >= bound)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        with warnings.catch_warnings():
-            # Python warns of spellings that it may read differently some day; they are fine in JavaScript.
-            warnings.simplefilter("ignore")
-            return re.compile(_python(pattern), re.ASCII)
-    except (re.error, OverflowError, RecursionError):
-        return None
-
-
-def _python(pattern: str) -> str:
-    """A pattern of JavaScript as Python spells it: `$` is the very end, `\\s` knows more spaces, names carry a P."""
-    inside = False
-    out: list[str] = []
-    for token in re.findall(r"\\k<[^>]*>|\\.|\(\?<(?![=!])|.", pattern, re.DOTALL):
-        inside = (inside or token == "[") and token != "]"
-        if token == r"\s":
-            out.append(_SPACES if inside else f"[{_SPACES}]")
-        elif inside:
-            out.append(token)
-        elif token.startswith(r"\k<"):
-            out.append(f"(?P={token[3:-1]})")
-        else:
-            out.append({"$": r"\Z", "(?<": "(?P<", r"\S": f"[^{_SPACES}]"}.get(token, token))
-    return "".join(out)
 
 
 def _is_whole(rule: Rule) -> bool:

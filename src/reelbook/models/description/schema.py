@@ -8,18 +8,34 @@ standard leaves them to whoever reads the value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from ...errors import Problem
-from ..problems import WANTED, Loc, converted, kept, not_a_choice, number, shown, subject, wrong_type
+from ..problems import (
+    MOST_LISTED,
+    WANTED,
+    Loc,
+    converted,
+    kept,
+    listed,
+    not_a_choice,
+    number,
+    shown,
+    subject,
+    unknown_field,
+    wrong_type,
+)
 from .containers import list_problems, object_problems, rules_for_entry, rules_for_field
 from .frozen import Record, kind_of, sameness, thawed
 from .scalars import number_problems, text_problems
+from .unevaluated import entries_left, fields_left, heard
 
 Rule = Mapping[str, Any] | bool
 Defs = Mapping[str, Rule]
+Form = tuple[Sequence[Any], tuple[str, ...]]
+"""The only values that one of several forms lists, if it lists any, and its types."""
 
 KINDS = {
     "integer": "int_type",
@@ -147,6 +163,8 @@ class _Trial:
             found += self.problems(item, part, place)
         if self.words or not found:
             found += self._by_alternatives(value, rule, loc)
+        if self.words or not found:
+            found += self._by_what_is_left(value, rule, loc)
         # Rules that share parts find the same problem again, which would double at every level.
         return list({id(problem): problem for problem in found}.values())
 
@@ -174,13 +192,7 @@ class _Trial:
         for kind, choices in (("enum", rule.get("enum")), ("const", [rule["const"]] if "const" in rule else None)):
             if choices is None or any(sameness(choice) == key for choice in choices):
                 continue
-            if not self.words:
-                yield REFUSED
-            elif len(choices) == 1:
-                words = f"{subject(loc)} = {shown(thawed(value))} has to be {shown(choices[0])}."
-                yield Problem(loc, words, kind, kept(thawed(value)), choices[0])
-            else:
-                yield not_a_choice(loc, kind, thawed(value), choices)
+            yield _not_chosen(value, kind, choices, loc) if self.words else REFUSED
 
     def _by_alternatives(self, value: Any, rule: Mapping[str, Any], loc: Loc) -> list[Problem]:
         found: list[Problem] = []
@@ -205,20 +217,51 @@ class _Trial:
             found += self.problems(value, part, loc)
         return found
 
+    def _by_what_is_left(self, value: Any, rule: Mapping[str, Any], loc: Loc) -> list[Problem]:
+        """What is wrong with fields and entries that no other keyword speaks of."""
+        found: list[Problem] = []
+        if isinstance(value, Record) and "unevaluatedProperties" in rule:
+            others, speaking = rule["unevaluatedProperties"], heard(value, rule, self.defs, loc, self.accepts)
+            known = {name for part in speaking for name in part.get("properties", ())}
+            for name in fields_left(value, speaking):
+                place, item = (*loc, name), value[name]
+                unknown = [unknown_field(place, thawed(item), known)] if self.words else [REFUSED]
+                found += unknown if others is False else self.problems(item, others, place)
+        if isinstance(value, tuple) and "unevaluatedItems" in rule:
+            speaking = heard(value, rule, self.defs, loc, self.accepts)
+            for at in entries_left(value, speaking, loc, self.accepts):
+                found += self.problems(value[at], rule["unevaluatedItems"], (*loc, at))
+        return found
+
     def _by_closest(self, value: Any, parts: Sequence[Rule], loc: Loc) -> list[Problem]:
         """What is wrong by the alternative that was probably meant: right type, right constants, fewest problems."""
-        types = [types_of(part, self.defs) for part in parts]
-        if all(types) and not any(_has_type(value, names) for names in types):
-            return [self._wrong_type(value, {"anyOf": parts}, [name for names in types for name in names], loc)]
+        forms = [(_choices_of(part, self.defs), types_of(part, self.defs)) for part in parts]
+        if all(_is_other(value, choices, types) for choices, types in forms):
+            return [self._of_no_form(value, parts, forms, loc)]
         found = [self.problems(value, part, loc) for part in parts]
         return min(found, key=lambda problems: _distance(problems, loc))
 
-    def _wrong_type(self, value: Any, rule: Rule, types: Sequence[str], loc: Loc) -> Problem:
+    def _of_no_form(self, value: Any, parts: Sequence[Rule], forms: Sequence[Form], loc: Loc) -> Problem:
+        """What is wrong with a value that has none of the types and is none of the choices."""
+        choices = _each_once(choice for choices, _ in forms for choice in choices)
+        types = [name for choices, names in forms if not choices for name in names]
+        known = [name for _, names in forms for name in names]
+        if set(types) <= {"null"} and all(names for _, names in forms) and not _has_type(value, known):
+            return self._wrong_type(value, {"anyOf": parts}, known, loc)
+        if set(types) <= {"null"}:
+            return _not_chosen(value, "enum" if len(choices) > 1 else "const", choices, loc)
+        return self._wrong_type(value, {"anyOf": parts}, types, loc, choices)
+
+    def _wrong_type(
+        self, value: Any, rule: Rule, types: Sequence[str], loc: Loc, choices: Sequence[Any] = ()
+    ) -> Problem:
         if not self.words:
             return REFUSED
         named = list(dict.fromkeys(name for name in types if name != "null")) or ["null"]
         endless = isinstance(value, float) and not math.isfinite(value)
         wanted = [WANTED["finite_number" if endless and name == "number" else KINDS[name]] for name in named]
+        names = listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
+        wanted += [f"{'one of ' if len(choices) > 1 else ''}{names}"] if choices else []
         words = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
         plain = thawed(value)
         meant = next((meant for meant in (converted(plain, KINDS[name]) for name in named) if meant is not None), None)
@@ -245,6 +288,31 @@ def _inside(value: Any, rule: Mapping[str, Any], defs: Defs, loc: Loc) -> Iterat
 def _has_type(value: Any, types: str | Sequence[str]) -> bool:
     kind, named = kind_of(value), (types,) if isinstance(types, str) else types
     return kind in named or (kind == "integer" and "number" in named)
+
+
+def _choices_of(rule: Rule, defs: Defs) -> Sequence[Any]:
+    """The values that a rule lists as the only ones; empty where it lists none."""
+    const = said_by(rule, "const", defs, missing=...)
+    choices: Sequence[Any] = said_by(rule, "enum", defs, missing=()) if const is ... else [const]
+    return choices
+
+
+def _is_other(value: Any, choices: Sequence[Any], types: Sequence[str]) -> bool:
+    """Whether a value is of another kind than a form, and not just wrong in something smaller."""
+    if choices:
+        return all(sameness(choice) != sameness(value) for choice in choices)
+    return bool(types) and not _has_type(value, types)
+
+
+def _each_once(values: Iterable[Any]) -> list[Any]:
+    return list({sameness(value): value for value in values}.values())
+
+
+def _not_chosen(value: Any, kind: str, choices: Sequence[Any], loc: Loc) -> Problem:
+    if len(choices) != 1:
+        return not_a_choice(loc, kind, thawed(value), choices)
+    words = f"{subject(loc)} = {shown(thawed(value))} has to be {shown(choices[0])}."
+    return Problem(loc, words, kind, kept(thawed(value)), choices[0])
 
 
 def _distance(found: Sequence[Problem], loc: Loc) -> tuple[bool, int, float]:

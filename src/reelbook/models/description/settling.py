@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ...errors import Problem
@@ -13,8 +14,8 @@ from .frozen import Record, frozen, thawed
 from .scalars import is_multiple, nearest_number
 from .schema import Defs, Rule, accepts, followed, said_by, types_of
 
-NOISE = 1e-6
-"""Which part of a step a number may be off it and still be meant, as in `numpy.linspace(0, 1, 21)`."""
+NOISE = Fraction(1, 1_000_000)
+"""Which part of a step, or of 1, a number may be off it and still be meant, as in `numpy.linspace(0, 1, 21)`."""
 
 MOST_ADDED, MOST_LEVELS = 1000, 16
 """How many defaults a value is filled with, and how deep one may be in another; what has more is left as it is."""
@@ -154,7 +155,9 @@ def _without_noise(value: float, speaking: Sequence[Mapping[str, Any]]) -> float
     for rule in speaking:
         if "multipleOf" in rule and not is_multiple(value, rule["multipleOf"]):
             nearest = nearest_number(value, rule)
-            if nearest is not None and abs(nearest - value) <= rule["multipleOf"] * NOISE:
+            # As fractions, because a description may have numbers that are too large for any other arithmetic.
+            noise = min(Fraction(rule["multipleOf"]), Fraction(1)) * NOISE
+            if nearest is not None and abs(Fraction(nearest) - Fraction(value)) <= noise:
                 return nearest
     return value
 
