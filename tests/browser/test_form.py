@@ -76,6 +76,8 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
             break
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    expect(page.locator(".rbf-run-state")).to_be_visible()
+    expect(run).to_be_focused()
 
     expect(page.locator(".rbf video")).to_be_visible(timeout=60_000)
     page.wait_for_function("document.querySelector('.rbf video').readyState >= 2")
@@ -166,15 +168,33 @@ def test_a_new_entry_is_wrong_only_once_it_is_left(filling: OpenNotebook) -> Non
 
 
 def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> None:
-    """After a restart the button says what it did before, and the words beside it what to do."""
+    """After a restart the form says so once, whatever is pressed; a run that was under way is uncertain, and its clock stands."""
     page = filling.page
-    run = page.locator(".rbf-foot .rbf-primary")
+    run, state = page.locator(".rbf-foot .rbf-primary"), page.locator(".rbf-run-state")
+    said = page.locator(".rbf").get_by_text("The kernel has ended")
     expect(run).to_be_enabled()
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
+    expect(run).to_be_enabled()
+    run.click()
+    expect(state).to_contain_text("running")
+    page.get_by_role("button", name="Sweep…").click()
+    page.get_by_label("Field to vary").select_option("Seed")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
+    expect(page.locator(".rbf > .rbf-problem")).to_have_text("The kernel has ended; run the cell again to go on.")
+    expect(state).to_have_text("?uncertain · it was running")
+    expect(page.locator(".rbf-run-actions button")).to_have_count(0)
     page.get_by_role("textbox", name="Prompt").first.fill("after the end")
-    expect(page.locator(".rbf > .rbf-problem")).to_contain_text("The kernel has ended")
+    page.get_by_role("button", name="Earlier prompts").click()
     run.click()
-    expect(page.locator(".rbf-why")).to_contain_text("run the cell again")
+    page.locator(".rbf-foot").get_by_role("button", name="Copy code").click()
     expect(run).to_contain_text("Run")
+    expect(page.locator(".rbf-prompts")).to_be_hidden()
+    expect(page.locator(".rbf-sweep-line")).to_be_hidden()
+    expect(page.locator(".rbf-sweep-why")).to_have_text("")
+    shot(page, "form-ended")
+
+    assert said.count() == 1
+    assert not [words for words in filling.complaints if "uncaught" in words]

@@ -60,6 +60,7 @@ const link = window.link = {
     }
   },
 };
+link.ask = (content, buffers) => Promise.resolve(link.send(content, buffers)).then(() => true, () => false);
 window.controls = {};
 for (const node of fields.filter((field) => field.special)) {
   const label = Object.assign(document.createElement("label"), { id: `${node.name}-label`, htmlFor: node.name, textContent: node.label });

@@ -71,6 +71,7 @@ function renderForm({ model, el }) {
       for (const field of drawn) shown[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
       foot.tell([]);
     }),
+    link.on("ended", tell),
     link.on("trouble", (/** @type {any} */ said) => {
       trouble.textContent = said.trouble;
       trouble.hidden = !said.trouble;
@@ -79,7 +80,7 @@ function renderForm({ model, el }) {
   show();
   const unhide = formTwinHidden(model.get("twin"));
   el.append(root);
-  link.send({ do: "here", view: link.view }).catch(() => {});
+  link.ask({ do: "here", view: link.view });
   return () => {
     offs.forEach((off) => off());
     drawn.forEach((/** @type {any} */ field) => field.dispose());
@@ -150,11 +151,12 @@ function formFoot(link, name, sweep) {
   function tell(homeless) {
     const { state } = link;
     const isSending = link.model.get("runs").some((/** @type {any} */ entry) => entry.sending);
-    run.disabled = !state.ready || isSending || waiting;
+    // Not `disabled`, which would take the focus away from who has just pressed it.
+    run.setAttribute("aria-disabled", String(!state.ready || isSending || waiting));
     const label = state.price.credits === null ? "Run" : `Run · ${state.price.told}`;
     const text = waiting ? "Waiting for the kernel …" : isSending ? "Sending …" : label;
     if (run.textContent !== text) run.textContent = text;
-    const words = state.ready ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
+    const words = state.ready || link.hasEnded ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
     amount.textContent = [state.price.told, state.price.source].filter(Boolean).join(" · ");
     lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
@@ -165,29 +167,30 @@ function formFoot(link, name, sweep) {
   function begin() {
     waiting = false;
     link.wasTried = true;
-    if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits, seen: link.state.change }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
+    if (link.state.ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: link.state.change });
     tell([]);
   }
   run.addEventListener("click", () => {
     link.flush();
+    if (run.getAttribute("aria-disabled") === "true") return;
     if (link.isHeard) begin();
     else {
       waiting = true;
       tell([]);
       // A kernel that has ended never hears what was typed; waiting for it would never end.
-      link.send({ do: "here", view: link.view }).catch(() => {
-        waiting = false;
-        tell([]);
-        why.textContent = "The kernel has ended; run the cell again to go on.";
-      });
+      link.ask({ do: "here", view: link.view }).then((/** @type {boolean} */ isSent) => isSent || rest());
     }
   });
+  const rest = () => {
+    waiting = false;
+    tell([]);
+  };
   /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */
   let wanted = "";
   const ask = (/** @type {string} */ use) => {
     wanted = use;
     link.flush();
-    link.send({ do: "code" }).catch(() => { copied.textContent = "The kernel has ended; run the cell again to go on."; });
+    link.ask({ do: "code" });
   };
   copy.addEventListener("click", () => ask("copy"));
   insert.addEventListener("click", () => ask("insert"));

@@ -3,7 +3,7 @@
 
 import { dom } from "./form_dom.js";
 import { ClipShelf, clipSeen } from "./form_clip.js";
-import { runsIsLive, runsLarge, runsState } from "./form_run.js";
+import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
@@ -134,6 +134,12 @@ export function makeRuns(link) {
   });
   const el = dom("div", { class: "rbf-runs" }, said, slot, strip.el, speaker.el);
 
+  /** @returns {RunEntry[]} */
+  const told = () => {
+    const entries = model.get("runs") ?? [];
+    return link.hasEnded ? entries.map(runsLost) : entries;
+  };
+
   /** @param {RunEntry[]} entries The shape of what came last is a good guess for what comes next. */
   const shape = (entries) => {
     const file = entries.find((entry) => entry.files?.length === 1)?.files?.[0];
@@ -151,8 +157,7 @@ export function makeRuns(link) {
   };
 
   const draw = () => {
-    /** @type {RunEntry[]} */
-    const entries = model.get("runs") ?? [];
+    const entries = told();
     el.hidden = !entries.length && !said.textContent;
     if (!entries.length) return;
     // Whoever presses Run wants to see what comes of it.
@@ -172,13 +177,14 @@ export function makeRuns(link) {
   };
 
   const changed = () => {
-    const entries = model.get("runs") ?? [];
+    const entries = told();
     if (entries[0]?.key !== newest || states.get(newest) !== entries[0].status) said.textContent = "";
     listen(entries);
     draw();
   };
 
   const offs = [
+    link.on("ended", () => changed()),
     link.on("said", (content) => {
       said.textContent = content.said;
       answered = Date.now();
@@ -196,7 +202,7 @@ export function makeRuns(link) {
   model.on("change:runs", changed);
   states = new Map((model.get("runs") ?? []).map((/** @type {RunEntry} */ entry) => [entry.key, entry.status]));
   draw();
-  link.send({ do: "clock" });
+  link.ask({ do: "clock" });
 
   return {
     el,
