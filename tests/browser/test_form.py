@@ -24,6 +24,25 @@ form"""
 PROMPT = "a paper boat bb dd 00 <b>at sea</b>"
 """With what would be commands for the notebook, if it heard them."""
 
+# Types into every field, and tells which boxes have moved within their fields; then all is as it was.
+MOVED = """async () => {
+  const boxes = [...document.querySelectorAll('.rbf .rbf-field')].flatMap((field) => {
+    const box = field.querySelector('textarea, input[type=text], input[type=checkbox], input[type=radio]:not(:checked)');
+    return box ? [{field, box}] : [];
+  });
+  const places = () => boxes.map(({field, box}) => box.getBoundingClientRect().y - field.getBoundingClientRect().y);
+  const before = places();
+  for (const {box} of boxes) {
+    if (/checkbox|radio/.test(box.type)) { box.click(); continue; }
+    box.value = '7';
+    box.dispatchEvent(new Event('input', {bubbles: true}));
+  }
+  await new Promise((done) => setTimeout(done, 500));
+  const after = places();
+  for (const reset of document.querySelectorAll('.rbf .rbf-reset:not([hidden])')) reset.click();
+  return boxes.map(({field}, n) => [field.dataset.field, after[n] - before[n]]).filter(([, by]) => by);
+}"""
+
 
 @pytest.fixture(scope="module")
 def filling(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
@@ -128,6 +147,20 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert json.dumps(saved.cells[0]).count("data:image") == 0
     assert Path(filling.path).stat().st_size < 60_000
     assert filling.cell_errors() == []
+
+
+@pytest.mark.parametrize("width", [320, 800, 1400])
+def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
+    """That a field is changed, and can be reset, is told where there was room for it before."""
+    page = filling.page
+    page.set_viewport_size({"width": width, "height": 1400})
+
+    moved = page.evaluate(MOVED)
+    shot(page, f"form-typed-{width}")
+    page.set_viewport_size({"width": 1200, "height": 1400})
+
+    assert moved == []
+    expect(page.locator(".rbf-reset:visible")).to_have_count(0)
 
 
 def test_an_earlier_prompt_is_taken_by_keys_and_taken_back(filling: OpenNotebook) -> None:

@@ -40,6 +40,7 @@ function renderForm({ model, el }) {
     fold?.el, others, trouble, foot.el, sweep.el, runs.el);
   // What is typed here is no command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  formCatches(root);
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
 
@@ -223,6 +224,25 @@ function formFoot(link, name, sweep) {
     link.model.off("change:runs", onRuns);
   }
   return foot;
+}
+
+/** Files that miss the place for a picture: the page around it would open them, and the notebook would be gone. @param {HTMLElement} root */
+function formCatches(root) {
+  const wells = () => [...root.querySelectorAll(".rbf-image, .rbf-tl")].filter((one) => one.getClientRects().length);
+  const caught = (/** @type {DragEvent} */ event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return false;
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  };
+  root.addEventListener("dragover", (event) => {
+    if (caught(event) && event.dataTransfer) event.dataTransfer.dropEffect = wells().length === 1 ? "copy" : "none";
+  });
+  // Where there is one place for them, no other can be meant.
+  root.addEventListener("drop", (event) => {
+    const places = caught(event) ? wells() : [];
+    if (places.length === 1) places[0].dispatchEvent(new DragEvent("drop", { dataTransfer: event.dataTransfer }));
+  });
 }
 
 /** Hides the picture that stays in the notebook while the form itself is there. @param {string} mark */

@@ -155,9 +155,10 @@ async function runsCopied(text) {
 
 /**
  * One run, large. Made once for each; what changes is changed in place, so that a player goes on playing and the focus stays.
- * @param {FormLink} link @param {ClipShelf} shelf @param {RunEntry} first @param {{isNewest: boolean, shape: number[], now: () => number}} how
+ * @param {FormLink} link @param {ClipShelf} shelf @param {RunEntry} first @param {{isNewest: boolean, shape: number[], now: () => number, used?: string}} how
+   `used` is what is said when the form has the inputs of this run.
  */
-export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
+export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" }) {
   const key = first.key;
   const state = dom("div", { class: "rbf-run-state" });
   const time = dom("span", {});
@@ -211,7 +212,7 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
   const use = async () => {
     told.textContent = "";
     const isSent = await link.ask({ do: "use", run: key });
-    if (isSent) told.textContent = "The form above has the inputs of this run now.";
+    if (isSent) told.textContent = used;
     return isSent;
   };
 

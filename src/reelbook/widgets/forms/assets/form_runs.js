@@ -9,6 +9,7 @@ import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
 
 const RUNS_SPEAK_AFTER = 1000; // Milliseconds from one thing that is read aloud to the next.
+const RUNS_USED = "The form above has the inputs of this run now.";
 const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 
 /** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
@@ -170,7 +171,7 @@ export function makeRuns(link) {
     }
     if (large) large.update(entry);
     else {
-      large = runsLarge(link, shelf, entry, { isNewest: entry.key === newest, shape: shape(entries), now: () => (Date.now() + skew) / 1000 });
+      large = runsLarge(link, shelf, entry, { isNewest: entry.key === newest, shape: shape(entries), now: () => (Date.now() + skew) / 1000, used: RUNS_USED });
       slot.append(large.el);
     }
     strip.update(entries, entry.key);

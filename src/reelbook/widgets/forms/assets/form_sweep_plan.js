@@ -9,6 +9,8 @@ import { sweepCodeBox } from "./form_sweep_jobs.js";
  */
 
 const SWEEP_MOST_BUDGET = 10 ** 15;
+// The kernel says it in the same words.
+const SWEEP_MAKING = "The plan is being made …";
 
 /** @param {number} amount */
 const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount === 1 ? "" : "s"}`;
@@ -52,6 +54,7 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
   const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: budget.id, text: "Budget" }), budget, dom("span", { class: "rbf-caption", text: "credits" })), run, copy);
   const el = dom("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
   let isOwnBudget = false, drawn = "", said = "", pressed = 0;
+  line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   /** @returns {SweepPlan | null} */
   const shown = () => {
@@ -65,7 +68,7 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
   /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
   const reason = (plan) => {
     const told = model.get("sweeps");
-    if (!isSettled()) return "The plan is being made …";
+    if (!isSettled()) return SWEEP_MAKING;
     if (!plan) return told.why ?? "Choose a field and its values.";
     if (!link.isHeard) return "The form has changed; the plan is being made …";
     if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
@@ -84,6 +87,16 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     return due ? "It never spends more than the budget." : "Everything is in the library, so it costs nothing.";
   };
 
+  /** All figures of a plan; without one no figure of an earlier one stays. @param {SweepPlan | null} plan */
+  const figure = (plan) => {
+    for (const part of [line, notes]) part.hidden = !plan;
+    first.hidden = !plan?.rows.length;
+    pay.hidden = !drawn;
+    if (!isOwnBudget) budget.value = plan ? String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0)) : "";
+    const label = plan ? labelled(plan, sweepWhole(budget)) : "Run";
+    if (run.textContent !== label) run.textContent = label;
+  };
+
   /** What the button does and costs. @param {SweepPlan} plan @param {number | null} most */
   const labelled = (plan, most) => {
     const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
@@ -98,19 +111,13 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     if (plan && text !== drawn) draw(plan);
     if (plan) drawn = text;
     el.classList.toggle("rbf-sweep-old", !plan || !isCurrent());
-    // Without a plan no figure of an earlier one stays.
-    const isPlanned = !!plan && !link.hasEnded;
-    for (const part of [line, notes]) part.hidden = !isPlanned;
-    pay.hidden = !drawn;
-    first.hidden = !isPlanned || !plan.rows.length;
-    if (!isOwnBudget) budget.value = isPlanned ? String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0)) : "";
+    const isMaking = !link.hasEnded && (!isSettled() || model.get("sweeps").why === SWEEP_MAKING);
+    // For the moment in which another plan is made, what is there only pales: nothing jumps at every key.
+    if (!isMaking) figure(link.hasEnded ? null : plan);
     const stops = reason(plan);
     run.setAttribute("aria-disabled", String(!!stops || link.hasEnded));
     copy.disabled = !plan || !isCurrent();
-    const most = sweepWhole(budget);
-    const label = isPlanned ? labelled(plan, most) : "Run";
-    if (run.textContent !== label) run.textContent = label;
-    const words = [said, stops || (plan ? remark(plan, most ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
+    const words = [said, stops || (plan ? remark(plan, sweepWhole(budget) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
     // That the kernel has ended is said above, once for all of the form.
     if (link.hasEnded) why.textContent = "";
     else if (why.textContent !== words) why.textContent = words;
