@@ -24,6 +24,25 @@ form"""
 PROMPT = "a paper boat bb dd 00 <b>at sea</b>"
 """With what would be commands for the notebook, if it heard them."""
 
+# Types into every field, and tells which boxes have moved within their fields; then all is as it was.
+MOVED = """async () => {
+  const boxes = [...document.querySelectorAll('.rbf .rbf-field')].flatMap((field) => {
+    const box = field.querySelector('textarea, input[type=text], input[type=checkbox], input[type=radio]:not(:checked)');
+    return box ? [{field, box}] : [];
+  });
+  const places = () => boxes.map(({field, box}) => box.getBoundingClientRect().y - field.getBoundingClientRect().y);
+  const before = places();
+  for (const {box} of boxes) {
+    if (/checkbox|radio/.test(box.type)) { box.click(); continue; }
+    box.value = '7';
+    box.dispatchEvent(new Event('input', {bubbles: true}));
+  }
+  await new Promise((done) => setTimeout(done, 500));
+  const after = places();
+  for (const reset of document.querySelectorAll('.rbf .rbf-reset:not([hidden])')) reset.click();
+  return boxes.map(({field}, n) => [field.dataset.field, after[n] - before[n]]).filter(([, by]) => by);
+}"""
+
 
 @pytest.fixture(scope="module")
 def filling(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
@@ -76,6 +95,8 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
             break
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    expect(page.locator(".rbf-run-state")).to_be_visible()
+    expect(run).to_be_focused()
 
     expect(page.locator(".rbf video")).to_be_visible(timeout=60_000)
     page.wait_for_function("document.querySelector('.rbf video').readyState >= 2")
@@ -130,6 +151,20 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert filling.cell_errors() == []
 
 
+@pytest.mark.parametrize("width", [320, 800, 1400])
+def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
+    """That a field is changed, and can be reset, is told where there was room for it before."""
+    page = filling.page
+    page.set_viewport_size({"width": width, "height": 1400})
+
+    moved = page.evaluate(MOVED)
+    shot(page, f"form-typed-{width}")
+    page.set_viewport_size({"width": 1200, "height": 1400})
+
+    assert moved == []
+    expect(page.locator(".rbf-reset:visible")).to_have_count(0)
+
+
 def test_an_earlier_prompt_is_taken_by_keys_and_taken_back(filling: OpenNotebook) -> None:
     """An arrow leads from the button into the list; Ctrl+Z brings back what stood there; each text has its own direction."""
     page = filling.page
@@ -168,15 +203,33 @@ def test_a_new_entry_is_wrong_only_once_it_is_left(filling: OpenNotebook) -> Non
 
 
 def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> None:
-    """After a restart the button says what it did before, and the words beside it what to do."""
+    """After a restart the form says so once, whatever is pressed; a run that was under way is uncertain, and its clock stands."""
     page = filling.page
-    run = page.locator(".rbf-foot .rbf-primary")
+    run, state = page.locator(".rbf-foot .rbf-primary"), page.locator(".rbf-run-state")
+    said = page.locator(".rbf").get_by_text("The kernel has ended")
     expect(run).to_be_enabled()
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
+    expect(run).to_be_enabled()
+    run.click()
+    expect(state).to_contain_text("running")
+    page.get_by_role("button", name="Sweep…").click()
+    page.get_by_label("Field to vary").select_option("Seed")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
+    expect(page.locator(".rbf > .rbf-problem")).to_have_text("The kernel has ended; run the cell again to go on.")
+    expect(state).to_have_text("?uncertain · it was running")
+    expect(page.locator(".rbf-run-actions button")).to_have_count(0)
     page.get_by_role("textbox", name="Prompt").first.fill("after the end")
-    expect(page.locator(".rbf > .rbf-problem")).to_contain_text("The kernel has ended")
+    page.get_by_role("button", name="Earlier prompts").click()
     run.click()
-    expect(page.locator(".rbf-why")).to_contain_text("run the cell again")
+    page.locator(".rbf-foot").get_by_role("button", name="Copy code").click()
     expect(run).to_contain_text("Run")
+    expect(page.locator(".rbf-prompts")).to_be_hidden()
+    expect(page.locator(".rbf-sweep-line")).to_be_hidden()
+    expect(page.locator(".rbf-sweep-why")).to_have_text("")
+    shot(page, "form-ended")
+
+    assert said.count() == 1
+    assert not [words for words in filling.complaints if "uncaught" in words]

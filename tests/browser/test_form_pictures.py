@@ -60,6 +60,7 @@ const link = window.link = {
     }
   },
 };
+link.ask = (content, buffers) => Promise.resolve(link.send(content, buffers)).then(() => true, () => false);
 window.controls = {};
 for (const node of fields.filter((field) => field.special)) {
   const label = Object.assign(document.createElement("label"), { id: `${node.name}-label`, htmlFor: node.name, textContent: node.label });
@@ -279,7 +280,8 @@ def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., F
     form.give(form.image.locator(".rbf-image"), "drop", files=[file("clip.mp4", clip, "video/mp4")])
     expect(problem).to_contain_text("clip.mp4 is a video, and a picture is needed here.")
     kept = form.draft
-    form.image.get_by_role("button", name="Use its last frame").click()
+    form.image.get_by_role("button", name="Use its last frame").press("Enter")
+    expect(form.image.locator(".rbf-file")).to_be_focused()
     expect(form.image).to_contain_text("last frame of clip.mp4 · 64 × 48")
     form.image.get_by_role("button", name="Clear").click()
 
@@ -387,6 +389,10 @@ def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_pat
     first.focus()
     form.page.keyboard.press("Escape")
     expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.press("Enter")
+    expect(listed).to_have_count(12)
+    button.press("Escape")
     expect(button).to_have_attribute("aria-expanded", "false")
     button.press("Enter")
     expect(listed).to_have_count(12)
@@ -546,9 +552,17 @@ def test_pictures_are_held_by_frames_or_seconds(opened: Callable[..., Form]) -> 
     frames.fill("a few")
     as_typed = form.holds()
     expect(form.tiles.nth(1)).to_have_attribute("aria-label", "picture 2 of 2, frame 2.png, no number of frames")
+    bad: list[tuple[str | None, str]] = []
+    for box, text in ((seconds, "-2"), (form.line.get_by_label("Hold all pictures for", exact=True), "abc")):
+        box.fill(text)
+        box.press("Enter")
+        bad.append((box.get_attribute("aria-invalid"), form.line.locator(".rbf-tl-wrong-words:visible").inner_text()))
+        shot(form.page, "form-timeline-wrong")
+        box.fill("1")
+    expect(form.line.locator(".rbf-tl-wrong-words:visible")).to_have_count(0)
     frames.fill("100000")
-    expect(form.line).to_contain_text("100,006 frames are more than one video holds: 100,000 are the most.")
 
+    assert bad == 2 * [("true", "Seconds are a number, such as 1.5.")]
     assert (in_seconds, by_seconds, typed, slower) == ("1.5", [24, 60], "2,5", "5")
     assert for_all == [6, 6]
     assert stepped == [6, 7]

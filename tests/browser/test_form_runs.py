@@ -50,7 +50,12 @@ const link = {
     kernel.on.get(key).add(listener);
     return () => kernel.on.get(key).delete(listener);
   },
-  send(content) { kernel.sent.push(content); window.toKernel?.(content); },
+  async send(content) {
+    if (kernel.hasEnded) throw new Error("Cannot send");
+    kernel.sent.push(content);
+    window.toKernel?.(content);
+  },
+  ask(content) { return link.send(content).then(() => true, () => false); },
 };
 const bytes = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 window.tell = (content, parts = []) =>
@@ -420,13 +425,14 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     expect(page.locator(".rbf-run-state")).to_have_text("?uncertain · may have been paid · ≈ 53 credits")
     page.evaluate("runs => setRuns(runs)", [entry(2, files=[clip(), clip(360, 640)]), entry(1)])
     expect(names).to_have_text(["Use these inputs", "Copy code", "Sweep a field…", "Save all"])
-    page.get_by_role("button", name="Sweep a field…").click()
     page.get_by_role("button", name="Use these inputs").click()
+    expect(page.get_by_text("The form above has the inputs of this run now.")).to_be_visible()
+    page.get_by_role("button", name="Sweep a field…").click()
+    page.wait_for_function("kernel.swept === 1")
 
     assert sent(page, "cancel") == [{"do": "cancel", "run": "1"}]
     assert focused == "Show log"
-    assert page.evaluate("kernel.swept") == 1
-    assert sent(page, "use") == [{"do": "use", "run": "2"}]
+    assert sent(page, "use") == 2 * [{"do": "use", "run": "2"}]
     page.evaluate("tell({said: 'TextToVideo: `prompt` is missing.'})")
     expect(page.locator(".rbf-run-said")).to_have_text("TextToVideo: `prompt` is missing.")
 

@@ -88,7 +88,10 @@ LORAS = {
     },
 }  # fmt: skip
 RATE = {"name": "frame_rate", "kind": "whole", "label": "Frame rate", "default": 24}
-RESOLUTION = {"name": "resolution", "kind": "choice", "label": "Resolution", "default": "720p"}
+RESOLUTION = {
+    "name": "resolution", "kind": "choice", "label": "Resolution", "default": "720p",
+    "choices": [{"value": lines, "label": lines} for lines in ("480p", "720p")],
+}  # fmt: skip
 ALL = [SIZES, SEED, DURATION, ASPECT, FRAMES, LORAS, RATE, RESOLUTION]
 DRAFT = {
     "target_sizes": ["1080x1920", "300x600", "2480x3508", "9000x10", "1240x1754"],
@@ -283,7 +286,7 @@ def test_sizes_that_were_typed_and_left_are_meant(build: Build) -> None:
 
 
 def test_formats_are_found_by_their_names(build: Build) -> None:
-    """The list shows what fits, the arrow keys choose in it, Enter takes, and what is taken can be given back."""
+    """The list shows what fits, the arrow keys choose in it, Enter takes it once, and what is taken can be given back."""
     page = build(SIZES)
     options = page.get_by_role("option")
 
@@ -293,6 +296,9 @@ def test_formats_are_found_by_their_names(build: Build) -> None:
     adding(page).press("Enter")
     adding(page).press_sequentially("story")
     adding(page).press("Enter")
+    adding(page).press_sequentially("story")
+    adding(page).press("Enter")
+    expect(page.locator(".rbf-size-said")).to_have_text("1080x1920 is there already.")
     taken = drafted(page, "target_sizes")
     marked = page.locator("[role=option][aria-selected=true]").count()
     page.get_by_role("option", name="Story").click()
@@ -473,16 +479,44 @@ def test_dice_stay_within_the_bounds_of_the_field(build: Build) -> None:
     ("seed", "four"), [(7, [7, 8, 9, 10]), (2**53 - 2, [2**53 - 2, 2**53 - 1, str(2**53), str(2**53 + 1)])]
 )
 def test_four_seeds_are_offered_where_there_are_sweeps(build: Build, seed: int, four: Sequence[Any]) -> None:
-    """The button hands this seed and the next three on; where nobody takes them it is not there."""
-    page = build(SEED, draft={"seed": seed})
+    """The button hands this seed and the next three on, and asks for one; where nobody takes them it is not there."""
+    page = build(SEED)
     button = page.get_by_role("button", name="Next four")
     expect(button).to_be_hidden()
 
     page.evaluate("() => { link.sweep = (name, seeds) => link.swept.push([name, seeds]); }")
+    page.evaluate("link.judge([])")
+    button.dispatch_event("click")
+    expect(page.locator(".rbf-seed-said")).to_have_text("Type a seed first, or roll the dice.")
     show(page, "seed", seed)
     button.click()
 
     assert page.evaluate("link.swept") == [["seed", four]]
+
+
+def test_what_is_taken_is_seen_without_colours(build: Build) -> None:
+    """Where the host takes all colours away, an outline says which choice is taken; a segment is bold besides, and moves none."""
+    page = build(RESOLUTION | {"special": "plain"}, ASPECT, SIZES, draft={"target_sizes": ["1080x1920"]})
+    page.emulate_media(forced_colors="active")
+    adding(page).press_sequentially("story")
+    story = page.get_by_role("option", name="Story").evaluate("e => getComputedStyle(e).outlineStyle")
+    adding(page).fill("")
+    shot(page, "form-forced")
+
+    for taken, other in (("480p", "720p"), ("1:1", "16:9")):
+        before = page.get_by_role("radio", name=other).bounding_box()
+        page.get_by_role("radio", name=taken).check()
+        style = [
+            page.get_by_role("radio", name=name).evaluate("e => getComputedStyle(e.closest('label')).outlineStyle")
+            for name in (taken, other)
+        ]
+        assert style == ["solid", "none"]
+        assert page.get_by_role("radio", name=other).bounding_box() == before
+    bold = page.get_by_text("480p", exact=True).evaluate("e => getComputedStyle(e).fontWeight")
+    page.emulate_media(forced_colors="none")
+
+    assert bold == "600"
+    assert story == "solid"
 
 
 def test_durations_are_radio_buttons_with_bars_to_scale(build: Build) -> None:

@@ -40,6 +40,7 @@ function renderForm({ model, el }) {
     fold?.el, others, trouble, foot.el, sweep.el, runs.el);
   // What is typed here is no command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  formCatches(root);
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
 
@@ -71,6 +72,7 @@ function renderForm({ model, el }) {
       for (const field of drawn) shown[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
       foot.tell([]);
     }),
+    link.on("ended", tell),
     link.on("trouble", (/** @type {any} */ said) => {
       trouble.textContent = said.trouble;
       trouble.hidden = !said.trouble;
@@ -79,7 +81,7 @@ function renderForm({ model, el }) {
   show();
   const unhide = formTwinHidden(model.get("twin"));
   el.append(root);
-  link.send({ do: "here", view: link.view }).catch(() => {});
+  link.ask({ do: "here", view: link.view });
   return () => {
     offs.forEach((off) => off());
     drawn.forEach((/** @type {any} */ field) => field.dispose());
@@ -150,11 +152,12 @@ function formFoot(link, name, sweep) {
   function tell(homeless) {
     const { state } = link;
     const isSending = link.model.get("runs").some((/** @type {any} */ entry) => entry.sending);
-    run.disabled = !state.ready || isSending || waiting;
+    // Not `disabled`, which would take the focus away from who has just pressed it.
+    run.setAttribute("aria-disabled", String(!state.ready || isSending || waiting));
     const label = state.price.credits === null ? "Run" : `Run · ${state.price.told}`;
     const text = waiting ? "Waiting for the kernel …" : isSending ? "Sending …" : label;
     if (run.textContent !== text) run.textContent = text;
-    const words = state.ready ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
+    const words = state.ready || link.hasEnded ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
     amount.textContent = [state.price.told, state.price.source].filter(Boolean).join(" · ");
     lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
@@ -165,29 +168,30 @@ function formFoot(link, name, sweep) {
   function begin() {
     waiting = false;
     link.wasTried = true;
-    if (link.state.ready) link.send({ do: "run", view: link.view, edits: link.edits, seen: link.state.change }).catch(() => { why.textContent = "The kernel has ended; run the cell again to go on."; });
+    if (link.state.ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: link.state.change });
     tell([]);
   }
   run.addEventListener("click", () => {
     link.flush();
+    if (run.getAttribute("aria-disabled") === "true") return;
     if (link.isHeard) begin();
     else {
       waiting = true;
       tell([]);
       // A kernel that has ended never hears what was typed; waiting for it would never end.
-      link.send({ do: "here", view: link.view }).catch(() => {
-        waiting = false;
-        tell([]);
-        why.textContent = "The kernel has ended; run the cell again to go on.";
-      });
+      link.ask({ do: "here", view: link.view }).then((/** @type {boolean} */ isSent) => isSent || rest());
     }
   });
+  const rest = () => {
+    waiting = false;
+    tell([]);
+  };
   /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */
   let wanted = "";
   const ask = (/** @type {string} */ use) => {
     wanted = use;
     link.flush();
-    link.send({ do: "code" }).catch(() => { copied.textContent = "The kernel has ended; run the cell again to go on."; });
+    link.ask({ do: "code" });
   };
   copy.addEventListener("click", () => ask("copy"));
   insert.addEventListener("click", () => ask("insert"));
@@ -220,6 +224,25 @@ function formFoot(link, name, sweep) {
     link.model.off("change:runs", onRuns);
   }
   return foot;
+}
+
+/** Files that miss the place for a picture: the page around it would open them, and the notebook would be gone. @param {HTMLElement} root */
+function formCatches(root) {
+  const wells = () => [...root.querySelectorAll(".rbf-image, .rbf-tl")].filter((one) => one.getClientRects().length);
+  const caught = (/** @type {DragEvent} */ event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return false;
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  };
+  root.addEventListener("dragover", (event) => {
+    if (caught(event) && event.dataTransfer) event.dataTransfer.dropEffect = wells().length === 1 ? "copy" : "none";
+  });
+  // Where there is one place for them, no other can be meant.
+  root.addEventListener("drop", (event) => {
+    const places = caught(event) ? wells() : [];
+    if (places.length === 1) places[0].dispatchEvent(new DragEvent("drop", { dataTransfer: event.dataTransfer }));
+  });
 }
 
 /** Hides the picture that stays in the notebook while the form itself is there. @param {string} mark */

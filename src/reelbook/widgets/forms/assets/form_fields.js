@@ -22,13 +22,15 @@ export function makeField(place) {
   const control = make(place);
   const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
   if (node.required) label.append(dom("span", { class: "rbf-needed", text: " · needed" }));
-  const mark = dom("span", { class: "rbf-changed", text: "changed", hidden: true });
-  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", hidden: true, onclick: () => {
+  // Their place is kept while they are hidden, so that nothing moves under who is typing.
+  const isKept = !node.required && !place.nested;
+  const mark = dom("span", { class: "rbf-changed", title: "changed", hidden: true }, dom("span", { class: "rb-hidden", text: "changed" }));
+  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", text: "↺", hidden: true, onclick: () => {
     place.change(undefined);
     field.show(undefined);
     fieldFocus(control.el);
   } });
-  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, mark), dom("span", { class: "rbf-label-tools" }, control.lead, reset));
+  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, isKept ? mark : null), dom("span", { class: "rbf-label-tools" }, control.lead, isKept ? reset : null));
   const problem = dom("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
   const help = node.help ? dom("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
   const isWide = node.long || FIELD_WIDE.includes(node.kind) || ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
@@ -40,12 +42,12 @@ export function makeField(place) {
     el,
     /** @param {any} value */
     show(value) {
-      const isChanged = value !== undefined && !node.required && !place.nested && JSON.stringify(value) !== JSON.stringify(node.default);
+      const isOpen = node.default === undefined || node.default === null;
+      const isChanged = value !== undefined && JSON.stringify(value) !== JSON.stringify(node.default);
       mark.hidden = !isChanged;
-      reset.hidden = value === undefined || node.required === true || place.nested === true;
-      reset.textContent = node.default === undefined || node.default === null ? "Leave to the service" : "Reset";
-      reset.title = node.default === undefined || node.default === null ? "" : `Back to ${fieldShort(node.default)}`;
-      reset.setAttribute("aria-label", `${reset.textContent}: ${node.label}`);
+      reset.hidden = value === undefined;
+      reset.title = isOpen ? "Leave to the service" : `Back to ${fieldShort(node.default)}`;
+      reset.setAttribute("aria-label", `${isOpen ? "Leave to the service" : "Reset"}: ${node.label}`);
       control.show(value);
     },
     /** @param {Problem[]} problems */

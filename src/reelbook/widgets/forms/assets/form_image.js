@@ -114,10 +114,12 @@ class ImageField {
 
   /** @param {string} words @param {File | string | null} film */
   #complain(words, film = null) {
-    const { problem, still } = this.parts;
+    const { problem, still, file } = this.parts;
     problem.textContent = words;
     problem.hidden = !words;
     this.#film = film;
+    // The button that was pressed is about to go.
+    if (film === null && still.matches(":focus")) file.focus();
     still.hidden = film === null;
   }
 

@@ -67,8 +67,8 @@ export function pictureEarlier(shelf, choose) {
   button.addEventListener("click", () => turned(el.hidden));
   newer.addEventListener("click", () => open(Math.max(from - size, 0)));
   older.addEventListener("click", () => open(from + size));
-  el.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  for (const part of [button, el]) part.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || el.hidden) return;
     event.stopPropagation();
     close();
   });

@@ -88,7 +88,7 @@ export class PictureShelf {
 
   #ask() {
     const under = this.#asked.size - this.#waiting.length;
-    for (const picture of this.#waiting.splice(0, Math.max(PICTURE_LOOKS - under, 0))) this.link.send({ do: "shown", picture });
+    for (const picture of this.#waiting.splice(0, Math.max(PICTURE_LOOKS - under, 0))) this.link.ask({ do: "shown", picture });
   }
 
   /** @param {any} content @param {any[]} buffers */
@@ -109,7 +109,7 @@ export class PictureShelf {
   /** Some of what was made here before. @param {number} from @returns {Promise<PicturePage>} */
   earlier(from) {
     const page = new Promise((/** @type {(page: PicturePage) => void} */ done) => this.#pages.push({ from, done }));
-    this.link.send({ do: "earlier", from });
+    this.link.ask({ do: "earlier", from }).then((/** @type {boolean} */ isSent) => isSent || this.#listed({ from, earlier: [], more: false, error: "Not to be had now." }));
     return page;
   }
 
@@ -124,7 +124,7 @@ export class PictureShelf {
   still(picture) {
     const id = this.#named();
     const answer = this.#answer(id, () => {});
-    this.link.send({ do: "still", id, picture });
+    this.#send({ do: "still", id, picture });
     return answer;
   }
 
@@ -160,7 +160,7 @@ export class PictureShelf {
       if (!bytes) this.#give(id);
       if (!bytes) throw new PictureRefused(`${name} cannot be read any more: it was moved or changed, or is a folder.`);
       if (signal?.aborted) throw new PictureRefused("");
-      this.link.send({ do: "upload", id, name, part, of, ...(still ? { still } : {}) }, [bytes]);
+      this.#send({ do: "upload", id, name, part, of, ...(still ? { still } : {}) }, [bytes]);
     }
     return Promise.race([answer, /** @type {Promise<never>} */ (stopped)]);
   }
@@ -168,7 +168,12 @@ export class PictureShelf {
   /** @param {string} id */
   #give(id) {
     if (!this.#uploads.delete(id)) return;
-    this.link.send({ do: "forget", id });
+    this.link.ask({ do: "forget", id });
+  }
+
+  /** Send what an answer is waited for; nobody answers where nobody hears it. @param {any} content @param {any[]} [buffers] */
+  async #send(content, buffers) {
+    if (!(await this.link.ask(content, buffers))) this.#uploads.get(content.id)?.done({ error: "The kernel did not take it." });
   }
 
   #named() {

@@ -5,6 +5,7 @@
 
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
 const LINK_PAUSE = 50;
+const LINK_ENDED = "The kernel has ended; run the cell again to go on.";
 
 export class FormLink {
   /** @param {any} model */
@@ -18,6 +19,8 @@ export class FormLink {
     this.touched = new Set();
     /** Whether somebody has pressed Run. */
     this.wasTried = false;
+    /** Whether the kernel that made this form is known to be gone. */
+    this.hasEnded = false;
     /** Where an entry was added that nobody has left yet. @type {(string|number)[]} */
     this._begun = [];
     this._n = 0;
@@ -34,6 +37,9 @@ export class FormLink {
     };
     model.on("change:state", this._onState);
     model.on("msg:custom", this._onMessage);
+    // Of a kernel that is restarted the host knows at once; nobody needs to press a button first.
+    this._onLive = () => this.ask({ do: "here", view: this.view });
+    model.on("comm_live_update", this._onLive);
   }
 
   dispose() {
@@ -41,6 +47,7 @@ export class FormLink {
     this.flush();
     this.model.off("change:state", this._onState);
     this.model.off("msg:custom", this._onMessage);
+    this.model.off("comm_live_update", this._onLive);
     this._listeners.clear();
   }
 
@@ -100,13 +107,23 @@ export class FormLink {
       /** @type {any} */
       const content = { do: "edit", view: this.view, n: this._edited.get(name), name };
       if (name in this.draft) content.value = this.draft[name];
-      this.send(content).catch(() => this._fire("trouble", { trouble: "The kernel has ended; run the cell again to go on." }, []));
+      this.ask(content);
     }
   }
 
   /** @param {any} content @param {any[]} [buffers] @returns {Promise<void>} */
   async send(content, buffers) {
     await this.model.send(content, undefined, buffers);
+  }
+
+  /** Send, and say so where nobody is left to hear it. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
+  async ask(content, buffers) {
+    const isSent = await this.send(content, buffers).then(() => true, () => false);
+    if (isSent !== this.hasEnded) return isSent;
+    this.hasEnded = !isSent;
+    this._fire("ended", { ended: this.hasEnded }, []);
+    this._fire("trouble", { trouble: isSent ? "" : LINK_ENDED }, []);
+    return isSent;
   }
 
   /** @param {string} key @param {Listener} listener @returns {() => void} */

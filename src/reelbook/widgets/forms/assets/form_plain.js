@@ -237,7 +237,7 @@ function makePlainSegments(place) {
     return radio;
   });
   const segments = radios.map((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => (
-    dom("label", { class: "rbf-segment", for: radio.id }, radio, dom("span", { text: node.choices[index].label }))
+    dom("label", { class: "rbf-segment", for: radio.id }, radio, dom("span", { text: node.choices[index].label, "data-text": node.choices[index].label }))
   ));
   const row = dom("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
   const show = (/** @type {unknown} */ value) => {

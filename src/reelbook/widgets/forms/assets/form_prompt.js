@@ -48,8 +48,9 @@ function makePrompt(place) {
     button.setAttribute("aria-expanded", String(isOpen));
     if (hadFocus && !isOpen) button.focus();
     if (!isOpen) return;
+    list.hidden = !texts.length;
     told.textContent = "Looking";
-    place.link.send({ do: "prompts", name }).catch(() => { told.textContent = "The kernel has ended; run the cell again to go on."; });
+    place.link.ask({ do: "prompts", name }).then((/** @type {boolean} */ isSent) => isSent || turn(false));
   };
 
   const off = place.link.on("prompts", (/** @type {any} */ said) => {

@@ -19,6 +19,12 @@ const RUNS_MOST_LINES = 2000;
 /** @param {RunEntry} entry */
 export const runsIsLive = (entry) => ["waiting", "running"].includes(entry.status);
 
+/** A run whose kernel is gone: nobody tells how it goes on, and nothing can be asked of it. @param {RunEntry} entry @returns {RunEntry} */
+export function runsLost(entry) {
+  const { log, ...rest } = entry;
+  return { ...rest, can: [], ...(runsIsLive(entry) ? { status: "uncertain", mark: "?", line: `it was ${entry.status}` } : {}) };
+}
+
 /** A time as one says it. @param {number} seconds */
 function runsDuration(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
@@ -72,7 +78,7 @@ function runsLog(link, key) {
   let had = 0, asked = 0;
   el.hidden = true;
   button.setAttribute("aria-expanded", "false");
-  const ask = () => link.send({ do: "log", run: key, from: had });
+  const ask = () => link.ask({ do: "log", run: key, from: had });
   const open = () => {
     el.hidden = false;
     button.textContent = "Hide log";
@@ -120,7 +126,7 @@ function runsDetails(link, key) {
     waiting.forEach((done) => done(content.code));
     waiting = [];
   });
-  const ask = () => link.send({ do: "facts", run: key });
+  const ask = () => link.ask({ do: "facts", run: key });
   el.addEventListener("toggle", () => { if (el.open && code === null) ask(); });
   const copy = runsAction("Copy code", "The call that asks for the same again", async () => {
     const text = code ?? await new Promise((done) => { waiting.push(done); ask(); });
@@ -149,9 +155,10 @@ async function runsCopied(text) {
 
 /**
  * One run, large. Made once for each; what changes is changed in place, so that a player goes on playing and the focus stays.
- * @param {FormLink} link @param {ClipShelf} shelf @param {RunEntry} first @param {{isNewest: boolean, shape: number[], now: () => number}} how
+ * @param {FormLink} link @param {ClipShelf} shelf @param {RunEntry} first @param {{isNewest: boolean, shape: number[], now: () => number, used?: string}} how
+   `used` is what is said when the form has the inputs of this run.
  */
-export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
+export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" }) {
   const key = first.key;
   const state = dom("div", { class: "rbf-run-state" });
   const time = dom("span", {});
@@ -159,9 +166,10 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
   const last = dom("div", { class: "rbf-caption rbf-run-last" });
   const words = dom("div", { class: "rbf-run-words" });
   const actions = dom("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
+  const told = dom("p", { class: "rbf-caption", role: "status" });
   const log = runsLog(link, key), details = runsDetails(link, key);
   const bar = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
-  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, log.el, details.el);
+  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, told, log.el, details.el);
   /** @type {ReturnType<typeof makeClip>[]} */
   let clips = [];
   let entry = first, drawn = "", buttons = "";
@@ -201,42 +209,53 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
     words.replaceChildren(...parts);
   };
 
+  const use = async () => {
+    told.textContent = "";
+    const isSent = await link.ask({ do: "use", run: key });
+    if (isSent) told.textContent = used;
+    return isSent;
+  };
+
   const act = () => {
     const can = new Set(entry.can), found = [];
-    if (can.has("cancel")) found.push(runsAction("Cancel", "Ask the service to stop it", () => link.send({ do: "cancel", run: key })));
+    if (can.has("cancel")) found.push(runsAction("Cancel", "Ask the service to stop it", () => link.ask({ do: "cancel", run: key })));
     if (can.has("log")) found.push(log.button);
-    if (can.has("use")) found.push(runsAction("Use these inputs", "Put the inputs of this run into the form", () => link.send({ do: "use", run: key })));
+    if (can.has("use")) found.push(runsAction("Use these inputs", "Put the inputs of this run into the form", use));
     if (can.has("code")) found.push(details.copy);
     const sweep = /** @type {any} */ (link).openSweep;
-    if (sweep && entry.files) found.push(runsAction("Sweep a field…", "Vary one field of the form", () => sweep.call(link)));
+    if (sweep && entry.files && can.has("use")) found.push(runsAction("Sweep a field…", "Put the inputs of this run into the form, and vary one field", async () => { if (await use()) sweep.call(link); }));
     if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Put it on this computer", () => clips.forEach((clip) => clip.save())));
     // The button that has the focus may be there still; one that is gone hands it on to the next.
     const focused = actions.contains(document.activeElement) ? document.activeElement : null;
     actions.replaceChildren(...found);
     if (focused) (found.find((button) => button.textContent === focused.textContent) ?? found[0])?.focus();
-    details.el.hidden = !can.has("facts");
-    if (!can.has("log")) log.el.hidden = true;
+    // What was fetched before the kernel ended can be read on.
+    details.el.hidden = !can.has("facts") && !(link.hasEnded && details.el.open);
+    if (!can.has("log")) log.el.hidden ||= !link.hasEnded || !log.el.textContent;
   };
 
-  /** @param {RunEntry} told */
-  const update = (told) => {
-    entry = told;
-    const { fraction, log: line, lines, since, line: where, ...rest } = told;
-    state.replaceChildren(...runsState(told), ...(where ? [` · ${where}`] : []), time);
+  // What was said of the form is over once something else stands in it.
+  const off = link.on("draft", () => { told.textContent = ""; });
+
+  /** @param {RunEntry} now */
+  const update = (now) => {
+    entry = now;
+    const { fraction, log: line, lines, since, line: where, ...rest } = now;
+    state.replaceChildren(...runsState(now), ...(where ? [` · ${where}`] : []), time);
     tick();
     last.textContent = line ?? "";
     last.title = line ?? "";
-    last.hidden = bar.hidden = !runsIsLive(told);
+    last.hidden = bar.hidden = !runsIsLive(now);
     if (fraction) bar.value = fraction;
     else bar.removeAttribute("value");
     log.news(lines ?? 0);
     // The rest changes seldom, and is not touched without need.
     const seldom = JSON.stringify(rest);
     if (seldom === drawn) return;
-    if (runsIsLive(told)) { if (!drawn) place(); } else if (!clips.length) files();
+    if (runsIsLive(now)) { if (!drawn) place(); } else if (!clips.length) files();
     drawn = seldom;
     say();
-    const wanted = JSON.stringify([told.can, clips.length, Boolean(/** @type {any} */ (link).openSweep)]);
+    const wanted = JSON.stringify([now.can, clips.length, Boolean(/** @type {any} */ (link).openSweep)]);
     if (wanted !== buttons) act();
     buttons = wanted;
   };
@@ -246,6 +265,7 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now }) {
     el, key, update, tick,
     dispose: () => {
       clips.forEach((clip) => clip.dispose());
+      off();
       log.off();
       details.off();
       el.remove();

@@ -3,12 +3,13 @@
 
 import { dom } from "./form_dom.js";
 import { ClipShelf, clipSeen } from "./form_clip.js";
-import { runsIsLive, runsLarge, runsState } from "./form_run.js";
+import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
 
 const RUNS_SPEAK_AFTER = 1000; // Milliseconds from one thing that is read aloud to the next.
+const RUNS_USED = "The form above has the inputs of this run now.";
 const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 
 /** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
@@ -134,6 +135,12 @@ export function makeRuns(link) {
   });
   const el = dom("div", { class: "rbf-runs" }, said, slot, strip.el, speaker.el);
 
+  /** @returns {RunEntry[]} */
+  const told = () => {
+    const entries = model.get("runs") ?? [];
+    return link.hasEnded ? entries.map(runsLost) : entries;
+  };
+
   /** @param {RunEntry[]} entries The shape of what came last is a good guess for what comes next. */
   const shape = (entries) => {
     const file = entries.find((entry) => entry.files?.length === 1)?.files?.[0];
@@ -151,8 +158,7 @@ export function makeRuns(link) {
   };
 
   const draw = () => {
-    /** @type {RunEntry[]} */
-    const entries = model.get("runs") ?? [];
+    const entries = told();
     el.hidden = !entries.length && !said.textContent;
     if (!entries.length) return;
     // Whoever presses Run wants to see what comes of it.
@@ -165,20 +171,21 @@ export function makeRuns(link) {
     }
     if (large) large.update(entry);
     else {
-      large = runsLarge(link, shelf, entry, { isNewest: entry.key === newest, shape: shape(entries), now: () => (Date.now() + skew) / 1000 });
+      large = runsLarge(link, shelf, entry, { isNewest: entry.key === newest, shape: shape(entries), now: () => (Date.now() + skew) / 1000, used: RUNS_USED });
       slot.append(large.el);
     }
     strip.update(entries, entry.key);
   };
 
   const changed = () => {
-    const entries = model.get("runs") ?? [];
+    const entries = told();
     if (entries[0]?.key !== newest || states.get(newest) !== entries[0].status) said.textContent = "";
     listen(entries);
     draw();
   };
 
   const offs = [
+    link.on("ended", () => changed()),
     link.on("said", (content) => {
       said.textContent = content.said;
       answered = Date.now();
@@ -196,7 +203,7 @@ export function makeRuns(link) {
   model.on("change:runs", changed);
   states = new Map((model.get("runs") ?? []).map((/** @type {RunEntry} */ entry) => [entry.key, entry.status]));
   draw();
-  link.send({ do: "clock" });
+  link.ask({ do: "clock" });
 
   return {
     el,

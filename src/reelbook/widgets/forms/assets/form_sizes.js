@@ -28,6 +28,7 @@ class SizesControl {
     this._picker = new SizesPicker(place, this._facts, {
       add: (texts) => this._add(texts),
       remove: (text) => this._removeAll(text),
+      say: (words) => specialSay(this._said, words),
       chosen: () => this.texts,
       least: () => this.least,
     });

@@ -12,6 +12,7 @@ import { sizesPlain, sizesPreset, sizesRead, sizesSplit } from "./form_sizes_rul
  * @typedef {object} SizesPickerWays
  * @property {(texts: string[]) => void} add
  * @property {(text: string) => void} remove
+ * @property {(words: string) => void} say
  * @property {() => string[]} chosen  What is in the list now.
  * @property {() => string | undefined} least  The least tier now.
  */
@@ -159,11 +160,12 @@ export class SizesPicker {
     if (this.isOpen) option.scrollIntoView({ block: "nearest" });
   }
 
-  /** @param {HTMLElement} option */
-  _pick(option) {
+  /** Takes a format, or takes it out again; a name that is typed and confirmed only adds. @param {HTMLElement} option @param {boolean} [isNamed] */
+  _pick(option, isNamed = false) {
     const of = option.dataset.size ?? "";
-    const isTyped = sizesPlain(this.input.value) === of;
+    const isTyped = isNamed || sizesPlain(this.input.value) === of;
     if (option.getAttribute("aria-selected") === "true" && !isTyped) this._ways.remove(of);
+    else if (isNamed && this._ways.chosen().includes(of)) this._ways.say(`${of} is there already.`);
     else this._ways.add([of]);
     if (this.input.value) {
       this.input.value = "";
@@ -197,7 +199,7 @@ export class SizesPicker {
       else this._point(event.key === "ArrowDown" ? (this._active >= last ? 0 : this._active + 1) : this._active <= 0 ? last : this._active - 1);
     } else if (event.key === "Enter") {
       const option = this.isOpen ? this._options[this._active] : undefined;
-      if (option) this._pick(option);
+      if (option) this._pick(option, this.input.value.trim() !== "");
       else this._commit();
     } else if (event.key === "Escape" && this.isOpen) {
       this.close();

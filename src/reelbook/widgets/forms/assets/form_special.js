@@ -15,7 +15,7 @@ const SEED_NEXT = 4;
 function makeSeed(place) {
   const fallback = place.node.default ?? null;
   const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
-  const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said") });
+  const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said"), role: "status" });
   input.placeholder = fallback === null ? "left to the service" : specialText(fallback);
   input.setAttribute("aria-describedby", said.id);
   /** What was unlocked last, to come back to. @type {unknown} */
@@ -34,7 +34,7 @@ function makeSeed(place) {
   const dice = specialButton("dice", "Throw the dice: a new seed", () => set(seedDrawn(place.node)));
   const lock = specialButton("unlocked", "", turn);
   lock.hidden = !!place.node.required;
-  const next = seedsButton(place, () => specialNumber(input.value));
+  const next = seedsButton(place, () => specialNumber(input.value), (words) => specialSay(said, words));
 
   const tell = () => {
     const isLocked = specialNumber(input.value) !== undefined;
@@ -58,12 +58,13 @@ function makeSeed(place) {
   return { el, show, dispose: specialFollow(place.link, tell) };
 }
 
-/** The way from one seed to a sweep of four, where the form has sweeps. @param {Place} place @param {() => unknown} read */
-function seedsButton(place, read) {
+/** The way from one seed to a sweep of four, where the form has sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
+function seedsButton(place, read, say) {
   const el = dom("button", { type: "button", class: "rbf-quiet", text: "Next four" });
   el.addEventListener("click", () => {
     const seeds = seedsNext(read(), place.node);
     if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
+    else say("Type a seed first, or roll the dice.");
   });
   const tell = () => {
     const seeds = seedsNext(read(), place.node);

@@ -2,7 +2,7 @@
 /** The sweep of a form: which fields vary, what all combinations cost, and what comes of them. */
 import { dom } from "./form_dom.js";
 import { makeSweepAxes } from "./form_sweep_axes.js";
-import { makeSweepJobs } from "./form_sweep_jobs.js";
+import { makeSweepJobs, sweepLost } from "./form_sweep_jobs.js";
 import { makeSweepPlan } from "./form_sweep_plan.js";
 
 // Long enough for the next letter of a number; a plan takes longer than a price.
@@ -43,7 +43,7 @@ export function makeSweep(link, name) {
   const flush = () => {
     clearTimeout(timer);
     timer = 0;
-    link.send({ do: "sweep", view: link.view, n: number, axes: isOpen ? axes.typed() : [] }).catch(() => plan.say("The kernel has ended; run the cell again to go on."));
+    link.ask({ do: "sweep", view: link.view, n: number, axes: isOpen ? axes.typed() : [] });
   };
   const changed = () => {
     awaited = number += 1;
@@ -100,12 +100,14 @@ export function makeSweep(link, name) {
       if (told.axes.length) axes.adopt(told.axes);
     }
     plan.tell();
-    jobs.update(told.jobs ?? [], told.shown ?? "");
+    const known = told.jobs ?? [];
+    jobs.update(link.hasEnded ? known.map(sweepLost) : known, told.shown ?? "");
   };
   model.on("change:sweeps", show);
   const offs = [
     link.on("sweep_said", (/** @type {any} */ content) => plan.say(content.sweep_said)),
     link.on("state", () => plan.tell()),
+    link.on("ended", show),
     link.on("draft", () => plan.changed()),
   ];
   show();

@@ -18,6 +18,11 @@ const SWEEP_DO_TITLES = {
 };
 const SWEEP_SHEET_RUNS = 24;
 
+/** A sweep whose kernel is gone: nobody tells how it goes on. @param {SweepJobTold} job @returns {SweepJobTold} */
+export function sweepLost(job) {
+  return { ...job, can: [], ...(job.over ? {} : { state: "uncertain", mark: "?" }) };
+}
+
 /** A place for code that is copied where there is a clipboard, and shown in any case. */
 export function sweepCodeBox() {
   const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
@@ -62,7 +67,7 @@ function sweepSheet(link, job) {
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();
-    link.send({ do: "sweep_sheet", job: job.key }).catch(() => {});
+    link.ask({ do: "sweep_sheet", job: job.key }).then((/** @type {boolean} */ isSent) => { caption.hidden = !isSent; });
   });
   seen.observe(el);
   return { el, dispose: () => {
@@ -101,7 +106,7 @@ function sweepLarge(link, first) {
       for (const one of actions.querySelectorAll("[data-do]")) one.setAttribute("aria-disabled", "true");
       if (button.dataset.pressed) return;
       button.dataset.pressed = "yes";
-      link.send({ do: "sweep_do", job: first.key, what }).catch(() => {});
+      link.ask({ do: "sweep_do", job: first.key, what });
     });
     return button;
   };
@@ -161,7 +166,7 @@ export function makeSweepJobs(link, say) {
         large = sweepLarge(link, job);
         slot.append(large.el);
         // The panel itself is not kept with the page.
-        link.send({ do: "sweep_show", job: job.key }).catch(() => {});
+        link.ask({ do: "sweep_show", job: job.key });
       }
       const others = jobs.filter((one) => one !== job);
       const now = JSON.stringify(others.map((one) => [one.key, one.state, one.line, one.error]));
@@ -170,7 +175,7 @@ export function makeSweepJobs(link, say) {
         const focused = document.activeElement?.closest(".rbf-sweep-older") === older ? /** @type {HTMLElement} */ (document.activeElement).dataset.job : null;
         older.replaceChildren(...others.map((one) => dom("li", { class: "rbf-caption" },
           dom("span", { text: `${one.mark} ${one.runs.toLocaleString("en")} run${one.runs === 1 ? "" : "s"} · ${one.state} · ${one.error || one.line} ` }),
-          dom("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.send({ do: "sweep_show", job: one.key }).catch(() => {}) }))));
+          dom("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.ask({ do: "sweep_show", job: one.key }) }))));
         older.hidden = !others.length;
         /** @type {HTMLElement | null} */ (focused ? older.querySelector(`[data-job="${CSS.escape(focused)}"]`) : null)?.focus();
       }

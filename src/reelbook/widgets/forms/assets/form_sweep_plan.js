@@ -9,6 +9,8 @@ import { sweepCodeBox } from "./form_sweep_jobs.js";
  */
 
 const SWEEP_MOST_BUDGET = 10 ** 15;
+// The kernel says it in the same words.
+const SWEEP_MAKING = "The plan is being made …";
 
 /** @param {number} amount */
 const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount === 1 ? "" : "s"}`;
@@ -52,20 +54,21 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
   const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: budget.id, text: "Budget" }), budget, dom("span", { class: "rbf-caption", text: "credits" })), run, copy);
   const el = dom("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
   let isOwnBudget = false, drawn = "", said = "", pressed = 0;
+  line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   /** @returns {SweepPlan | null} */
   const shown = () => {
     const { plan } = model.get("sweeps");
     return plan?.number ? plan : null;
   };
-  const isCurrent = () => isSettled() && link.isHeard;
+  const isCurrent = () => isSettled() && link.isHeard && !link.hasEnded;
   /** What was asked of the plan: the most that it may cost, and a run where nobody knows. */
   const money = () => ({ budget: sweepWhole(budget), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
 
   /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
   const reason = (plan) => {
     const told = model.get("sweeps");
-    if (!isSettled()) return "The plan is being made …";
+    if (!isSettled()) return SWEEP_MAKING;
     if (!plan) return told.why ?? "Choose a field and its values.";
     if (!link.isHeard) return "The form has changed; the plan is being made …";
     if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
@@ -84,29 +87,41 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     return due ? "It never spends more than the budget." : "Everything is in the library, so it costs nothing.";
   };
 
+  /** All figures of a plan; without one no figure of an earlier one stays. @param {SweepPlan | null} plan */
+  const figure = (plan) => {
+    for (const part of [line, notes]) part.hidden = !plan;
+    first.hidden = !plan?.rows.length;
+    pay.hidden = !drawn;
+    if (!isOwnBudget) budget.value = plan ? String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0)) : "";
+    const label = plan ? labelled(plan, sweepWhole(budget)) : "Run";
+    if (run.textContent !== label) run.textContent = label;
+  };
+
+  /** What the button does and costs. @param {SweepPlan} plan @param {number | null} most */
+  const labelled = (plan, most) => {
+    const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
+    const does = plan.runs ? `Run ${plan.runs.toLocaleString("en")}` : `Fetch ${plan.possible.toLocaleString("en")}`;
+    if (most === null) return does;
+    return `${does} · ${most < due ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(due) : plan.told}`;
+  };
+
   const tell = () => {
     const plan = shown();
     const text = JSON.stringify(plan);
     if (plan && text !== drawn) draw(plan);
     if (plan) drawn = text;
     el.classList.toggle("rbf-sweep-old", !plan || !isCurrent());
-    const isThere = !!drawn;
-    for (const part of [line, notes, pay]) part.hidden = !isThere;
-    first.hidden = !isThere || !plan?.rows.length;
-    if (plan && !isOwnBudget) budget.value = String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0));
+    const isMaking = !link.hasEnded && (!isSettled() || model.get("sweeps").why === SWEEP_MAKING);
+    // For the moment in which another plan is made, what is there only pales: nothing jumps at every key.
+    if (!isMaking) figure(link.hasEnded ? null : plan);
     const stops = reason(plan);
-    run.disabled = !!stops;
+    run.setAttribute("aria-disabled", String(!!stops || link.hasEnded));
     copy.disabled = !plan || !isCurrent();
-    const most = sweepWhole(budget) ?? 0;
-    if (plan) {
-      const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
-      const cost = most < due ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(due) : plan.told;
-      const label = plan.runs ? `Run ${plan.runs.toLocaleString("en")} · ${cost}` : `Fetch ${plan.possible.toLocaleString("en")} · ${cost}`;
-      if (run.textContent !== label) run.textContent = label;
-    }
-    const words = [said, stops || (plan ? remark(plan, most) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
-    if (why.textContent !== words) why.textContent = words;
-    say(plan ? (stops && !said ? `${plan.line}. ${stops}` : plan.line) : words);
+    const words = [said, stops || (plan ? remark(plan, sweepWhole(budget) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
+    // That the kernel has ended is said above, once for all of the form.
+    if (link.hasEnded) why.textContent = "";
+    else if (why.textContent !== words) why.textContent = words;
+    if (!link.hasEnded) say(plan ? (stops && !said ? `${plan.line}. ${stops}` : plan.line) : words);
   };
 
   /** @param {SweepPlan} plan */
@@ -134,16 +149,16 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     link.flush();
     const plan = shown();
     // Only the plan that is in view: what was typed since makes another one.
-    if (!plan || reason(plan)) return tell();
+    if (!plan || link.hasEnded || reason(plan)) return tell();
     pressed = plan.number;
     said = "";
-    link.send({ do: "sweep_run", plan: plan.number, ...money() }).catch(() => told("The kernel has ended; run the cell again to go on."));
+    link.ask({ do: "sweep_run", plan: plan.number, ...money() });
     return tell();
   });
   copy.addEventListener("click", () => {
     link.flush();
     const plan = shown();
-    if (plan) link.send({ do: "sweep_code", plan: plan.number, ...money() }).catch(() => {});
+    if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
   });
   const off = link.on("sweep_code", (/** @type {any} */ content) => {
     if (content.sweep_code) code.show(content.sweep_code);

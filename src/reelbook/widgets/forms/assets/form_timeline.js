@@ -32,7 +32,11 @@ class Timeline {
     this.place = place;
     this.shelf = pictureShelf(place.link);
     this.parts = timelineParts(place);
-    this.reel = new TimelineReel(place, () => this.draw());
+    this.reel = new TimelineReel(place, () => {
+      // Whoever goes on has read what could not be added.
+      this.#complain([]);
+      this.draw();
+    });
     this.rate = this.reel.rate;
     const { parts, reel, shelf } = this;
     const { live, hint } = parts;
@@ -100,8 +104,6 @@ class Timeline {
     this.player.refresh();
     const length = [timelineCount(total, "frame"), timelineSeconds(total, reel.rate)].filter(Boolean).join(" · ");
     parts.total.textContent = count ? `${timelineCount(count, "picture")} · ${length}` : "";
-    parts.over.hidden = total <= reel.mostFrames;
-    parts.over.textContent = parts.over.hidden ? "" : `${total.toLocaleString("en")} frames are more than one video holds: ${reel.mostFrames.toLocaleString("en")} are the most. Hold them shorter.`;
     parts.empty.hidden = count > 0;
     parts.hint.hidden = parts.preview.hidden = !count;
     if (!count) this.#turnPreview(false);
@@ -271,16 +273,15 @@ function timelineParts(place) {
   const stop = button("Cancel");
   const busy = dom("div", { class: "rbf-row" }, progress, busyWords, stop);
   const problem = dom("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
-  const over = dom("p", { class: "rbf-problem", role: "status" });
   const hint = dom("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
   const live = dom("span", { class: "rb-hidden", role: "status" });
   const spoken = dom("span", { class: "rb-hidden", role: "status" });
   const total = dom("span", { class: "rbf-caption rbf-tl-total" });
-  addressBox.hidden = busy.hidden = problem.hidden = over.hidden = true;
+  addressBox.hidden = busy.hidden = problem.hidden = true;
   addresses.setAttribute("aria-expanded", "false");
   preview.setAttribute("aria-expanded", "false");
-  const el = dom("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, over, spoken);
-  return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, progress, busyWords, stop, busy, problem, over, hint, live, spoken, total };
+  const el = dom("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, spoken);
+  return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, progress, busyWords, stop, busy, problem, hint, live, spoken, total };
 }
 
 CONTROLS.timeline = makeTimeline;

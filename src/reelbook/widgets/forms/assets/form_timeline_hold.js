@@ -25,6 +25,12 @@ export function timelineHold(reel, strip) {
     made.addEventListener("click", () => made.getAttribute("aria-disabled") !== "true" && act());
     return made;
   };
+  /** Whether what was typed is a length, and where it is none, what is. @param {HTMLInputElement} input @param {HTMLElement} said @param {string} words */
+  const judge = (input, said, words) => {
+    input.setAttribute("aria-invalid", String(!!words));
+    said.textContent = words;
+    said.hidden = !words;
+  };
   const title = dom("p", { class: "rbf-tl-title" });
   const wrong = dom("p", { class: "rbf-tl-wrong-words" });
   const frames = timelineNumber("Hold this picture, in frames", "numeric", "frames");
@@ -38,7 +44,9 @@ export function timelineHold(reel, strip) {
   const apply = button("Hold all", "Hold all pictures for so long", () => holdAll());
   const one = dom("div", { class: "rbf-row rbf-tl-one" }, dom("span", { text: "Hold" }), frames.el, dom("span", { text: "=", "aria-hidden": "true" }), seconds.el, dom("span", { class: "rbf-tl-acts" }, earlier, later, double, remove));
   const whole = dom("div", { class: "rbf-row rbf-tl-all" }, dom("span", { text: "All for" }), all.input, unit, apply);
-  const el = dom("div", { class: "rbf-tl-hold-panel" }, title, wrong, one, whole);
+  const oneWrong = dom("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
+  const allWrong = dom("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
+  const el = dom("div", { class: "rbf-tl-hold-panel" }, title, wrong, one, oneWrong, whole, allWrong);
   all.input.value = "1";
 
   const same = (/** @type {HTMLInputElement} */ input, /** @type {any} */ value, /** @type {boolean} */ isWhole) => timelineTyped(input.value, isWhole) === value;
@@ -54,10 +62,11 @@ export function timelineHold(reel, strip) {
     wrong.hidden = !wrong.textContent;
     if (!same(frames.input, item.frames, true)) frames.input.value = item.frames === undefined || item.frames === null ? "" : String(item.frames);
     const held = reel.framesOf(item);
-    frames.input.toggleAttribute("aria-invalid", !held || held < reel.least || held > reel.longest);
+    frames.input.setAttribute("aria-invalid", String(!held || held < reel.least || held > reel.longest));
     seconds.input.disabled = !reel.rate;
     const isTyping = seconds.input.matches(":focus") && inFrames(seconds.input.value) === held;
     if (!isTyping) seconds.input.value = held && reel.rate ? String(Number((held / reel.rate).toFixed(3))) : "";
+    judge(seconds.input, oneWrong, "");
     earlier.setAttribute("aria-disabled", String(place === 0));
     later.setAttribute("aria-disabled", String(place === last));
     double.setAttribute("aria-disabled", String(reel.room < 1));
@@ -70,17 +79,23 @@ export function timelineHold(reel, strip) {
     return typeof typed === "number" && reel.rate ? reel.within(Math.round(typed * reel.rate)) : null;
   };
 
+  /** @param {boolean} isInFrames */
+  const lengthWords = (isInFrames) => {
+    if (isInFrames) return "Frames are a whole number, such as 24.";
+    return reel.rate ? "Seconds are a number, such as 1.5." : "Say first how many frames are shown each second.";
+  };
+
   const holdAll = () => {
     const typed = timelineTyped(all.input.value, unit.value === "f");
     const found = unit.value === "f" ? (typeof typed === "number" ? reel.within(typed) : null) : inFrames(all.input.value);
-    all.input.toggleAttribute("aria-invalid", !found);
+    judge(all.input, allWrong, found ? "" : lengthWords(unit.value === "f"));
     if (found) reel.heldAll(found);
   };
 
   frames.input.addEventListener("input", () => reel.held(reel.selected, timelineTyped(frames.input.value, true)));
   seconds.input.addEventListener("input", () => {
     const found = inFrames(seconds.input.value);
-    seconds.input.toggleAttribute("aria-invalid", !found);
+    judge(seconds.input, oneWrong, found || !seconds.input.value.trim() ? "" : lengthWords(false));
     if (found) reel.held(reel.selected, found);
   });
   seconds.input.addEventListener("blur", draw);
@@ -90,12 +105,14 @@ export function timelineHold(reel, strip) {
     event.preventDefault();
     reel.held(reel.selected, reel.within(reel.framesOf(reel.items[reel.selected]) + by * (event.shiftKey ? 10 : 1)));
   });
+  all.input.addEventListener("input", () => judge(all.input, allWrong, ""));
   all.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     holdAll();
   });
   unit.addEventListener("change", () => {
+    judge(all.input, allWrong, "");
     const typed = timelineTyped(all.input.value, false);
     if (typeof typed === "number" && reel.rate) all.input.value = unit.value === "f" ? String(Math.round(typed * reel.rate)) : String(Number((typed / reel.rate).toFixed(3)));
   });

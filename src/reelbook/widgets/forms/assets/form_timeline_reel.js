@@ -32,8 +32,6 @@ export class TimelineReel {
     this.hold = hold;
     this.least = least;
     this.longest = longest;
-    /** How many frames one video holds, and how many pictures. */
-    this.mostFrames = beside.most ?? longest;
     this.mostItems = place.node.most ?? Infinity;
     this.rateName = beside.rate ?? TIMELINE_RATES.find((name) => place.link.node(name)) ?? "fps";
   }

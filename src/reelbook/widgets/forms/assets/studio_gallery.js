@@ -2,7 +2,7 @@
 /** The gallery of a studio: cards of all runs, one of them large, some of them beside each other. */
 import { ClipShelf } from "./form_clip.js";
 import { dom } from "./form_dom.js";
-import { runsIsLive, runsLarge } from "./form_run.js";
+import { runsIsLive, runsLarge, runsLost } from "./form_run.js";
 import { studioCards } from "./studio_cards.js";
 import { STUDIO_MOST, studioCompare } from "./studio_compare.js";
 import { studioEarlier } from "./studio_earlier.js";
@@ -115,17 +115,24 @@ export function studioGallery(link, clock) {
       large?.say(content.words);
       if (!content.failed) studioUp(el);
     }),
-    link.on("trouble", (content) => large?.say(content.trouble)),
+    link.on("trouble", (content) => {
+      large?.say(content.trouble);
+      if (link.hasEnded) large?.lost();
+    }),
   ];
   link.follow(["cards"], () => {
     const cards = draw();
     large?.changed(cards.find((card) => card.key === opened));
   });
   const ticking = window.setInterval(() => large?.tick(), 1000);
-  link.send({ do: "clock" }).catch(() => {});
+  // Of a kernel that is restarted the host knows at once.
+  const asks = () => link.ask({ do: "clock" });
+  link.model.on("comm_live_update", asks);
+  asks();
   return { el, dispose: () => {
     clearInterval(ticking);
     clearTimeout(timer);
+    link.model.off("comm_live_update", asks);
     offs.forEach((off) => off());
     close();
     own.dispose();
@@ -169,6 +176,8 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
     dom("div", { class: "rbs-bar" }, dom("span", { class: "rbf-caption", text: card.name }), said, compare, done), body);
   /** @type {ReturnType<typeof runsLarge> | null} */
   let run = null;
+  /** What the kernel said of it last. @type {any} */
+  let shown = null;
   let drawn = JSON.stringify(card);
   const ask = () => link.send({ do: "show", run: card.key }).catch(() => { said.textContent = "The kernel has ended; run the cell again to see it here."; });
   done.addEventListener("click", close);
@@ -178,6 +187,7 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
   return {
     el,
     tick: () => run?.tick(),
+    lost: () => { if (shown) run?.update(runsLost(shown)); },
     say: (/** @type {string} */ words) => { said.textContent = words; },
     /** @param {boolean} isPicked */
     picked: (isPicked) => {
@@ -194,6 +204,7 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
     },
     /** @param {any} entry */
     update: (entry) => {
+      shown = entry;
       if (run) return run.update(entry);
       const shape = card.file ? [card.file.width, card.file.height] : [16000, 9000];
       run = runsLarge(/** @type {any} */ (link), shelf, entry, { isNewest: false, shape, now });

@@ -5,7 +5,6 @@ import { dom } from "./form_dom.js";
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 
 const STUDIO_ANOTHER = "…";
-const STUDIO_ENDED = "The kernel has ended; run the cell again to go on.";
 let studioHeads = 0;
 
 /** @param {StudioLink} link */
@@ -58,7 +57,7 @@ export function studioHead(link) {
       open.disabled = id.readOnly = true;
       said.textContent = "Opening …";
     }
-    link.send({ do: "choose", model: which }).catch(() => refuse(STUDIO_ENDED));
+    link.ask({ do: "choose", model: which });
   };
 
   const away = () => {
@@ -140,7 +139,7 @@ function studioAccount(link) {
   refresh.addEventListener("click", () => {
     refresh.setAttribute("aria-busy", "true");
     refresh.textContent = "Asking …";
-    link.send({ do: "refresh" }).catch(rest);
+    link.ask({ do: "refresh" }).then((isSent) => isSent || rest());
   });
   const rest = () => {
     refresh.removeAttribute("aria-busy");
