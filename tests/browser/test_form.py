@@ -107,6 +107,22 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
     assert filling.complaints == []
 
 
+def test_a_price_that_nobody_has_seen_is_not_paid(filling: OpenNotebook) -> None:
+    """Who changes something dear and presses Run before the button says what it costs is asked again."""
+    page = filling.page
+    box = "[data-field=enable_detail_pass] input"
+    runs = page.locator(".rbf-run-cell").count()
+
+    # In one breath, as nobody types; with a kernel that is busy the button can be behind for long.
+    page.evaluate(f"document.querySelector('{box}').click(); document.querySelector('.rbf-foot .rbf-primary').click()")
+
+    expect(page.locator(".rbf-run-said")).to_contain_text("106 credits, so nothing was sent yet. Press Run")
+    expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 106 credits")
+    assert page.locator(".rbf-run-cell").count() == runs
+    page.locator(box).click()
+    expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 53 credits")
+
+
 def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
     """Nothing grave for axe, light and dark; nothing sticks out of a narrow page."""
     page = filling.page

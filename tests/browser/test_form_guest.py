@@ -103,7 +103,7 @@ def pictured(form: Locator, name: str) -> None:
 
 def reached(forms: Forms, name: str) -> list[str]:
     """What Tab does not lead to within a form, and what has the focus there without showing it."""
-    root = f".rbf[aria-label={TITLES[name]}]"
+    root = f".rbf[aria-label='{TITLES[name]}']"
     controls: list[str] = forms.page.evaluate(CONTROLS, root)
     # Of buttons that exclude each other only the chosen one is a stop; arrows lead to the others.
     others = (

@@ -60,7 +60,7 @@ class Forms:
         return self.notebook.page
 
     def __getitem__(self, name: str) -> Locator:
-        return self.page.locator(f".rbf[aria-label={TITLES[name]}]")
+        return self.page.locator(f".rbf[aria-label='{TITLES[name]}']")
 
     def run_button(self, name: str) -> Locator:
         """The button that sends what stands in a form."""

@@ -146,6 +146,8 @@ function formFoot(link, name, sweep) {
   const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
   const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, insert, sweep, copied), why, code);
   let waiting = false;
+  /** What the button said when it was pressed. */
+  let seen = { change: 0, credits: /** @type {number | null} */ (null) };
   const foot = { el, tell, dispose };
 
   /** @param {any[]} homeless */
@@ -166,14 +168,17 @@ function formFoot(link, name, sweep) {
   }
   // Only what stands in the form is run, at the price that stands on the button: what overtakes the press must not be paid for.
   function begin() {
+    const { ready, price } = link.state;
     waiting = false;
     link.wasTried = true;
-    if (link.state.ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: link.state.change });
+    if (ready && price.credits !== seen.credits) link.tell(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
+    else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change });
     tell([]);
   }
   run.addEventListener("click", () => {
     link.flush();
     if (run.getAttribute("aria-disabled") === "true") return;
+    seen = { change: link.state.change, credits: link.state.price.credits };
     if (link.isHeard) begin();
     else {
       waiting = true;
@@ -197,6 +202,8 @@ function formFoot(link, name, sweep) {
   insert.addEventListener("click", () => ask("insert"));
   const onRuns = () => tell([]);
   link.model.on("change:runs", onRuns);
+  // What was said of the code was about what stood here before.
+  const offEdits = link.on("draft", () => { copied.textContent = ""; });
   const off = link.on("code", async (/** @type {any} */ said) => {
     const use = said.facts === undefined ? wanted : "";
     if (!use) return undefined;
@@ -221,6 +228,7 @@ function formFoot(link, name, sweep) {
   });
   function dispose() {
     off();
+    offEdits();
     link.model.off("change:runs", onRuns);
   }
   return foot;

@@ -111,6 +111,11 @@ export class FormLink {
     }
   }
 
+  /** Say something where the kernel says what became of a press. @param {string} words */
+  tell(words) {
+    this._fire("said", { said: words }, []);
+  }
+
   /** @param {any} content @param {any[]} [buffers] @returns {Promise<void>} */
   async send(content, buffers) {
     await this.model.send(content, undefined, buffers);
