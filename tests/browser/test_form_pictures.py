@@ -463,6 +463,10 @@ def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> N
 
     expect(form.line.locator(".rbf-tl-troubles")).to_have_text("40 pictures are the most; 1 left out.")
     expect(form.tiles).to_have_count(40)
+    shot(form.page, "form-timeline-troubles")
+    form.tiles.first.press("Delete")
+    expect(form.tiles).to_have_count(39)
+    expect(form.line.locator(".rbf-tl-troubles")).to_be_hidden()
 
 
 def centre(place: Locator) -> tuple[float, float]:
