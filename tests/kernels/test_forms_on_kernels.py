@@ -242,7 +242,8 @@ def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook
 def shows_what_it_holds(notebook: Notebook, page: Page) -> bool:
     """Whether the page has what the kernel has, once the service has told its own price."""
     page.until(lambda: page.model["state"]["price"]["source"].startswith("exact") or None, "the price of the service")
-    return bool(page.model["state"] == notebook.value("form.state"))
+    # Asked a few times: edits that another thread handles may still be on their way.
+    return any(page.model["state"] == notebook.value("form.state") for _ in range(20))
 
 
 def test_edits_from_page_and_python_at_the_same_time(notebook: Notebook, page: Page) -> None:
@@ -257,7 +258,8 @@ for number in range(100):
         wanted = fifty(page)
 
     wanted |= {"seed": 99, "temporal_adain_factor": 0.95}
-    assert wanted.items() <= page.answered()["draft"].items()
+    # The last edit may be answered before those that another thread handles.
+    page.until(lambda: wanted.items() <= page.answered()["draft"].items() or None, "all that was typed")
     assert notebook.value(f"{{name: getattr(form.value, name) for name in {list(wanted)}}}") == wanted
     page.edit("seed", 3)
     assert page.answered()["draft"]["seed"] == 3
