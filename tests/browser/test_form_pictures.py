@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -521,6 +522,8 @@ def test_pictures_are_ordered_by_mouse_finger_and_keys(opened: Callable[..., For
     form.page.keyboard.press("End")
     expect(form.tiles.nth(2)).to_be_focused()
     form.line.get_by_role("button", name="Duplicate this picture").click()
+    # A new tile has its name as soon as its look is there.
+    expect(form.tiles.nth(3)).to_have_attribute("aria-label", re.compile("frame 1.png"))
     assert form.names()[2:] == ["frame 1.png", "frame 1.png"]
     form.page.get_by_role("button", name="Move earlier").click()
     form.page.get_by_role("button", name="Remove this picture").click()
