@@ -23,7 +23,14 @@ from tests.browser.looks import overflow, shot
 pytestmark = pytest.mark.browser
 
 ASSETS = files("reelbook.widgets.forms") / "assets"
-SCRIPTS = ("form_plain.js", "form_sizes.js", "form_special.js", "form_special_frames.js", "form_special_loras.js")
+SCRIPTS = (
+    "form_plain.js",
+    "form_plain_choice.js",
+    "form_sizes.js",
+    "form_special.js",
+    "form_special_frames.js",
+    "form_special_loras.js",
+)
 STYLES = ("form.css", "form_plain.css", "form_special.css", "form_sizes.css")
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
 

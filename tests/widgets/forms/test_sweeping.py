@@ -22,10 +22,10 @@ from reelbook.clients import Client
 from reelbook.display.ticker import ticker
 from reelbook.models.base import Input
 from reelbook.sweeps.plan import Plan
-from reelbook.widgets.forms import sweeping
 from reelbook.widgets.forms.fields import sheet_of
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.sweeping import STALE, TWICE
+from reelbook.widgets.forms.sweeping import STALE, STARTED, TWICE
+from reelbook.widgets.forms.sweeping_planning import MAKING, MEND
 from reelbook.widgets.forms.sweeping_plans import code
 from reelbook.widgets.forms.sweeping_values import MOST_VALUES, Unread, can_vary, read, start
 from tests.client.variants import Hosted
@@ -78,7 +78,7 @@ class Bench:
 
     def is_answered(self) -> bool:
         told = self.form.sweeps
-        return bool(told["n"] == self._number and told["why"] != sweeping.MAKING)
+        return bool(told["n"] == self._number and told["why"] != MAKING)
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def test_values_are_the_same_as_typed_into_the_form(bench: Callable[..., Bench])
         "temporal_adain_factor": "0.25", "loras": '[{"path": "ink", "scale": 0.5}]\n{"path": "oil"}',
     }  # fmt: skip
     form.vary(**axes)
-    rows = list(form.form._sweeping._made.plan)  # type: ignore[union-attr]
+    rows = list(form.form._sweeping._planning.made.plan)  # type: ignore[union-attr]
 
     asked = [BOAT.revised(seed=9007199254740993, resolution="720p", enable_detail_pass=True, temporal_adain_factor=0.25, negative_prompt=words, loras=loras)
              for words in ("grey", "blue sky") for loras in ([rb.LoRA(path="ink", scale=0.5)], [rb.LoRA(path="oil")])]  # fmt: skip
@@ -279,7 +279,7 @@ def test_what_is_wrong_is_told_beside_its_axis(bench: Callable[..., Bench]) -> N
     assert "Number of frames = 5 is outside 9 to 1441. The nearest allowed value is 9." in told["axes"][0]["words"]
     assert "2000" in told["axes"][0]["words"]
     assert (told["axes"][1]["empty"], told["axes"][1]["words"]) == (True, "Give it at least one value.")
-    assert (told["plan"], told["why"]) == ({}, sweeping.MEND)
+    assert (told["plan"], told["why"]) == ({}, MEND)
     assert form.vary(num_frames="9.5")["axes"][0]["words"].startswith("Number of frames needs a whole number, not 9.5")
 
 
@@ -677,7 +677,7 @@ def test_a_click_never_blocks_the_kernel(bench: Callable[..., Bench], monkeypatc
     told = form.done()
 
     assert took < 0.5
-    assert (meanwhile["started"], meanwhile["why"]) == (True, sweeping.STARTED)
+    assert (meanwhile["started"], meanwhile["why"]) == (True, STARTED)
     assert (meanwhile["jobs"][0]["state"], meanwhile["jobs"][0]["can"]) == ("being prepared", [])
     assert told["state"] == "done"
 
@@ -702,8 +702,8 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
     text = form.answer("sweep_code")[0]["sweep_code"]
     expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
 
-    assert eval(expression, {"rb": rb}) == form.form._sweeping._made.plan  # type: ignore[union-attr]
-    assert int(budget.rstrip(")")) == form.form._sweeping._made.plan.credits  # type: ignore[union-attr]
+    assert eval(expression, {"rb": rb}) == form.form._sweeping._planning.made.plan  # type: ignore[union-attr]
+    assert int(budget.rstrip(")")) == form.form._sweeping._planning.made.plan.credits  # type: ignore[union-attr]
 
 
 def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:

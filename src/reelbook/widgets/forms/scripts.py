@@ -16,7 +16,7 @@ from ...display.clock import Clip, on_one_clock
 from ...display.theme import module, small
 
 ROOM = __package__
-CORE = ("form_plain.js", "form.js")
+CORE = ("form_plain.js", "form_plain_choice.js", "form.js")
 CORE_STYLES = ("form.css", "form_plain.css", "form_runs.css", "form_sweep.css")
 NESTED = {"list", "object", "either", "again"}
 

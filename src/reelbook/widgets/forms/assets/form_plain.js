@@ -1,16 +1,13 @@
 // @ts-check
-/** Controls for plain values: text, numbers, choices, yes or no, JSON, and what cannot be changed. */
+/** Controls for plain values: text, numbers, yes or no, JSON, and what cannot be changed. */
 import { dom } from "./form_dom.js";
 import { CONTROLS } from "./form_fields.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
 
-const PLAIN_SERVICE = "left to the service";
+export const PLAIN_SERVICE = "left to the service";
 const PLAIN_SLIDER_STEPS = 10000;
-const PLAIN_SEGMENTS = 5;
-const PLAIN_SEGMENT_LETTERS = 18;
-const PLAIN_SEGMENTS_LETTERS = 48;
 
 /** Whether two JSON values are the same. @param {unknown} one @param {unknown} other */
 export function plainSame(one, other) {
@@ -32,13 +29,13 @@ export function plainIsTyped(value) {
 }
 
 /** Sets a text only where it differs: the caret stays. @param {HTMLInputElement | HTMLTextAreaElement} input @param {string} text */
-function plainWrite(input, text) { if (input.value !== text) input.value = text; }
+export function plainWrite(input, text) { if (input.value !== text) input.value = text; }
 
 /** Whether the service decides where nothing is set; an entry of a list is always set. @param {any} node */
-function plainIsOpen(node) { return !node.required && !node.entry; }
+export function plainIsOpen(node) { return !node.required && !node.entry; }
 
 /** What an empty input says. @param {any} node */
-function plainEmpty(node) {
+export function plainEmpty(node) {
   if (node.default !== undefined && node.default !== null) return plainTold(node.default);
   return plainIsOpen(node) ? PLAIN_SERVICE : "";
 }
@@ -217,130 +214,6 @@ function plainStepped(event, input, node, set) {
 }
 
 /** @param {Place} place @returns {Control} */
-function makePlainChoice(place) {
-  const letters = place.node.choices.map((/** @type {any} */ choice) => choice.label.length);
-  const total = letters.reduce((/** @type {number} */ sum, /** @type {number} */ length) => sum + length, 0);
-  const isShort = letters.length <= PLAIN_SEGMENTS && Math.max(0, ...letters) <= PLAIN_SEGMENT_LETTERS && total <= PLAIN_SEGMENTS_LETTERS;
-  return isShort ? makePlainSegments(place) : makePlainList(place);
-}
-
-/** @param {Place} place @returns {Control} */
-function makePlainSegments(place) {
-  const { node } = place;
-  const odd = dom("span", { class: "rbf-caption rbf-choice-odd" });
-  const radios = node.choices.map((/** @type {any} */ choice, /** @type {number} */ index) => {
-    const radio = /** @type {HTMLInputElement} */ (dom("input", { type: "radio", id: `${place.id}-${index}`, name: place.id, value: String(index) }));
-    radio.addEventListener("change", () => {
-      odd.hidden = true;
-      place.change(choice.value);
-    });
-    return radio;
-  });
-  const segments = radios.map((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => (
-    dom("label", { class: "rbf-segment", for: radio.id }, radio, dom("span", { text: node.choices[index].label, "data-text": node.choices[index].label }))
-  ));
-  const row = dom("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
-  const show = (/** @type {unknown} */ value) => {
-    const shown = value === undefined ? node.default : value;
-    const found = node.choices.findIndex((/** @type {any} */ choice) => plainSame(choice.value, shown));
-    radios.forEach((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => { radio.checked = index === found; });
-    odd.hidden = found >= 0 || shown === null || (shown === undefined && !plainIsOpen(node));
-    odd.textContent = shown === undefined ? PLAIN_SERVICE : `Now: ${plainTold(shown)}`;
-  };
-  return { el: dom("div", { class: "rbf-choice" }, row, odd), show, group: true };
-}
-
-/** A list to search, for more choices than one sees at once. @param {Place} place @returns {Control} */
-function makePlainList(place) {
-  const { node } = place;
-  const listId = `${place.id}-list`;
-  const input = /** @type {HTMLInputElement} */ (dom("input", {
-    type: "text", id: place.id, class: "rbf-text rbf-combo-text", role: "combobox", autocomplete: "off", spellcheck: "false",
-    "aria-expanded": "false", "aria-controls": listId, "aria-autocomplete": "list", placeholder: plainEmpty(node),
-  }));
-  const list = dom("ul", { class: "rbf-combo-list", id: listId, role: "listbox", "aria-labelledby": place.labelledBy });
-  const none = dom("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice has these words." });
-  list.hidden = none.hidden = true;
-  let value = /** @type {unknown} */ (undefined);
-  let active = -1;
-  let options = /** @type {HTMLElement[]} */ ([]);
-
-  const told = () => {
-    const shown = value === undefined ? node.default : value;
-    const found = node.choices.find((/** @type {any} */ choice) => plainSame(choice.value, shown));
-    return found ? found.label : shown === null ? "" : plainTold(shown);
-  };
-  const point = (/** @type {number} */ index) => {
-    active = index;
-    options.forEach((option, place) => option.classList.toggle("rbf-combo-active", place === index));
-    if (index < 0) input.removeAttribute("aria-activedescendant");
-    else input.setAttribute("aria-activedescendant", options[index].id);
-    options[index]?.scrollIntoView({ block: "nearest" });
-  };
-  const close = () => {
-    list.hidden = none.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-    point(-1);
-  };
-  const pick = (/** @type {unknown} */ picked) => {
-    value = picked;
-    plainWrite(input, told());
-    close();
-    place.change(value);
-  };
-  const open = (/** @type {string} */ sought) => {
-    const words = sought.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = value === undefined ? node.default : value;
-    options = [];
-    node.choices.forEach((/** @type {any} */ choice, /** @type {number} */ index) => {
-      if (!words.every((word) => choice.label.toLowerCase().includes(word))) return;
-      const option = dom("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, shown)) });
-      option.addEventListener("click", () => pick(choice.value));
-      option.dataset.index = String(index);
-      options.push(option);
-    });
-    list.replaceChildren(...options);
-    list.hidden = !options.length;
-    none.hidden = !!options.length;
-    input.setAttribute("aria-expanded", String(!!options.length));
-    const at = options.findIndex((option) => option.getAttribute("aria-selected") === "true");
-    point(words.length && options.length ? Math.max(at, 0) : at);
-  };
-  const leave = () => {
-    // Words that are no choice give way to what holds; no words at all go back to the default.
-    if (input.value.trim() === "" && value !== undefined) pick(undefined);
-    else plainWrite(input, told());
-    close();
-  };
-  input.addEventListener("click", () => { if (list.hidden) open(""); });
-  input.addEventListener("input", () => open(input.value));
-  // The focus stays in the text while one points at the list.
-  list.addEventListener("mousedown", (event) => event.preventDefault());
-  input.addEventListener("blur", leave);
-  input.addEventListener("keydown", (event) => {
-    const isOpen = !list.hidden;
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (by) {
-      if (!isOpen) open("");
-      else point((active + by + options.length + (active < 0 && by < 0 ? 1 : 0)) % options.length);
-    } else if (event.key === "Enter" && isOpen) {
-      if (active >= 0) pick(node.choices[Number(options[active].dataset.index)].value);
-    } else if (event.key === "Escape" && (isOpen || !none.hidden)) {
-      plainWrite(input, told());
-      close();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  const show = (/** @type {unknown} */ next) => {
-    const isTyping = plainSame(value, next) && input.matches(":focus");
-    value = next;
-    if (!isTyping) plainWrite(input, told());
-  };
-  return { el: dom("div", { class: "rbf-combo" }, input, list, none), show };
-}
-
-/** @param {Place} place @returns {Control} */
 function makePlainCheck(place) {
   const { node } = place;
   const box = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
@@ -396,7 +269,6 @@ function makePlainConstant(place) {
 CONTROLS.text = makePlainText;
 CONTROLS.whole = makePlainNumber;
 CONTROLS.real = makePlainNumber;
-CONTROLS.choice = makePlainChoice;
 CONTROLS.check = makePlainCheck;
 CONTROLS.json = makePlainJson;
 CONTROLS.constant = makePlainConstant;
