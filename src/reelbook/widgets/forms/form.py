@@ -28,7 +28,7 @@ from .shop import EMBEDDED, elsewhere
 from .speaking import Handle, Speaking
 from .sweeping import Sweeping
 from .travelling import for_page, writable
-from .wording import problem_told
+from .wording import labels_in, problem_told
 
 if TYPE_CHECKING:
     from ...runs import Run
@@ -78,6 +78,8 @@ class Form(Speaking):
         self.kind, self.shop, self.lock = kind, shop, threading.RLock()
         sheet = sheet_of(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
+        self.labels = labels_in(sheet)
+        """What the fields are called on the page."""
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
@@ -265,7 +267,7 @@ class Form(Speaking):
             try:
                 self.send({"code": self.code})
             except InvalidInput as error:
-                words = [_shown(problem, self._nodes)["words"] for problem in error.problems]
+                words = [problem_told(problem, self.labels) for problem in error.problems]
                 self.send({"code": "", "why": f"There is no code yet. {' '.join(words)}"})
 
         self.in_background("code", answer)
@@ -312,7 +314,7 @@ class Form(Speaking):
             self._last = self._draft.read()
         except InvalidInput as error:
             self._last = error
-            problems = [_shown(problem, self._nodes) for problem in error.problems]
+            problems = [_shown(problem, self.labels) for problem in error.problems]
         value = self._last if isinstance(self._last, Input) else None
         view, number = self._said
         return {
@@ -363,9 +365,9 @@ class Form(Speaking):
         ticker.add(self._card)
 
 
-def _shown(problem: Problem, nodes: Mapping[str, Node]) -> dict[str, Any]:
+def _shown(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
     """A problem for the page, where fields are known by their labels."""
-    words = problem_told(problem, {name: node["label"] for name, node in nodes.items()})
+    words = problem_told(problem, labels)
     told: dict[str, Any] = {"at": list(map(writable, problem.loc)), "words": words, "kind": problem.kind}
     if problem.nearest is not None:
         told["nearest"] = for_page(problem.nearest)

@@ -28,7 +28,7 @@ from ...errors import (
 from ...models.base import Input
 from ...models.smart_resize import Size
 from .fields import sheet_of
-from .wording import plainly, problem_told
+from .wording import labels_in, plainly, problem_told
 
 if TYPE_CHECKING:
     from ...media.local import LocalFile
@@ -261,7 +261,7 @@ def kept(entries: Sequence[Entry], most: int) -> list[Entry]:
 
 def _labels(value: Any) -> dict[str, str]:
     """What the fields of an input are called on the page."""
-    return {node["name"]: node["label"] for node in sheet_of(type(value))["fields"]} if isinstance(value, Input) else {}
+    return labels_in(sheet_of(type(value))) if isinstance(value, Input) else {}
 
 
 def _lead(value: Input) -> str:

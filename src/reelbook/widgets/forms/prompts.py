@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...sweeps.reel import first_of
+from .speaking import Handle
 from .travelling import writable
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 MOST = 50
 """Texts that are offered; `rb.library()` has all."""
 LONGEST = 20_000
-
-Handle = Callable[[dict[str, Any], list[memoryview]], None]
 
 
 class Prompts:

@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from .clips import Clips
 from .history import Entry, details, kept, shown
 from .shop import EMBEDDED, elsewhere
+from .speaking import Handle
 
 if TYPE_CHECKING:
     from ...media.local import LocalFile
@@ -29,8 +30,6 @@ MOST_LINES, LONGEST_LINE = 2_000, 1_000
 TWICE = "Clicked twice: it is run once."
 AGREED, NOT_CANCELLED = "The service was told to stop it.", "The service did not cancel it: it goes on."
 TOO_LATE = "It was over before it could be cancelled."
-
-Handle = Callable[[dict[str, Any], list[memoryview]], None]
 
 log = logging.getLogger("reelbook")
 

@@ -11,6 +11,7 @@ from ...display.ticker import Bundle, Card, Key, ticker
 from ...errors import ReelbookError
 from .drafts import Draft
 from .pictures import Pictures
+from .speaking import Handle
 from .sweeping_jobs import Started, client_of, key_of, paid_before, panel_of, sheet_of_job, told
 from .sweeping_planning import NONE_POSSIBLE, Planning
 from .sweeping_plans import code, money
@@ -24,8 +25,6 @@ MOST_TOLD = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
 STARTED = "This plan is under way. Change a value to plan another one."
-
-Handle = Callable[[dict[str, Any], list[memoryview]], None]
 
 log = logging.getLogger("reelbook")
 

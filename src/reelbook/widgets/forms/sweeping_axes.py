@@ -72,11 +72,6 @@ def asked(form: Form, told: Any) -> list[Axis] | None:
     return list(axes.values())
 
 
-def labels_of(form: Form) -> dict[str, str]:
-    """What the fields are called on the page."""
-    return {node["name"]: node["label"] for node in form.sheet["fields"]}
-
-
 def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
     """Read the values of each axis, and let the model judge them one by one."""
     for axis in axes:
@@ -89,7 +84,7 @@ def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) 
         axis.is_empty = not typed
         values = [_as_taken(scratch, axis.name, value) for value in typed]
         wrong = islice(_wrong(form.kind, axis.name, values, base), MOST_WRONG)
-        told = dict.fromkeys(problem_told(problem, labels_of(form)) for problem in wrong)
+        told = dict.fromkeys(problem_told(problem, form.labels) for problem in wrong)
         axis.values, axis.words = values, " ".join(told)
 
 

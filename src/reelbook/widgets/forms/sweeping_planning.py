@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidInput, ReelbookError
 from .drafts import Draft
 from .pictures import Pictures
-from .sweeping_axes import Axis, asked, base_of, filled, judge, labels_of, too_large
+from .sweeping_axes import Axis, asked, base_of, filled, judge, too_large
 from .sweeping_plans import Made, make
 from .wording import problem_told
 
@@ -142,12 +142,12 @@ class Planning:
         if isinstance(base, InvalidInput):
             base = filled(form, self._draft, axes, base)
         if isinstance(base, InvalidInput):
-            return None, f"Mend the form first: {problem_told(base.problems[0], labels_of(form))}"
+            return None, f"Mend the form first: {problem_told(base.problems[0], form.labels)}"
         self._answer(stamp, axes, None, MAKING)
         with self.bell:
             self._number += 1
             number = self._number
-        return make(number, form.shop, base, {axis.name: axis.values for axis in axes}, labels_of(form)), ""
+        return make(number, form.shop, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
     def _answer(self, stamp: int, axes: list[Axis], made: Made | None, why: str) -> None:
         form = self._form

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from ...errors import Problem
 from .travelling import writable
@@ -11,6 +12,11 @@ from .travelling import writable
 _TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
 _QUOTED = re.compile(r"`([^`]*)`")
 _STEPS = re.compile(r"\[(\d{1,9})\]|\.?([^.\[\]]+)")
+
+
+def labels_in(sheet: Mapping[str, Any]) -> dict[str, str]:
+    """What the fields of a form are called on the page."""
+    return {node["name"]: node["label"] for node in sheet["fields"]}
 
 
 def plainly(words: str, labels: Mapping[str, str]) -> str:
