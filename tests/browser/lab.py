@@ -18,6 +18,12 @@ from typing import Any, Self
 from playwright.sync_api import Browser, ConsoleMessage, Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
+# How far the notebook is from the window's right and lower edges: the same in a window of every size.
+MARGINS = """(() => {
+  const box = document.querySelector('.jp-NotebookPanel').getBoundingClientRect();
+  return [Math.round(innerWidth - box.right), Math.round(innerHeight - box.bottom)].join();
+})()"""
+
 START_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
 
@@ -180,6 +186,19 @@ class OpenNotebook:
         paper = "getComputedStyle(document.body).getPropertyValue('--jp-layout-color0').trim()"
         self.page.wait_for_function(
             f"light => {paper} && ['white', '#fff', '#ffffff'].includes({paper}) === light", arg="Dark" not in name
+        )
+
+    def resize(self, width: int, height: int) -> None:
+        """Change the window, and wait until Lab has laid itself out anew: it does so later, on a busy machine much later."""
+        margins = self.page.evaluate(MARGINS)
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function(
+            f"([width, height, margins]) => innerWidth === width && innerHeight === height && {MARGINS} === margins",
+            arg=[width, height, margins],
+        )
+        # What observes its own size, as a form does, draws itself in the frame after.
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
         )
 
     def command(self, name: str, arguments: dict[str, Any] | None = None) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from tests.browser import axe, survival
 from tests.browser.lab import Lab, OpenNotebook
@@ -48,7 +48,7 @@ def test_no_display_shuts_anybody_out(notebook: OpenNotebook, theme: str, width:
     """No serious finding of axe-core, text stands out by 4.5 to 1, and nothing sticks out of a column of 320 pixels."""
     page = notebook.page
     notebook.use_theme(f"JupyterLab {theme}")
-    make_room(page, width)
+    make_room(notebook, width)
     page.evaluate("for (const fold of document.querySelectorAll('.jp-OutputArea details')) fold.open = true")
 
     found = axe.findings(page, OUTPUTS)
@@ -147,9 +147,9 @@ def outputs_of(executed: Executed) -> str:
     return f"<!doctype html><html lang=en><meta charset=utf-8><title>outputs</title><body>{body}"
 
 
-def make_room(page: Page, width: int) -> None:
+def make_room(notebook: OpenNotebook, width: int) -> None:
     """Change the window so that an output has this much room."""
-    page.set_viewport_size({"width": width, "height": TALL})
+    notebook.resize(width, TALL)
     if width == NARROW:
-        room = float(page.evaluate(ROOM, OUTPUTS))
-        page.set_viewport_size({"width": round(2 * width - room), "height": TALL})
+        room = float(notebook.page.evaluate(ROOM, OUTPUTS))
+        notebook.resize(round(2 * width - room), TALL)

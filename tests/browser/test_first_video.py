@@ -143,14 +143,14 @@ def test_it_fits_into_both_themes(showing: Showing, theme: str) -> None:
 def test_it_fits_into_a_narrow_column(showing: Showing) -> None:
     """In a window of 400 pixels no part of a figure reaches beyond its column."""
     page = showing.notebook.page
-    page.set_viewport_size({"width": 400, "height": 900})
+    showing.notebook.resize(400, 900)
     page.locator("figure").first.scroll_into_view_if_needed()
 
     beyond = page.locator("figure").first.evaluate(BEYOND)
     video = page.locator("video").first.bounding_box()
 
     shot(page, "lab-narrow")
-    page.set_viewport_size({"width": 1200, "height": TALL})
+    showing.notebook.resize(1200, TALL)
     assert beyond <= 0.5
     assert video is not None
     assert video["width"] / video["height"] == pytest.approx(16 / 9, rel=0.02)

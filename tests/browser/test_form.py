@@ -133,10 +133,10 @@ def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
     dark = [*findings(page, ".rbf"), *faint(page, ".rbf")]
     shot(page, "form-dark")
     filling.use_theme("JupyterLab Light")
-    page.set_viewport_size({"width": 400, "height": 1400})
+    filling.resize(400, 1400)
     shot(page, "form-narrow")
     sticking = beyond(page, ".rbf")
-    page.set_viewport_size({"width": 1200, "height": 1400})
+    filling.resize(1200, 1400)
 
     assert light == []
     assert dark == []
@@ -171,11 +171,11 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
 def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
     """That a field is changed, and can be reset, is told where there was room for it before."""
     page = filling.page
-    page.set_viewport_size({"width": width, "height": 1400})
+    filling.resize(width, 1400)
 
     moved = page.evaluate(MOVED)
     shot(page, f"form-typed-{width}")
-    page.set_viewport_size({"width": 1200, "height": 1400})
+    filling.resize(1200, 1400)
 
     assert moved == []
     expect(page.locator(".rbf-reset:visible")).to_have_count(0)

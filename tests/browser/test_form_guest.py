@@ -168,9 +168,8 @@ def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
 def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) -> None:
     """Nothing sticks out or is cut off sideways, and every control is still reached by Tab."""
     page = forms.page
-    page.set_viewport_size({"width": width, "height": 3000})
+    forms.notebook.resize(width, 3000)
     try:
-        page.wait_for_function("width => innerWidth === width", arg=width)
         sticking = beyond(page, ".rbf")
         scrolled = page.evaluate(
             "[...document.querySelectorAll('.jp-OutputArea-output:has(.rbf)')].map(output => output.scrollWidth - output.clientWidth)"
@@ -180,7 +179,7 @@ def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) ->
         for name in TITLES:
             pictured(forms[name], f"form-{name}-{size}")
     finally:
-        page.set_viewport_size({"width": 1200, "height": 3000})
+        forms.notebook.resize(1200, 3000)
 
     assert sticking == []
     assert scrolled == [0] * 4

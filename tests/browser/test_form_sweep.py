@@ -134,11 +134,11 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     dark = [*findings(page, ROOT), *faint(page, ROOT)]
     shot(page, "sweep-done-dark")
     sweeping.use_theme("JupyterLab Light")
-    page.set_viewport_size({"width": 320, "height": 1800})
+    sweeping.resize(320, 1800)
     page.locator(ROOT).scroll_into_view_if_needed()
     shot(page, "sweep-done-320")
     sticking = beyond(page, ROOT)
-    page.set_viewport_size({"width": 1200, "height": 1800})
+    sweeping.resize(1200, 1800)
     controls = page.evaluate(CONTROLS, ROOT)
     page.get_by_role("button", name="Close the sweep").focus()
     # What a program has focused shows it only after a key.

@@ -155,13 +155,13 @@ def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
     dark = [*findings(page, PARTS), *faint(page, PARTS)]
     see(page, "studio-dark")
     studio.use_theme("JupyterLab Light")
-    page.set_viewport_size({"width": 400, "height": 2200})
+    studio.resize(400, 2200)
     sticking = beyond(page, PARTS)
     see(page, "studio-400")
-    page.set_viewport_size({"width": 320, "height": 2200})
+    studio.resize(320, 2200)
     sticking += beyond(page, PARTS)
     see(page, "studio-320")
-    page.set_viewport_size({"width": 1200, "height": 2200})
+    studio.resize(1200, 2200)
     page.locator(".rbs-large").get_by_role("button", name="Close").click()
     # The form has a test of its own, and more stops than anybody goes through here.
     form = page.locator(".rbf:not(.rbs)")

@@ -72,12 +72,12 @@ def test_a_sweep_is_watched_paused_and_cancelled_from_its_cell(sweeping: OpenNot
     dark = min(contrast(page.locator(where).first) for where in (".rb:has([role=progressbar]) b", BUTTONS, ".rb span"))
     sweeping.use_theme("JupyterLab Light")
     light = min(contrast(page.locator(where).first) for where in (".rb:has([role=progressbar]) b", BUTTONS, ".rb span"))
-    page.set_viewport_size({"width": 400, "height": 1400})
+    sweeping.resize(400, 1400)
     shot(page, "panel-narrow")
     beyond = page.locator(".rb:has([role=progressbar])").evaluate(
         "box => Math.max(...[...box.querySelectorAll('*')].map(e => e.getBoundingClientRect().right)) - box.getBoundingClientRect().right"
     )
-    page.set_viewport_size({"width": 1200, "height": 1400})
+    sweeping.resize(1200, 1400)
     buttons.nth(0).click()
     expect(buttons).to_have_text(["Pause", "Cancel"], timeout=30_000)
     buttons.nth(1).press("Enter")

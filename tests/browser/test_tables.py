@@ -595,7 +595,7 @@ def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, c
         address = page.locator(".rb-film video").get_attribute("src") or ""
         shot(page, "table-lab-light")
         notebook.use_theme("JupyterLab Dark")
-        page.set_viewport_size({"width": 420, "height": 900})
+        notebook.resize(420, 900)
         shot(page, "table-lab-dark-narrow")
         notebook.use_theme("JupyterLab Light")
         notebook.save()
