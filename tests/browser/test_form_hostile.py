@@ -180,7 +180,13 @@ def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[s
             "problems": told["state"]["problems"][number : number + 3],
         }
         pictures.append(
-            form_bundle({**told["sheet"], "title": text, "model": text}, {**state, "why": text}, None, mark=text)
+            form_bundle(
+                {**told["sheet"], "title": text, "model": text},
+                {**state, "why": text},
+                None,
+                labels={text: text},
+                mark=text,
+            )
         )
     form.close()
 

@@ -143,6 +143,18 @@ def test_rules_between_fields_stand_at_a_field(page: Page) -> None:
     assert page.form.state["ready"] is False
 
 
+def test_the_first_problem_is_the_first_on_the_page(page: Page) -> None:
+    """What Run waits for is told from the top of the form down, however the model lists its fields."""
+    page.edit("loras", [{}])
+    page.edit("num_frames", 5)
+    listed = [*rb.TextToVideo.model_fields]
+    places = [problem["at"][0] for problem in page.form.state["problems"]]
+
+    assert listed.index("loras") < listed.index("num_frames")
+    assert places == ["prompt", "num_frames", "loras"]
+    assert page.form.state["why"] == page.form.state["problems"][0]["words"]
+
+
 def test_the_price_follows_what_is_typed(page: Page) -> None:
     """Also while something else is missing."""
     page.edit("enable_detail_pass", True)

@@ -643,7 +643,7 @@ def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
     form.press("run")
     form.until(lambda paper: bool(paper.runs) and "cancel" in paper.runs[0]["can"])
     part = form.running
-    card = part._card
+    card = part._keeping.card
     handle = form.running.handles["run"]
 
     form.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import traitlets
@@ -314,7 +314,7 @@ class Form(Speaking):
             self._last = self._draft.read()
         except InvalidInput as error:
             self._last = error
-            problems = [_shown(problem, self.labels) for problem in error.problems]
+            problems = [_shown(problem, self.labels) for problem in self._in_order(error.problems)]
         value = self._last if isinstance(self._last, Input) else None
         view, number = self._said
         return {
@@ -328,6 +328,11 @@ class Form(Speaking):
             "why": problems[0]["words"] if problems else "",
             "client": self.shop.client_told(),
         }
+
+    def _in_order(self, problems: Iterable[Problem]) -> list[Problem]:
+        """As the fields stand on the page, whose first problem is told at Run; what is about no field comes last."""
+        ranks: dict[Any, int] = {name: rank for rank, name in enumerate(self._nodes)}
+        return sorted(problems, key=lambda problem: ranks.get(problem.loc[0] if problem.loc else None, len(ranks)))
 
     def _input(self, value: Any) -> Input:
         if isinstance(value, self.kind):

@@ -250,6 +250,15 @@ def shapes_of(value: Input) -> list[list[int]]:
     return [[width, height]] if 0.2 < width / height < 5 else []
 
 
+def is_same(one: Run | None, run: Run) -> bool:
+    """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
+    return one is run or (
+        one is not None
+        and bool(run.request_id)
+        and (one.request_id, one.endpoint_id) == (run.request_id, run.endpoint_id)
+    )
+
+
 def kept(entries: Sequence[Entry], most: int) -> list[Entry]:
     """Those that stay on the page, the newest first: the latest ones, and whatever is still under way."""
     going = [entry for entry in entries if not entry.is_over]

@@ -37,7 +37,7 @@ def form_pictured(
         value = form.checked()
     except ReelbookError:
         value = None
-    bundle = form_bundle(form.sheet, form.state, value, mark=mark, below=below)
+    bundle = form_bundle(form.sheet, form.state, value, labels=form.labels, mark=mark, below=below)
     return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *words])}
 
 

@@ -9,10 +9,11 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...display.ticker import Bundle, Card, Key, ticker
+from ...display.ticker import Bundle, Key
 from ...errors import ReelbookError
 from .clips import Clips
-from .history import Entry, details, kept, shown
+from .history import Entry, details, is_same, kept, shown
+from .keeping_up import KeepingUp
 from .shop import EMBEDDED, elsewhere
 from .speaking import Handle
 
@@ -43,7 +44,7 @@ class Running:
         self._count = self._ends = 0
         self._clicked = float("-inf")
         self._guard = threading.RLock()
-        self._card: Card | None = None
+        self._keeping = KeepingUp(self, Running._tell, Running._bundle, Running._key, Running._is_over)
         self._clips = Clips(form, _files_of(self))
         self.handles: Mapping[str, Handle] = {
             "run": self._run,
@@ -70,10 +71,9 @@ class Running:
 
     def close(self) -> None:
         """Nothing of it stays behind; the runs go on, and the library has them."""
+        self._keeping.close()
         with self._guard:
-            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
-            self._card, self._form = None, None
-            self.handles = {}
+            self._form, self.handles = None, {}
         self._clips.close()
 
     # What the page asks for.
@@ -91,7 +91,7 @@ class Running:
         if entry is None:
             form.send({"said": TWICE})
             return
-        self._keep_up()
+        self._keeping.ring()
         # Where it was to run when Run was pressed, as the form says it.
         seen = content.get("client")
         form.in_background("run", lambda: self._start(entry, seen))
@@ -126,20 +126,20 @@ class Running:
             entry.error = error.with_traceback(None)
         else:
             self._take_up(entry, run)
-        self._keep_up()
+        self._keeping.ring()
 
     def _take_up(self, entry: Entry, run: Run) -> None:
         with self._guard:
             entry.run = run
             # What was asked for again and is the same run stands once, in its new place.
-            self._entries = [one for one in self._entries if one is entry or not _is_same(one.run, run)]
+            self._entries = [one for one in self._entries if one is entry or not is_same(one.run, run)]
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._entry(content), self._form
         if form is None or entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
             return
         run, entry.is_cancelling, entry.said = entry.run, True, ""
-        self._keep_up()
+        self._keeping.ring()
 
         def cancel() -> None:
             try:
@@ -148,7 +148,7 @@ class Running:
             except Exception as error:
                 agreed, said = False, str(error)
             entry.said, entry.is_cancelling = said, agreed
-            self._keep_up()
+            self._keeping.ring()
 
         form.in_background("cancel", cancel)
 
@@ -185,27 +185,16 @@ class Running:
 
     # What the page is told.
 
-    def _keep_up(self) -> None:
-        """Tell the page how things are, and go on telling until nothing is under way."""
-        with self._guard:
-            if self._card is None and self._form is not None:
-                self._card = _card(weakref.ref(self))
-                ticker.add(self._card)
-
     def _tell(self, bundle: Bundle) -> None:
         form = self._form
         if form is None:
             return
-        try:
-            with form.lock:
-                form.runs = bundle["runs"]
-            ends = sum(entry.is_over for entry in self.entries)
-            if ends != self._ends:
-                self._ends = ends
-                form.draw_later()
-        # A page that cannot be reached now may be back with the next news.
-        except Exception:
-            log.debug("the runs of a form could not be told", exc_info=True)
+        with form.lock:
+            form.runs = bundle["runs"]
+        ends = sum(entry.is_over for entry in self.entries)
+        if ends != self._ends:
+            self._ends = ends
+            form.draw_later()
 
     def _bundle(self) -> Bundle:
         with self._guard:
@@ -223,35 +212,8 @@ class Running:
         states, fractions, lines = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), sum(lines)
 
-    def _leaves(self, card: Card) -> bool:
-        """Whether this card has nothing more to tell; once it is so it stays so, and what comes next gets another one."""
-        with self._guard:
-            if self._card is card and all(entry.is_over for entry in self._entries):
-                self._card = None
-            return self._card is not card
-
-
-def _card(here: weakref.ref[Running]) -> Card:
-    """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
-
-    def tell(bundle: Bundle) -> None:
-        if (running := here()) is not None:
-            running._tell(bundle)
-
-    def bundle() -> Bundle:
-        running = here()
-        return {"runs": []} if running is None else running._bundle()
-
-    def key() -> Key:
-        running = here()
-        return () if running is None else running._key()
-
-    def is_over() -> bool:
-        running = here()
-        return running is None or running._leaves(card)
-
-    card = Card(tell, bundle, key, is_over=is_over)
-    return card
+    def _is_over(self) -> bool:
+        return all(entry.is_over for entry in self.entries)
 
 
 def _files_of(running: Running) -> Callable[[str], tuple[LocalFile, ...]]:
@@ -264,12 +226,3 @@ def _files_of(running: Running) -> Callable[[str], tuple[LocalFile, ...]]:
         return entry.files if entry is not None else ()
 
     return files
-
-
-def _is_same(one: Run | None, run: Run) -> bool:
-    """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
-    return one is run or (
-        one is not None
-        and bool(run.request_id)
-        and (one.request_id, one.endpoint_id) == (run.request_id, run.endpoint_id)
-    )

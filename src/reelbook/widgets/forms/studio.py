@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import weakref
 from collections.abc import Callable
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import ipywidgets
 from IPython.display import display
 
-from ...display.ticker import Card, ticker
 from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from .comms import close_layout, forget_thread
 from .form import Form
+from .keeping_up import KeepingUp
 from .studio_cards import Bought, Kept
 from .studio_gallery import Gallery
 from .studio_head import Head, carried_told
@@ -34,8 +33,6 @@ CLOSED = "This studio is closed. Make another one with rb.studio()."
 CARRIED = ("prompt", "negative_prompt", "seed", "image_url")
 """Fields that one wants again in the form of another model."""
 
-log = logging.getLogger("reelbook")
-
 
 class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no types.
     """The whole toolkit in one cell: choose a model, fill its form, run it, look at what came of it, see what it cost.
@@ -45,9 +42,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     """
 
     def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
-        self._lock, self._guard = threading.RLock(), threading.Lock()
+        self._lock = threading.RLock()
         self._is_closed = False
-        self._card: Card | None = None
+        self._keeping = KeepingUp(self, lambda studio, _: studio._refresh(), lambda _: {}, Studio._key, Studio._is_over)
         self._handle: Any = None
         self._drawn: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
@@ -127,9 +124,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             if self._is_closed:
                 return
             self._is_closed = True
-        with self._guard:
-            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
-            self._card = self._handle = None
+        self._keeping.close()
+        self._handle = None
         self._till.ring = lambda: None
         for form in self._forms.values():
             form.close()
@@ -184,14 +180,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     # What the page is told.
 
-    def _keep_up(self) -> None:
-        """Look after what there is, at the next turns of the clock that all outputs share, until nothing is under way."""
-        # A lock of its own: this is called while a form changes, and forms change while the studio does.
-        with self._guard:
-            if self._card is None and not self._is_closed:
-                self._card = _card(weakref.ref(self))
-                ticker.add(self._card)
-
     def _refresh(self) -> None:
         """Show how things are."""
         if self._is_closed:
@@ -229,12 +217,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
 
-    def _leaves(self, card: Card) -> bool:
-        """Whether this card has nothing more to tell; what comes next gets another one."""
-        with self._guard:
-            if self._card is card and self._till.is_over and self._sweeps.is_over:
-                self._card = None
-            return self._card is not card
+    def _is_over(self) -> bool:
+        return self._till.is_over and self._sweeps.is_over
 
     def _picture(self) -> dict[str, Any]:
         return studio_bundle(self._form, self._made(), self._head.cost, mark=self._mark)
@@ -263,29 +247,6 @@ def _carry(before: Form, form: Form) -> list[str]:
     return carried
 
 
-def _card(here: weakref.ref[Studio]) -> Card:
-    """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
-
-    def tell(_: dict[str, Any]) -> None:
-        try:
-            if (studio := here()) is not None:
-                studio._refresh()
-        # The clock would give up a card that fails once, and the studio would stand still.
-        except Exception:
-            log.debug("a studio could not be told", exc_info=True)
-
-    def key() -> tuple[Any, ...]:
-        studio = here()
-        return () if studio is None else studio._key()
-
-    def is_over() -> bool:
-        studio = here()
-        return studio is None or studio._leaves(card)
-
-    card = Card(tell, dict, key, is_over=is_over)
-    return card
-
-
 def _of(here: weakref.ref[Studio]) -> Studio:
     studio = here()
     if studio is None:
@@ -296,7 +257,7 @@ def _of(here: weakref.ref[Studio]) -> Studio:
 def _ring(here: weakref.ref[Studio]) -> Callable[[], None]:
     def ring() -> None:
         if (studio := here()) is not None:
-            studio._keep_up()
+            studio._keeping.ring()
 
     return ring
 
@@ -304,7 +265,7 @@ def _ring(here: weakref.ref[Studio]) -> Callable[[], None]:
 def _redrawn(here: weakref.ref[Studio]) -> None:
     studio = here()
     if studio is not None and studio._handle is not None:
-        studio._keep_up()
+        studio._keeping.ring()
 
 
 def _kind_known(here: weakref.ref[Studio], model: str) -> type[Input] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...display.words import credits_told, joined
 from ...errors import UncertainRun
-from .history import Entry
+from .history import Entry, is_same
 
 if TYPE_CHECKING:
     from ...models.base import Input
@@ -72,15 +72,6 @@ class Till:
             # What was paid for here and is shown again from the library was still paid for here.
             entry.run = next((one.run for one in same if one.run is not None and not one.run.from_library), run)
             self._entries = [one for one in self._entries if one not in same]
-
-
-def is_same(one: Run | None, run: Run) -> bool:
-    """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
-    return one is run or (
-        one is not None
-        and bool(run.request_id)
-        and (one.request_id, one.endpoint_id) == (run.request_id, run.endpoint_id)
-    )
 
 
 def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...display.ticker import Bundle, Card, Key, ticker
+from ...display.ticker import Bundle, Key
 from ...errors import ReelbookError
 from .drafts import Draft
+from .keeping_up import KeepingUp
 from .pictures import Pictures
 from .speaking import Handle
 from .sweeping_jobs import Started, client_of, key_of, paid_before, panel_of, sheet_of_job, told
@@ -43,7 +43,7 @@ class Sweeping:
         self._count = 0
         self._entries: list[Started] = []
         self._shown = ""
-        self._card: Card | None = None
+        self._keeping = KeepingUp(self, Sweeping._tell, Sweeping._bundle, Sweeping._key, Sweeping._is_over)
         self.handles: Mapping[str, Handle] = {
             "sweep": self._planning.plan_for, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
             "sweep_sheet": self._sheet, "sweep_code": self._code,
@@ -63,10 +63,9 @@ class Sweeping:
 
     def close(self) -> None:
         """Nothing of it stays behind; the jobs go on, and the library has what they make."""
+        self._keeping.close()
         with self._bell:
-            # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
-            self._card, self._form = None, None
-            self.handles = {}
+            self._form, self.handles = None, {}
         self._planning.close()
 
     def follow(self) -> None:
@@ -84,7 +83,7 @@ class Sweeping:
         if isinstance(entry, str):
             form.send({"sweep_said": entry})
             return
-        self._keep_up()
+        self._keeping.ring()
         form.in_background("sweep", lambda: self._start(entry, form.shop))
 
     def _begun(self, content: Mapping[str, Any]) -> Started | str:
@@ -128,7 +127,7 @@ class Sweeping:
         else:
             with self._bell:
                 entry.paid_before, entry.job = before, job
-        self._keep_up()
+        self._keeping.ring()
 
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Pause, resume, cancel, or stop also what is running: `{do: "sweep_do", job, what}`."""
@@ -144,7 +143,7 @@ class Sweeping:
 
         def work() -> None:
             act[what]()
-            self._keep_up()
+            self._keeping.ring()
 
         form.in_background("sweep-do", work)
 
@@ -231,13 +230,6 @@ class Sweeping:
         if form is not None:
             form.send({"sweep_panel": entry.key, "html": html})
 
-    def _keep_up(self) -> None:
-        """Tell the page how things are, and go on telling until nothing is under way."""
-        with self._bell:
-            if self._card is None and self._form is not None:
-                self._card = _card(weakref.ref(self))
-                ticker.add(self._card)
-
     def _bundle(self) -> Bundle:
         with self._bell:
             entry = next((one for one in self._entries if one.key == self._shown), None)
@@ -259,36 +251,8 @@ class Sweeping:
         if bundle["html"]:
             self._send_panel(bundle["entry"], bundle["html"])
 
-    def _leaves(self, card: Card) -> bool:
-        """Whether this card has nothing more to tell; once it is so it stays so, and what comes next gets another one."""
-        with self._bell:
-            if self._card is card and all(entry.is_over for entry in self._entries):
-                self._card = None
-            return self._card is not card
+    def _key(self) -> Key:
+        return key_of(self.entries)
 
-
-def _card(here: weakref.ref[Sweeping]) -> Card:
-    """Keeps the page up to date. The clock of all outputs holds it, so it holds nothing."""
-
-    def tell(bundle: Bundle) -> None:
-        try:
-            if (sweeping := here()) is not None:
-                sweeping._tell(bundle)
-        # The clock would give up a card that fails once.
-        except Exception:
-            log.debug("a sweep of a form could not be told", exc_info=True)
-
-    def bundle() -> Bundle:
-        sweeping = here()
-        return {"entry": None, "html": "", "over": []} if sweeping is None else sweeping._bundle()
-
-    def key() -> Key:
-        sweeping = here()
-        return () if sweeping is None else key_of(sweeping._entries)
-
-    def is_over() -> bool:
-        sweeping = here()
-        return sweeping is None or sweeping._leaves(card)
-
-    card = Card(tell, bundle, key, is_over=is_over)
-    return card
+    def _is_over(self) -> bool:
+        return all(entry.is_over for entry in self.entries)
