@@ -198,3 +198,28 @@ def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
     studio.command("notebook:run-cell")
     expect(page.locator(".rbs")).to_have_count(0)
     assert studio.cell_errors() == []
+
+
+def test_a_run_whose_kernel_ends_is_uncertain_small_and_large(studio: OpenNotebook) -> None:
+    """Nobody tells how it goes on, so that neither its card nor its large view says that it is running."""
+    page = studio.page
+    notebook = "window.jupyterapp.shell.currentWidget"
+    page.evaluate(f"{notebook}.content.activeCellIndex = 0")
+    studio.command("notebook:run-cell")
+    expect(page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
+    page.get_by_role("textbox", name="Prompt").first.fill("a long way")
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
+    button = page.locator(".rbf-foot > .rbf-row > .rbf-primary")
+    expect(button).to_be_enabled()
+    button.click()
+    expect(cards(page).first.locator("b")).to_have_text("running", timeout=ROOM)
+    cards(page).first.click()
+    large = page.locator(".rbs-large .rbf-run-state")
+    expect(large).to_contain_text("running")
+
+    page.evaluate(f"{notebook}.sessionContext.session.kernel.restart()")
+
+    expect(cards(page).first.locator("b")).to_have_text("uncertain", timeout=ROOM)
+    expect(cards(page).first.locator(".rbs-state")).to_have_text("?uncertain≈ 53 credits")
+    expect(large).to_have_text("?uncertain · it was running")
+    see(page, "studio-ended")

@@ -16,7 +16,7 @@ import { clipBox, clipReserve, makeClip } from "./form_clip.js";
 const RUNS_COPIED = 1500;
 const RUNS_MOST_LINES = 2000;
 
-/** @param {RunEntry} entry */
+/** @param {{status: string}} entry */
 export const runsIsLive = (entry) => ["waiting", "running"].includes(entry.status);
 
 /** A run whose kernel is gone: nobody tells how it goes on, and nothing can be asked of it. @param {RunEntry} entry @returns {RunEntry} */

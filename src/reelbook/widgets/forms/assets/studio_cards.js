@@ -1,6 +1,7 @@
 // @ts-check
 /** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
 import { dom } from "./form_dom.js";
+import { runsIsLive } from "./form_run.js";
 
 /** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
 /** @typedef {{kind: string, width: number, height: number, frames?: number, rate?: number, bytes?: number, name: string}} StudioFile */
@@ -116,6 +117,12 @@ export function studioCards(shelf, label, { open, pick }) {
       far.disconnect();
     },
   };
+}
+
+/** A run whose kernel is gone, as `runsLost` says it of the large one. @param {StudioCard} card @returns {StudioCard} */
+export function studioLost(card) {
+  const { percent, ...rest } = card;
+  return runsIsLive(card) ? { ...rest, status: "uncertain", mark: "?" } : card;
 }
 
 /** How many files a run has, where it is more than one; and that it plays. @param {StudioCard} card */

@@ -3,7 +3,7 @@
 import { ClipShelf } from "./form_clip.js";
 import { dom } from "./form_dom.js";
 import { runsIsLive, runsLarge, runsLost } from "./form_run.js";
-import { studioCards } from "./studio_cards.js";
+import { studioCards, studioLost } from "./studio_cards.js";
 import { STUDIO_MOST, studioCompare } from "./studio_compare.js";
 import { studioEarlier } from "./studio_earlier.js";
 
@@ -42,9 +42,11 @@ export function studioGallery(link, clock) {
 
   const wanted = () => ({ words: search.value.toLowerCase().split(/\s+/).filter(Boolean), model: models.value });
 
+  /** @returns {StudioCard[]} */
+  const told = () => (link.hasEnded ? link.model.get("cards").map(studioLost) : link.model.get("cards"));
+
   const draw = () => {
-    /** @type {StudioCard[]} */
-    const cards = link.model.get("cards");
+    const cards = told();
     studioModels(models, [...cards, ...earlier.cards], earlier.models);
     const { words, model } = wanted();
     const found = cards.filter((card) => (!model || card.model === model) && words.every((word) => card.text.includes(word)));
@@ -115,8 +117,9 @@ export function studioGallery(link, clock) {
       large?.say(content.words);
       if (!content.failed) studioUp(el);
     }),
-    link.on("trouble", (content) => {
-      large?.say(content.trouble);
+    link.on("trouble", (content) => large?.say(content.trouble)),
+    link.on("ended", () => {
+      draw();
       if (link.hasEnded) large?.lost();
     }),
   ];

@@ -29,7 +29,10 @@ export class StudioLink {
   /** Send, and say so where nobody is left to hear it. @param {any} content @returns {Promise<boolean>} Whether it was sent. */
   async ask(content) {
     const isSent = await this.send(content).then(() => true, () => false);
-    this.hasEnded = !isSent;
+    if (isSent === this.hasEnded) {
+      this.hasEnded = !isSent;
+      this._fire("ended", { ended: !isSent }, []);
+    }
     if (!isSent) this._fire("trouble", { trouble: STUDIO_ENDED }, []);
     return isSent;
   }
