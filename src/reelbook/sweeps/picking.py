@@ -78,11 +78,17 @@ def _value_to_sort(row: Row, name: str) -> Any:
 
 
 def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The values in their order, each once; also those that cannot be keys of a dict."""
+    """The values in their order, each once; also those that cannot be keys of a dict.
+
+    >>> each_once([(1,), (True,), (1,), [1], [1], 1, True])
+    ((1,), (True,), [1], 1, True)
+    """
     found: dict[Any, Any] = {}
     for value in values:
+        # Python takes 1 and true for the same, also deep in a value; how they are written tells them apart.
+        inside = repr(value) if isinstance(value, tuple) else ""
         try:
-            found.setdefault((type(value), value), value)
+            found.setdefault((type(value), value, inside), value)
         except TypeError:
             found.setdefault(repr(value), value)
     return tuple(found.values())
