@@ -52,10 +52,11 @@ def test_it_has_every_frame_at_the_same_rate(tmp_path: Path, rate: Fraction) -> 
     with av.open(io.BytesIO(content), "r", format="mp4") as copy:
         stream = copy.streams.video[0]
         frames = list(copy.decode(stream))
-    assert (stream.frames, stream.average_rate, stream.width, stream.height) == (25, rate, 320, 180)
+        # While the file is open: afterwards PyAV reads memory that was given back.
+        told = (stream.frames, stream.average_rate, stream.width, stream.height, stream.start_time)
+    assert told == (25, rate, 320, 180, 0)
     assert [number_of(Image.fromarray(frame.to_ndarray(format="rgb24"))) for frame in frames] == list(range(25))
     assert [number for number, frame in enumerate(frames) if frame.key_frame] == [0, 12, 24]
-    assert stream.start_time == 0
 
 
 def test_it_begins_to_play_at_once_and_is_silent(tmp_path: Path) -> None:
