@@ -435,7 +435,7 @@ def test_without_canvases_the_targets_alone_are_drawn(build: Build) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "value"),
-    [("7", 7), ("-3", -3), ("0", 0), ("9007199254740991", 2**53 - 1), ("9007199254740993", "9007199254740993"), ("1" * 60, "1" * 60), ("a boat", "a boat"), ("", None)],
+    [("7", 7), ("-3", -3), ("0", 0), ("9007199254740991", 2**53 - 1), ("9007199254740993", "9007199254740993"), ("1" * 60, "1" * 60), ("a boat", "a boat"), ("1,000", "1,000"), ("", None)],
 )  # fmt: skip
 def test_a_seed_keeps_every_digit(build: Build, typed: str, value: Any) -> None:
     """Whole numbers of any length arrive as typed; beyond what a page can count, as text; none is left to the service."""
@@ -447,6 +447,23 @@ def test_a_seed_keeps_every_digit(build: Build, typed: str, value: Any) -> None:
 
     assert drafted(page, "seed") == value
     assert seed.input_value() == typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("0,5", 0.5), ("2,25", 2.25), (",5", 0.5), ("-1,5", -1.5), ("0,125", 0.125), ("1234,5", 1234.5), ("1,000", "1,000"), ("-12,500", "-12,500"), ("1,000,000", "1,000,000"), ("1,", "1,"), ("0.5", 0.5), ("1e-3", 0.001)],
+)  # fmt: skip
+def test_a_comma_is_a_point_where_it_cannot_be_anything_else(build: Build, typed: str, value: Any) -> None:
+    """As much of the world writes fractions; where it may set thousands apart it stays text, which the judge refuses."""
+    # A special control that is not there falls back to the one of its kind.
+    page = build({"name": "strength", "kind": "real", "special": "other", "label": "Strength", "default": 1.0})
+    strength = page.get_by_role("textbox", name="Strength")
+
+    strength.fill(typed)
+    show(page, "strength", value)
+
+    assert drafted(page, "strength") == value
+    assert strength.input_value() == typed
 
 
 def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:

@@ -1,6 +1,7 @@
 // @ts-check
 /** Controls for plain values: text, numbers, yes or no, JSON, and what cannot be changed. */
 import { dom } from "./form_dom.js";
+import { numberPointed } from "./form_number.js";
 import { CONTROLS } from "./form_fields.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -125,7 +126,7 @@ function plainNumberText(number) {
 
 /** What a typed number is: a number, or the text as typed where a number would not hold it. @param {string} text */
 function plainNumberRead(text) {
-  const typed = text.trim();
+  const typed = numberPointed(text.trim());
   if (typed === "") return undefined;
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) return text;
   const number = Number(typed);

@@ -1,6 +1,7 @@
 // @ts-check
 /** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
 import { dom } from "./form_dom.js";
+import { numberPointed } from "./form_number.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 
@@ -79,13 +80,13 @@ export function specialSay(element, words) {
  * @returns {number | string | undefined}
  */
 export function specialNumber(text) {
-  const typed = text.trim();
+  const typed = numberPointed(text.trim());
   if (typed === "") return undefined;
   if (/^[+-]?\d+$/.test(typed)) {
     const number = Number(typed);
     return Number.isSafeInteger(number) ? number + 0 : String(BigInt(typed.replace("+", "")));
   }
-  if (/^[+-]?(\d+[.,]?\d*|[.,]\d+)$/.test(typed)) return Number(typed.replace(",", "."));
+  if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(typed)) return Number(typed);
   return typed;
 }
 

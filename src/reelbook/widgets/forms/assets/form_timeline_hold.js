@@ -1,13 +1,14 @@
 // @ts-check
 /** The chosen picture of a timeline: how long it is held, in frames or seconds, and what else can be done with it. */
 import { dom } from "./form_dom.js";
+import { numberPointed } from "./form_number.js";
 
 /** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
 /** @typedef {import("./form_timeline_strip.js").TimelineStrip} TimelineStrip */
 
 /** A number as it was typed: itself, or the text where it is none. @param {string} text @param {boolean} isWhole */
 export function timelineTyped(text, isWhole) {
-  const typed = text.trim().replace(",", ".");
+  const typed = numberPointed(text.trim());
   if (!typed) return undefined;
   return (isWhole ? /^\d+$/ : /^(\d+\.?\d*|\.\d+)$/).test(typed) && Number.isFinite(Number(typed)) ? Number(typed) : text.trim();
 }
