@@ -69,13 +69,16 @@ class Ticker:
         self._cards: list[Card] = []
         self._bell = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._is_ticking = False
         self._next = 0.0
 
     def add(self, card: Card) -> None:
         """Keep this output up to date, until it is over or removed."""
         with self._bell:
             self._cards.append(card)
-            if self._thread is None or not self._thread.is_alive():
+            # A thread that is about to end takes no more; after a fork there is none, whatever was so before.
+            if not self._is_ticking or self._thread is None or not self._thread.is_alive():
+                self._is_ticking = True
                 self._thread = threading.Thread(target=self._tick, name="reelbook-progress", daemon=True)
                 self._thread.start()
 
@@ -99,7 +102,7 @@ class Ticker:
                 while self._cards and (pause := self._next - time.monotonic()) > 0:
                     self._bell.wait(pause)
                 if not self._cards:
-                    self._thread = None
+                    self._is_ticking = False
                     return
                 cards = list(self._cards)
                 self._next = time.monotonic() + UPDATE_SECONDS

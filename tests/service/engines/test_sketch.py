@@ -136,7 +136,8 @@ def test_a_cancelled_run_leaves_no_thread_behind(tmp_path: Path) -> None:
     work.close()
 
     assert painters
-    assert set(threading.enumerate()) == before
+    # Those of other tests may have ended meanwhile.
+    assert set(threading.enumerate()) <= before
 
 
 _DIGEST = """
