@@ -35,6 +35,7 @@ from .models.catalog import CATALOG
 from .models.described import describe
 from .models.listed import Models
 from .models.pricing import Estimate, Rates
+from .models.queue import IN_PROGRESS, IN_QUEUE
 from .runs import Run, input_of
 from .service.embedded import Embedded
 from .submission import Desk, Submission
@@ -216,15 +217,13 @@ class Client:
 
     def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
         # No time limit here: each call has its own deadline, and what is being paid for is not given up.
+        begun = background.submit(_shielded(submission, self.submitted(submission, watched=watched)))
         try:
-            return _until(background.submit(_shielded(submission, self.submitted(submission, watched=watched))))
+            return _until(begun)
         except KeyboardInterrupt:
             submission.stopped = True
             self._mark_stop("while submitting")
-            raise Interrupted(
-                "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any "
-                "more; if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
-            ) from None
+            raise Interrupted(_stopped_at(begun)) from None
 
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""
@@ -371,6 +370,18 @@ async def _ended(desk: Desk, books: Books) -> None:
 async def _shielded(submission: Submission, work: Coroutine[Any, Any, T]) -> T:
     """The outcome of some work that goes on if its caller does not wait for it."""
     return await asyncio.shield(submission.desk.begin(work))
+
+
+def _stopped_at(begun: Future[Run]) -> str:
+    """What to tell somebody who has interrupted a submission; on a busy machine it may have been accepted a moment before."""
+    if begun.done() and not begun.cancelled() and begun.exception() is None:
+        run = begun.result()
+        if run.status in (IN_QUEUE, IN_PROGRESS):
+            return run.goes_on
+    return (
+        "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any more; "
+        "if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
+    )
 
 
 def _until(work: Future[T]) -> T:

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.errors import ReelbookError
+from reelbook import clients
+from reelbook.errors import Interrupted, ReelbookError
 from reelbook.libraries import ledger
 from reelbook.loop import background
 from reelbook.submission import Submission
@@ -114,10 +115,11 @@ class Bench:
     gate: Gate
     library: Path
 
-    def interrupted(self, code: str, held: Held, *, answered: bool = True) -> Ended:
-        """Stop a cell as soon as a held call has come; the call is answered after the prompt is back."""
+    def interrupted(self, code: str, held: Held, *, answered: bool = True, said: str = "") -> Ended:
+        """Stop a cell as soon as a held call has come, and it has said this; the call is answered after the prompt is back."""
         cell = self.kernel.begin(code)
         held.arrived()
+        cell.until(said)
         self.kernel.interrupt()
         ended = cell.ended()
         if answered:
@@ -202,14 +204,14 @@ def test_an_interrupt_while_rb_run_waits(bench: Bench) -> None:
 @pytest.mark.parametrize("bench", SERVICES, indirect=True)
 def test_an_interrupt_of_a_cell_that_awaits_a_run(bench: Bench) -> None:
     """IPython cancels such a cell instead of interrupting it; the words are the same, and nothing else is cancelled."""
-    code = "run = await rb.start(clip(1))\nprint(run.video.path.exists(), run.request_id)"
+    code = "run = rb.start(clip(1))\nprint('started.')\nawait run\nprint(run.video.path.exists(), run.request_id)"
 
-    ended = bench.interrupted(code, bench.gate.hold("/status"))
+    ended = bench.interrupted(code, bench.gate.hold("/status"), said="started.")
     (paid,) = bench.paid()
     again = bench.kernel.run(code)
 
     assert_back_at_the_prompt(ended, "CancelledError", names=paid)
-    assert again.out == f"True {paid}\n"
+    assert again.out == f"started.\nTrue {paid}\n"
     assert bench.paid() == [paid]
     assert bench.states() == ["stored"]
 
@@ -365,6 +367,35 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
 
     assert story == [("intent",), ("stop",), ("planned",)]
     assert served.charges() == []
+
+
+def test_a_stop_that_comes_just_after_the_answer_names_the_run(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the machine is busy the cell may still wait for a submission that is accepted: nobody is left in doubt about it.
+
+    The wait stands in for such a machine.
+    """
+
+    def late(work: Future[Any]) -> Any:
+        work.result(PATIENCE)
+        raise KeyboardInterrupt
+
+    served = serve(spec_only=True)
+    gate = Gate(served)
+    held = gate.hold("/status")
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        monkeypatch.setattr(clients, "_until", late)
+        with pytest.raises(Interrupted) as caught:
+            client.start(rb.ImagesToVideo(**clip(1)))
+        monkeypatch.undo()
+        (paid,) = [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
+        held.let_go()
+        again = client.start(rb.ImagesToVideo(**clip(1))).wait()
+
+    assert f"run {paid} goes on at the service" in str(caught.value)
+    assert again.request_id == paid
+    assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 1
 
 
 def assert_back_at_the_prompt(ended: Ended, error: str, *, names: str = "") -> None:
