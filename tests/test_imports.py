@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "runs": GROUND | {"loop", "client", "libraries", "media", "following"},
     "following": GROUND | {"loop", "client", "libraries", "media"},
     "submission": GROUND | {"loop", "client", "libraries"},
+    "accepting": GROUND | {"loop"},
     "sweeps": GROUND | {"loop", "client", "libraries", "media", "runs", "following", "submission"},
     "display": GROUND | {"loop", "media", "libraries", "runs", "sweeps"},
     "widgets": GROUND | {"loop", "media", "libraries", "runs", "sweeps", "display"},

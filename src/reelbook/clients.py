@@ -10,11 +10,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
+from .accepting import accepted
 from .client.asked import checked, checked_take
 from .client.http import Http
 from .client.key import Key
@@ -29,21 +29,18 @@ from .libraries.books import Books
 from .libraries.descriptions import Descriptions
 from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
-from .loop import TICK_SECONDS, background
+from .loop import background
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.described import describe
 from .models.listed import Models
 from .models.pricing import Estimate, Rates
-from .models.queue import IN_PROGRESS, IN_QUEUE
 from .runs import Run, input_of
 from .service.embedded import Embedded
 from .submission import Desk, Submission
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
-
-T = TypeVar("T")
 
 _guard = threading.Lock()
 _open_clients: list[Client] = []
@@ -216,14 +213,8 @@ class Client:
             self._embedded.close()
 
     def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
-        # No time limit here: each call has its own deadline, and what is being paid for is not given up.
-        begun = background.submit(_shielded(submission, self.submitted(submission, watched=watched)))
-        try:
-            return _until(begun)
-        except KeyboardInterrupt:
-            submission.stopped = True
-            self._mark_stop("while submitting")
-            raise Interrupted(_stopped_at(begun)) from None
+        work = self.submitted(submission, watched=watched)
+        return accepted(submission, work, lambda: self._mark_stop("while submitting"))
 
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""
@@ -365,32 +356,6 @@ async def _ended(desk: Desk, books: Books) -> None:
     await desk.watcher.close()
     await desk.downloads.close()
     await desk.http.close()
-
-
-async def _shielded(submission: Submission, work: Coroutine[Any, Any, T]) -> T:
-    """The outcome of some work that goes on if its caller does not wait for it."""
-    return await asyncio.shield(submission.desk.begin(work))
-
-
-def _stopped_at(begun: Future[Run]) -> str:
-    """What to tell somebody who has interrupted a submission; on a busy machine it may have been accepted a moment before."""
-    if begun.done() and not begun.cancelled() and begun.exception() is None:
-        run = begun.result()
-        if run.status in (IN_QUEUE, IN_PROGRESS):
-            return run.goes_on
-    return (
-        "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any more; "
-        "if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
-    )
-
-
-def _until(work: Future[T]) -> T:
-    """The result of background work, in a wait that an interrupt ends at once and that ends nothing but itself."""
-    over = threading.Event()
-    work.add_done_callback(lambda _: over.set())
-    while not over.wait(TICK_SECONDS):
-        pass
-    return work.result()
 
 
 @atexit.register

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook import clients
+from reelbook import accepting
 from reelbook.errors import Interrupted, ReelbookError
 from reelbook.libraries import ledger
 from reelbook.loop import background
@@ -390,7 +390,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     gate = Gate(served)
     held = gate.hold("/status")
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
-        monkeypatch.setattr(clients, "_until", late)
+        monkeypatch.setattr(accepting, "_until", late)
         with pytest.raises(Interrupted) as caught:
             client.start(rb.ImagesToVideo(**clip(1)))
         monkeypatch.undo()
