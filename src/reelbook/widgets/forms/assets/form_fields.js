@@ -21,7 +21,7 @@ export function makeField(place) {
   const make = CONTROLS[node.special] ?? CONTROLS[node.kind] ?? CONTROLS.json;
   const control = make(place);
   const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
-  if (node.required) label.append(dom("span", { class: "rbf-needed", text: " · needed" }));
+  if (node.required) label.append(" ", dom("span", { class: "rbf-needed", text: "· needed" }));
   // Their place is kept while they are hidden, so that nothing moves under who is typing.
   const isKept = !node.required && !place.nested;
   const mark = dom("span", { class: "rbf-changed", title: "changed", hidden: true }, dom("span", { class: "rb-hidden", text: "changed" }));
