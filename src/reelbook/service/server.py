@@ -18,16 +18,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from . import choices
 from .app import create_app
 from .core import Service
+from .framing import StrictConnection
 from .refusals import Refusal
 from .settings import Settings
 
 STOP_SECONDS = 10.0
+MAX_HEAD_BYTES = 64 * 1024
 
 
 class PunctualProtocol(H11Protocol):
     """HTTP that closes a connection whose request does not arrive in time; a slow sender would hold it for ever."""
 
     _deadline: asyncio.TimerHandle | None = None
+
+    def __init__(self, *parts: Any, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self.conn = StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
