@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from ._version import __version__
-from .errors import ReelbookError
+from .errors import ReelbookError, printable
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
 from .models.pricing import Rates, estimate
@@ -183,7 +183,8 @@ def _run(options: argparse.Namespace) -> int:
     done = run(_input(options))
     for file in done.media:
         print(file.path)
-    print(f"{done.credits} credits ({done.credits_source}), request {done.request_id}", file=sys.stderr)
+    words = f"{done.credits} credits ({done.credits_source}), request {done.request_id}"
+    print(printable(words), file=sys.stderr)
     return 0
 
 
@@ -220,9 +221,9 @@ def _library(options: argparse.Namespace) -> int:
         print(found.export(options.export, where=frame))
         return 0
     shown = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
-    print(frame[shown].to_string(max_colwidth=40) if len(frame) else "Nothing was run here yet.")
+    print(printable(frame[shown].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
     for one in found.uncertain:
-        print(one)
+        print(printable(str(one)))
     return 0
 
 

@@ -38,12 +38,41 @@ LONGEST_SENTENCE = 1_800
 """How much of its text an error shows; what a service answers can be a whole page."""
 
 
+CONTROLS = dict.fromkeys(
+    (
+        *(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
+        *(0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    ),
+    "\N{REPLACEMENT CHARACTER}",
+)
+"""What a terminal would obey, or what would turn the words around it."""
+
+
+def printable(text: str) -> str:
+    """A text with its control characters replaced; line breaks and tabs stay.
+
+    >>> printable("busy\\x1b[2J\\x9b31m,\\r\\ntry later")
+    'busy�[2J�31m,\\ntry later'
+    """
+    return text.replace("\r\n", "\n").translate(CONTROLS)
+
+
 class ReelbookError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package. Its text can hold words of a service, and never a control character."""
+
+    def __str__(self) -> str:
+        return printable(self.sentence())
+
+    def sentence(self) -> str:
+        """What happened, why, and what to do now."""
+        return super().__str__()
 
 
 class Interrupted(KeyboardInterrupt):
     """A person has interrupted the waiting; it says what goes on, and how to pick it up or stop it."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +106,7 @@ class InvalidInput(ReelbookError, ValueError):
         super().__init__(model, tuple(problems))
         self.model, self.problems = model, tuple(problems)
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         if len(self.problems) == 1:
             return _cut(f"{self.model}: {self.problems[0].message}")
         lines = [f"{self.model} has {len(self.problems)} problems:"]
@@ -97,7 +126,7 @@ class UnknownModel(ReelbookError, LookupError):
         super().__init__(endpoint_id, tuple(known))
         self.endpoint_id, self.known = endpoint_id, tuple(known)
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         name = str(self.endpoint_id)[:200]
         close = difflib.get_close_matches(name, self.known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -129,14 +158,14 @@ class ServiceError(ReelbookError):
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        self.message, self.status, self.error_type = message, status, error_type
+        self.message, self.status, self.error_type = printable(message), status, error_type
         self.request_id, self.facts = request_id, dict(facts or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only facts do not travel in `args`, and an error must survive a pickle.
         return _revive, (type(self), self.message, self.status, self.error_type, self.request_id, self.facts)
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         of = f" (Request {self.request_id}.)" if self.request_id else ""
         return f"{_cut(_ended(self.message))}{of} {self.advice}"
 
@@ -217,7 +246,7 @@ class FolderInUse(ReelbookError):
         super().__init__(folder)
         self.folder = folder
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return f"Another running service owns the folder {self.folder}. Stop that one first, or choose another folder."
 
 
@@ -228,7 +257,7 @@ class Unreachable(ReelbookError):
         super().__init__(address, reason)
         self.address, self.reason = address, reason
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return (
             f"Nothing answered at {self.address} ({self.reason}). "
             "Nothing was charged: check the address and that the service is running, then try again."
@@ -242,7 +271,7 @@ class UncertainRun(ReelbookError):
         super().__init__(address, reason, credits, repeatable)
         self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
         happened = f"A paid request was sent to {self.address} and its answer was lost ({self.reason}).{price} "
         if self.repeatable:
@@ -260,7 +289,7 @@ class OverBudget(ReelbookError):
         super().__init__(budget, committed, price)
         self.budget, self.committed, self.price = budget, committed, price
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         if self.price is None:
             return (
                 f"Nobody knows what this run costs, so it cannot run under a budget of {self.budget:,} credits. "
@@ -279,7 +308,7 @@ class LibraryError(ReelbookError, OSError):
         super().__init__(folder, reason)
         self.folder, self.reason = folder, reason
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return (
             f"The library in {self.folder} cannot be used ({self.reason}), and without it nothing is paid for: no run was sent. "
             "Make room there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
@@ -291,9 +320,10 @@ class RunFailed(ReelbookError):
 
     def __init__(self, request_id: str, message: str, error_type: str | None) -> None:
         super().__init__(request_id, message, error_type)
-        self.request_id, self.message, self.error_type = request_id, message, error_type
+        self.request_id, self.message = request_id, printable(message)
+        self.error_type = None if error_type is None else printable(error_type)
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         kind = f" [{self.error_type}]" if self.error_type else ""
         return (
             f"Run {self.request_id} failed{kind}: {_cut(_ended(self.message))} "
@@ -308,7 +338,7 @@ class RunCancelled(ReelbookError):
         super().__init__(request_id)
         self.request_id = request_id
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return (
             f"Run {self.request_id} was cancelled before it was finished, so there is no result. "
             "Run it again when you like; the account shows what was given back."
@@ -322,7 +352,7 @@ class RunTimeout(ReelbookError):
         super().__init__(request_id, status, waited)
         self.request_id, self.status, self.waited = request_id, status, waited
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return (
             f"Run {self.request_id} was still {self.status} after {self.waited:g} s. "
             "The service is still working on it: wait() again, or cancel() it."
@@ -336,7 +366,7 @@ class DownloadFailed(ReelbookError):
         super().__init__(request_id, url, reason)
         self.request_id, self.url, self.reason = request_id, url, reason
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return (
             f"Run {self.request_id} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
             f"The result is still at the service: attach({self.request_id!r}, model=…) fetches it again, at no cost."

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from ..errors import Interrupted, ReelbookError
+from ..errors import Interrupted, ReelbookError, printable
 from .words import cut
 
 HOME = str(Path(__file__).resolve().parents[1])
@@ -52,7 +52,7 @@ def short(shell: Any, error: BaseException) -> list[str]:
     """The sentence, the person's own lines, and how to see the rest."""
     is_plain = str(getattr(shell, "colors", "")).lower() == "nocolor"
     red, bold, soft, end = ("",) * 4 if is_plain else (BOLD_RED, BOLD, SOFT, PLAIN)
-    lines = [f"{red}{type(error).__name__}{end}: {printable(str(error))}"]
+    lines = [f"{red}{type(error).__name__}{end}: {error}"]
     for place, code in list(own_lines(shell, error.__traceback__))[-MOST_LINES:]:
         lines += ["", f"{soft}{place}{end}"] if place else []
         lines += [f"    {bold}{code}{end}"] if code else []
@@ -68,11 +68,6 @@ def own_lines(shell: Any, trace: TracebackType | None) -> Iterator[tuple[str, st
         if not seen_home and not _is_machinery(frame):
             yield f"{_name(shell, frame)}, line {number}", _code(frame, number)
         trace = trace.tb_next
-
-
-def printable(text: str) -> str:
-    """A text without what a terminal takes for an order; its lines stay lines."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in text)
 
 
 def _is_ours(frame: FrameType) -> bool:

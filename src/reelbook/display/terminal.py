@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ..errors import printable
+
 UPDATE_SECONDS = 0.25
 
 
@@ -36,16 +38,8 @@ def line(now: Callable[[], str], left: Callable[[], str]) -> Iterator[None]:
         _write(last, "\n" if last else "")
 
 
-def plain(text: str) -> str:
-    """A text without what a terminal takes for an order.
-
-    >>> plain("painting\\x1b[2J a boat")
-    'painting�[2J a boat'
-    """
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
-
-
 def _write(text: str, end: str = "") -> None:
     room = shutil.get_terminal_size().columns - 1
-    sys.stderr.write(f"\r\x1b[K{plain(text)[:room]}{end}")
+    words = " ".join(printable(text).splitlines())
+    sys.stderr.write(f"\r\x1b[K{words[:room]}{end}")
     sys.stderr.flush()

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Union
 import numpy as np
 import pandas as pd
 
+from ..errors import printable
 from ..models.catalog import CATALOG
 from . import ledger
 from .columns import Kind, Pile, column
@@ -282,8 +283,17 @@ def answers(piles: Mapping[str, Pile]) -> dict[str, Pile]:
         elif any(isinstance(value, list) and any(map(_is_file, value)) for value in pile.values):
             found[f"output_{name}_url"] = pile.mapped(_addresses)
         else:
-            found[f"output_{name}"] = pile
+            found[f"output_{name}"] = pile.mapped(_harmless)
     return found
+
+
+def _harmless(value: Any) -> Any:
+    """A value of an answer without control characters: pandas prints them as they are."""
+    if isinstance(value, str):
+        return value if value.isprintable() else printable(value)
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return {_harmless(name): _harmless(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _is_file(value: Any) -> bool:

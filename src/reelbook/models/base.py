@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..errors import InvalidInput, Problem
+from ..errors import InvalidInput, Problem, printable
 from .problems import problems_of
 
 WIRE: Mapping[str, bool] = {"wire": True}
@@ -152,6 +152,10 @@ class Output(BaseModel):
     if TYPE_CHECKING:
         # Fields beyond the declared ones are kept, so any name may be there.
         def __getattr__(self, name: str) -> Any: ...
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        # Values are written with quotes and escapes; a service's own names of fields would stand there as they are.
+        return ((name and printable(name), value) for name, value in super().__repr_args__())
 
     @property
     def files(self) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from ..errors import printable
 from .base import Output
 
 IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
@@ -83,7 +84,8 @@ class QueueStatus(Output):
             logs = logs.splitlines()
         if not isinstance(logs, Iterable):
             logs = [] if logs is None else [logs]
-        return [str(entry.get("message", entry)) if isinstance(entry, dict) else str(entry) for entry in logs]
+        entries = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in logs)
+        return [printable(str(entry)) for entry in entries]
 
 
 def fresh_lines(known: Sequence[str], told: Sequence[str]) -> Sequence[str]:

@@ -77,7 +77,7 @@ class Client(Protocol):
 class Stopped(ReelbookError):
     """A person has stopped the sweep: how, as one clause."""
 
-    def __str__(self) -> str:
+    def sentence(self) -> str:
         return f"{self.args[0]}. Run the plan again to go on: nothing is paid for twice."
 
 
