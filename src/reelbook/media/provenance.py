@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ..errors import ReelbookError
-from .tags import jpeg, mp4, png, webp
+from .tags import c2pa, jpeg, mp4, png, webp
 from .tags.asked import typed_input
 from .tags.parameters import settings
 from .tags.pieces import MOST_BYTES, OddFile, Piece, Stretch, assemble, length
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ..models.base import Input
     from .local import LocalFile
 
+MANIFEST_SUFFIX = ".c2pa"
+"""A maker may deliver the signature as a file of its own, beside the one that it is for."""
 _LONGEST_WORD = 300
 _MOST_TEXTS = 200
 _PARAMETERS = ("parameters", "UserComment", "comment")
@@ -85,15 +88,21 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
 
     `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
     a WebM, and whatever else has no place for them that all programs accept, is copied as it is, without a file beside it.
-    The copy appears whole or not at all, in place of a file that was there.
+    So is a file that its maker signed, because any change would break the signature. The copy appears whole or not at all, in place of a file that was there.
     """
     record = record_of(facts)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
+            manifest = source.with_suffix(MANIFEST_SUFFIX)
             with _appearing(target) as copy:
-                assemble(original, copy, _pieces(original, record))
+                if manifest.is_file():
+                    assemble(original, copy, [Stretch(0, length(original))])
+                else:
+                    assemble(original, copy, _pieces(original, record))
+            if manifest.is_file():
+                shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, OddFile) as error:
             raise ReelbookError(
                 f"{source} could not be copied to {target} ({_reason(error)}). "
@@ -167,7 +176,8 @@ def _pieces(file: BinaryIO, record: str) -> list[Piece]:
     whole: list[Piece] = [Stretch(0, length(file))]
     file.seek(0)
     ways = _ways(file.read(12))
-    if ways is None or record == "{}":
+    # One byte more would break the signature of whoever made it.
+    if ways is None or record == "{}" or c2pa.is_signed(file):
         return whole
     try:
         return ways[1](file, record)

@@ -13,7 +13,14 @@ from .pieces import MOST_BYTES, OddFile, Piece, Stretch, length, taken
 
 SIGNATURE = b"\xff\xd8\xff"
 
-_APP0, _APP1, _COMMENT, _SCAN = 0xE0, 0xE1, 0xFE, 0xDA
+XMP = b"http://ns.adobe.com/xap/1.0/\0"
+"""How the segment of an XMP packet begins."""
+
+_APP0, _APP1, _APP11, _COMMENT, _SCAN = 0xE0, 0xE1, 0xEB, 0xFE, 0xDA
+_C2PA = re.compile(rb"\xff\xeb..JP.{10}jumb(?:.{8})?.{4}jumdc2pa", re.DOTALL)
+"""How a manifest begins."""
+_BOX_HEAD_BYTES = 20
+_BLOCK, _OVERLAP = 1 << 20, 64
 _OURS = re.compile(rb"Reelbook (\d{1,3})/\d{1,3} ")
 """How our own comments begin. A segment holds 64 KiB, so a long record takes several."""
 _ROOM = 65_000
@@ -47,6 +54,39 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
         yield "reelbook", record[:MOST_BYTES].decode("utf-8", "replace")
 
 
+def manifest(file: BinaryIO) -> Iterator[Stretch]:
+    """The parts of the manifest of its maker, which C2PA cuts into segments; without what each repeats of the first."""
+    parts: dict[int, Stretch] = {}
+    instance = None
+    pixels = length(file)
+    for segment in _segments(file):
+        if segment.marker == _SCAN:
+            pixels = segment.start
+        if segment.marker != _APP11 or segment.stop - segment.start < _BOX_HEAD_BYTES:
+            continue
+        # "JP", which box this is a part of, which part, and then, in each part again, the length and kind of the box.
+        letters, box, number, size = struct.unpack(">2sHII", taken(file, segment.start + 4, 12))
+        if (
+            letters == b"JP"
+            and instance is None
+            and _C2PA.search(taken(file, segment.start, segment.stop - segment.start))
+        ):
+            instance = box
+        if letters == b"JP" and box == instance:
+            repeated = 0 if number == 1 else 16 if size == 1 else 8
+            parts.setdefault(number, Stretch(segment.start + 12 + repeated, segment.stop))
+    yield from (parts[number] for number in sorted(parts))
+    if not parts:
+        yield from _among_pixels(file, pixels)
+
+
+def packets(file: BinaryIO) -> Iterator[bytes]:
+    """Its XMP packets."""
+    for segment in _segments(file):
+        if segment.marker == _APP1 and (content := _content(file, segment)).startswith(XMP):
+            yield content.removeprefix(XMP)
+
+
 def edited(file: BinaryIO, record: str) -> list[Piece]:
     """The same picture with our record near its beginning; an earlier one goes."""
     pieces: list[Piece] = [Stretch(0, 2)]
@@ -63,6 +103,15 @@ def edited(file: BinaryIO, record: str) -> list[Piece]:
         if not (segment.marker == _COMMENT and _OURS.match(_content(file, segment))):
             pieces.append(Stretch(segment.start, segment.stop))
     raise OddFile("it has no pixels")
+
+
+def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
+    """Where a manifest begins after the first pixels. There a marker cannot be mistaken for anything else."""
+    for at in range(start, length(file), _BLOCK):
+        file.seek(at)
+        if found := _C2PA.search(file.read(_BLOCK + _OVERLAP)):
+            yield Stretch(at + found.start() + 12, at + found.end())
+            return
 
 
 def _segments(file: BinaryIO) -> Iterator[_Segment]:

@@ -14,6 +14,10 @@ from .pieces import MOST_BYTES, MOST_PARTS, OddFile, Piece, Stretch, length, tak
 XMP_BOX = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 """What the XMP standard says that the box of a packet is called."""
 
+C2PA_BOX = bytes.fromhex("d8fec3d61b0e483c92975828877ec481")
+"""What C2PA says that the box of a manifest is called."""
+
+_PURPOSES = (b"manifest", b"original", b"update")
 _NAMES = {b"\xa9cmt": "comment", b"\xa9nam": "title", b"desc": "description"}
 _HEAD, _LONG_HEAD = 8, 16
 _LARGEST = 2**32 - 1
@@ -45,6 +49,25 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield from _texts_of_index(file, box)
         elif (record := _record(file, box)) is not None:
             yield "reelbook", record
+
+
+def manifest(file: BinaryIO) -> Iterator[Stretch]:
+    """The manifest of its maker, as C2PA places it in an MP4 and in what is built alike."""
+    for box in _boxes(file, 0, length(file)):
+        if box.kind == b"uuid" and box.size >= len(C2PA_BOX) and taken(file, box.inside, len(C2PA_BOX)) == C2PA_BOX:
+            # A version, what it is for, and a place in the file that only one of the purposes needs.
+            purpose = file.read(min(box.size - len(C2PA_BOX), 16))[4:].partition(b"\0")[0]
+            start = box.inside + len(C2PA_BOX) + 4 + len(purpose) + 1 + 8
+            yield Stretch(min(start, box.stop) if purpose in _PURPOSES else box.stop, box.stop)
+        elif box.kind == b"jumb":
+            yield Stretch(box.start, box.stop)
+
+
+def packets(file: BinaryIO) -> Iterator[bytes]:
+    """Its XMP packets."""
+    for box in _boxes(file, 0, length(file)):
+        if (packet := _packet(file, box)) is not None:
+            yield packet
 
 
 def edited(file: BinaryIO, record: str) -> list[Piece]:
@@ -84,12 +107,18 @@ def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[_Box]:
     raise OddFile("it has too many boxes")
 
 
-def _record(file: BinaryIO, box: _Box) -> str | None:
-    """Our record, if this is the box that holds it."""
+def _packet(file: BinaryIO, box: _Box) -> bytes | None:
+    """The XMP packet of a box, if it holds one."""
     if box.kind != b"uuid" or not len(XMP_BOX) <= box.size <= 2 * MOST_BYTES:
         return None
     content = taken(file, box.inside, box.size)
-    return xmp.record_in(content) if content.startswith(XMP_BOX) else None
+    return content[len(XMP_BOX) :] if content.startswith(XMP_BOX) else None
+
+
+def _record(file: BinaryIO, box: _Box) -> str | None:
+    """Our record, if this is the box that holds it."""
+    packet = _packet(file, box)
+    return None if packet is None else xmp.record_in(packet)
 
 
 def _kept(file: BinaryIO, box: _Box) -> list[Piece]:

@@ -14,6 +14,10 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 OURS = b"reelbook"
 """The keyword of our own record."""
 
+XMP = b"XML:com.adobe.xmp"
+"""The keyword of an XMP packet."""
+
+_MANIFEST = b"caBX"
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _LONGEST_KEYWORD = 79
 
@@ -42,6 +46,20 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield keyword, text
 
 
+def manifest(file: BinaryIO) -> Iterator[Stretch]:
+    """The manifest of its maker, as C2PA places it in a PNG."""
+    for chunk in _chunks(file):
+        if chunk.kind == _MANIFEST:
+            yield Stretch(chunk.start + 8, chunk.stop - 4)
+
+
+def packets(file: BinaryIO) -> Iterator[bytes]:
+    """Its XMP packets."""
+    for chunk in _chunks(file):
+        if _begins(file, chunk, XMP) and chunk.size <= 2 * MOST_BYTES:
+            yield _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
+
+
 def edited(file: BinaryIO, record: str) -> list[Piece]:
     """The same picture with our record, before its pixels so that it is found quickly; an earlier one goes."""
     pieces: list[Piece] = [Stretch(0, len(SIGNATURE))]
@@ -50,7 +68,7 @@ def edited(file: BinaryIO, record: str) -> list[Piece]:
         if chunk.kind == b"IDAT" and not is_in:
             pieces.append(_itxt(record))
             is_in = True
-        if not _is_ours(file, chunk):
+        if not _begins(file, chunk, OURS):
             pieces.append(Stretch(chunk.start, chunk.stop))
         end = chunk.stop
     if not is_in or chunk.kind != b"IEND":
@@ -104,8 +122,9 @@ def _utf8_or_latin(text: bytes) -> str:
         return text.decode("latin-1")
 
 
-def _is_ours(file: BinaryIO, chunk: _Chunk) -> bool:
-    head = OURS + b"\0"
+def _begins(file: BinaryIO, chunk: _Chunk, keyword: bytes) -> bool:
+    """Whether it is a text of this keyword."""
+    head = keyword + b"\0"
     return chunk.kind in _TEXTS and chunk.size >= len(head) and taken(file, chunk.start + 8, len(head)) == head
 
 

@@ -37,6 +37,20 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield "reelbook", record
 
 
+def manifest(file: BinaryIO) -> Iterator[Stretch]:
+    """The manifest of its maker, as C2PA places it in a WebP, and in a WAV or AVI, which are built alike."""
+    for chunk in _chunks(file):
+        if chunk.kind == b"C2PA":
+            yield Stretch(chunk.start + 8, chunk.start + 8 + chunk.size)
+
+
+def packets(file: BinaryIO) -> Iterator[bytes]:
+    """Its XMP packets."""
+    for chunk in _chunks(file):
+        if chunk.kind == b"XMP " and chunk.size <= 2 * MOST_BYTES:
+            yield _content(file, chunk)
+
+
 def edited(file: BinaryIO, record: str) -> list[Piece]:
     """The same picture with our record in its XMP packet, which is added where there is none."""
     chunks = list(_chunks(file))

@@ -1,0 +1,189 @@
+"""Files that their makers signed: found by their structure, and copied byte for byte."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.media.provenance import write
+from reelbook.media.tags import c2pa, jpeg, mp4, png, webp
+from reelbook.media.tags.pieces import assemble
+from reelbook.media.tags.record import record_of
+from tests.media.makers import FOUR, signed, signed_file, state_of
+from tests.media.making import FACTS, KINDS, grain, plain
+from tests.media.making import signed as engine_made
+
+EDITED = {"mp4": mp4.edited, "png": png.edited, "jpeg": jpeg.edited, "webp": webp.edited}
+
+
+def is_signed(content: bytes) -> bool:
+    return c2pa.is_signed(io.BytesIO(content))
+
+
+def box(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I4s", len(content) + 8, kind) + content
+
+
+@pytest.mark.parametrize("kind", FOUR)
+def test_a_signed_file_is_copied_byte_for_byte(kind: str, tmp_path: Path) -> None:
+    """Its signature is valid before and after."""
+    path = signed_file(tmp_path / f"boat.{kind}")
+
+    write(path, tmp_path / f"copy.{kind}", FACTS)
+
+    copy = (tmp_path / f"copy.{kind}").read_bytes()
+    assert copy == path.read_bytes()
+    assert state_of(copy, kind) == "Trusted"
+
+
+@pytest.mark.parametrize("kind", FOUR)
+def test_our_record_in_a_signed_file_would_break_its_signature(kind: str, tmp_path: Path) -> None:
+    """The control: what is added to unsigned files makes each of these invalid."""
+    path = signed_file(tmp_path / f"boat.{kind}")
+    copy = io.BytesIO()
+
+    with path.open("rb") as file:
+        assemble(file, copy, EDITED[kind](file, record_of(FACTS)))
+
+    assert copy.getvalue() != path.read_bytes()
+    assert state_of(copy.getvalue(), kind) == "Invalid"
+
+
+@pytest.mark.parametrize("kind", FOUR)
+def test_a_file_whose_manifest_is_elsewhere_is_copied_byte_for_byte(kind: str, tmp_path: Path) -> None:
+    """Its XMP names the manifest, which is bound to these bytes."""
+    path = plain(tmp_path / f"boat.{kind}")
+    path.write_bytes(signed(path.read_bytes(), kind, remote="https://maker.example/boat.c2pa"))
+
+    write(path, tmp_path / f"copy.{kind}", FACTS)
+
+    assert b"maker.example/boat.c2pa" in path.read_bytes()
+    assert (tmp_path / f"copy.{kind}").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["gif", "tiff", "avif"])
+def test_signed_files_of_other_kinds_are_known(kind: str, tmp_path: Path) -> None:
+    """And copied as they are, as unsigned ones of these kinds are."""
+    path = signed_file(tmp_path / f"boat.{kind}")
+    unsigned = io.BytesIO()
+    grain().save(unsigned, kind)
+
+    write(path, tmp_path / f"copy.{kind}", FACTS)
+
+    assert is_signed(path.read_bytes())
+    assert not is_signed(unsigned.getvalue())
+    assert state_of((tmp_path / f"copy.{kind}").read_bytes(), kind) == "Trusted"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unsigned_files_are_not_taken_for_signed_ones(kind: str, tmp_path: Path) -> None:
+    """Neither a plain one, nor one of our engines, nor a copy with our record in it."""
+    files = [plain(tmp_path / f"plain.{kind}"), engine_made(tmp_path / f"engine.{kind}")]
+    for path in list(files):
+        write(path, tmp_path / f"copy-{path.name}", FACTS)
+        files.append(tmp_path / f"copy-{path.name}")
+
+    assert [is_signed(path.read_bytes()) for path in files] == [False] * 4
+    assert files[2].read_bytes() != files[0].read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_letters_of_a_manifest_in_a_prompt_are_no_manifest(kind: str, tmp_path: Path) -> None:
+    """It is found by the structure of the file, and not by letters that may stand anywhere."""
+    write(
+        plain(tmp_path / f"a.{kind}"),
+        tmp_path / f"b.{kind}",
+        {**FACTS, "input": {"prompt": "jumb jumdc2pa caBX C2PA :provenance="}},
+    )
+
+    assert not is_signed((tmp_path / f"b.{kind}").read_bytes())
+
+
+def test_a_manifest_in_a_box_of_64_bits_or_at_the_end_is_found(tmp_path: Path) -> None:
+    """Wherever among the boxes of the film it stands, and however its length is written."""
+    film = plain(tmp_path / "boat.mp4").read_bytes()
+    content = mp4.C2PA_BOX + bytes(4) + b"manifest\0" + bytes(8) + box(b"jumb", b"")
+    long = struct.pack(">I4sQ", 1, b"uuid", len(content) + 16) + content
+
+    assert is_signed(film + box(b"uuid", content))
+    assert is_signed(film + long)
+    assert is_signed(film + struct.pack(">I4s", 0, b"uuid") + content)
+    assert is_signed(film + box(b"uuid", mp4.C2PA_BOX))
+
+
+def test_a_manifest_after_the_pixels_is_found(tmp_path: Path) -> None:
+    """A PNG may hold it behind its pixels, and so may a JPEG between two of its scans."""
+    picture = plain(tmp_path / "boat.png").read_bytes()
+    chunk = b"caBX" + b"manifest"
+    inside = struct.pack(">I", 8) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    photo = signed_file(tmp_path / "boat.jpeg").read_bytes()
+    start, size = photo.index(b"\xff\xeb"), 0
+    size = struct.unpack_from(">H", photo, start + 2)[0] + 2
+
+    assert is_signed(picture[:-12] + inside + picture[-12:])
+    assert is_signed(photo[:start] + photo[start + size : -2] + photo[start : start + size] + photo[-2:])
+    assert not is_signed(photo[:start] + photo[start + size :])
+
+
+def test_a_long_manifest_in_many_segments_of_a_jpeg_is_found_whole(tmp_path: Path) -> None:
+    """A JPEG cuts it into parts of 64 KiB; together they are what a PNG has in one."""
+    name = "A generator of a very long name " * 4000
+    photo = signed_file(tmp_path / "boat.jpeg", generator=name).read_bytes()
+
+    found = c2pa.find_manifest(io.BytesIO(photo)) or []
+    content = b"".join(photo[part.start : part.stop] for part in found)
+
+    assert len(found) > 1
+    assert len(content) == struct.unpack(">I", content[:4])[0]
+    assert name.encode() in content
+    assert state_of(photo, "jpeg") == "Trusted"
+
+
+@pytest.mark.parametrize("kind", [*FOUR, "gif", "tiff", "avif"])
+def test_a_damaged_file_is_searched_without_an_error(kind: str, tmp_path: Path) -> None:
+    """Cut anywhere, it is said to be signed or not, and nothing is raised."""
+    whole = signed_file(tmp_path / f"boat.{kind}").read_bytes()
+
+    answers = [is_signed(whole[:end]) for end in range(0, len(whole), 17)]
+
+    assert set(answers) <= {True, False}
+    assert not answers[0]
+
+
+@settings(max_examples=150)
+@given(data=st.data(), kind=st.sampled_from([*FOUR, "gif", "tiff"]))
+def test_any_damage_is_searched_without_an_error(
+    data: st.DataObject, kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever some of its bytes become."""
+    content = bytearray(_signed_once(kind, tmp_path_factory))
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
+        content[at] = data.draw(st.integers(0, 255))
+
+    assert c2pa.is_signed(io.BytesIO(bytes(content))) in (True, False)
+
+
+_once: dict[str, bytes] = {}
+
+
+def _signed_once(kind: str, folders: pytest.TempPathFactory) -> bytes:
+    if kind not in _once:
+        _once[kind] = signed_file(folders.mktemp("signed") / f"boat.{kind}").read_bytes()
+    return _once[kind]
+
+
+def test_a_manifest_beside_a_file_keeps_it_as_it_is(tmp_path: Path) -> None:
+    """A maker may deliver it as a file of its own, `boat.c2pa`: it goes along with the copy."""
+    path = plain(tmp_path / "boat.mp4")
+    (tmp_path / "boat.c2pa").write_bytes(b"a manifest")
+
+    write(path, tmp_path / "there" / "copy.mp4", FACTS)
+
+    assert (tmp_path / "there" / "copy.mp4").read_bytes() == path.read_bytes()
+    assert (tmp_path / "there" / "copy.c2pa").read_bytes() == b"a manifest"
