@@ -268,7 +268,8 @@ class Client:
     def _desk_for(self, entry: Entry) -> Desk:
         desk = self._open_desk()
         service = background.wait(desk.name(), CALL_SECONDS)
-        if service != entry.service:
+        theirs = self._books.look(lambda db: services.current(db, entry.service))
+        if service != theirs:
             raise ReelbookError(
                 f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
                 "Connect to that service first."

@@ -59,6 +59,8 @@ class Desk:
     downloads: Downloads
     service: str | None = None
     """The name of the service in the ledger; found out when it is first needed."""
+    place: str | None = None
+    """The address that finds this name, for a service that is not the embedded one."""
     uploads: Uploads = field(default_factory=Uploads)
     start: Callable[[Input], Any] = field(default=lambda request: None)
     """Starts another run with the same client."""
@@ -69,11 +71,12 @@ class Desk:
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def name(self) -> str:
-        """What the ledger calls the service: its own stable id, else its address."""
+        """What the ledger calls the service, which is known by any id that it told and by its address."""
         if self.service is None:
             nature, address = await self.calls.nature(), self.calls.base_url
-            # Remembered, because on a bad day a service does not tell its id, and must not become another one.
-            self.service = await self.books.do(partial(services.name_of, address=address, id=nature.id))
+            lasts = services.is_loopback(address) and await self.calls.keeps_its_id()
+            self.place = services.place_of(address)
+            self.service = await self.books.do(partial(services.name_of, address=address, id=nature.id, lasts=lasts))
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
@@ -205,7 +208,7 @@ class Submission:
     async def _look_again(self, service: str, name: str) -> None:
         """Ask once more for a result that the service did not have, before it is paid for again."""
         calls, books = self.desk.calls, self.desk.books
-        entry = await books.do(lambda db: ledger.expired(db, service, name, self.take))
+        entry = await books.do(lambda db: ledger.expired(db, services.current(db, service), name, self.take))
         if entry is None or entry.request_id is None:
             return
         try:
@@ -223,7 +226,7 @@ class Submission:
                 db.execute(
                     "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored'"
                     " AND (? IS NULL OR take = ?)",
-                    (service, name, self.take, self.take),
+                    (services.current(db, service), name, self.take, self.take),
                 ).fetchone()
                 is not None
             )

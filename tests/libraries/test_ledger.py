@@ -660,15 +660,6 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
 # What the library knows.
 
 
-def test_a_service_keeps_its_name(db: Ledger) -> None:
-    """What it said once counts on a day when it does not say it."""
-    before = services.name_of(db, "http://a", None)
-    said = services.name_of(db, "http://a", "svc-1")
-    after = services.name_of(db, "http://a", None)
-
-    assert (before, said, after) == ("http://a", "svc-1", "svc-1")
-
-
 def test_times_and_models_of_past_runs_are_known(db: Ledger) -> None:
     """How long the last ones took, by model, and which model a request is of."""
     for number, seconds in enumerate((2.0, 3.0, -5.0)):

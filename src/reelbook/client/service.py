@@ -28,6 +28,8 @@ ANY_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
 """One black pixel."""
+OURS = "reelbook"
+"""What a service of ours says that it is. It keeps its id with its data, for as long as that is there."""
 DOUBT_SECONDS = 60.0
 """A service that could not say what it is, is asked again after this."""
 
@@ -69,6 +71,16 @@ class ServiceCalls:
                     return Nature()
                 self._nature = Nature()
             return self._nature
+
+    async def keeps_its_id(self) -> bool:
+        """Whether this is a service of ours that tells the same id when it is asked again."""
+        first = await self.nature()
+        if first.id is None or first.name != OURS:
+            return False
+        try:
+            return shapes.nature(self._value(await self._free("GET", "/"))).id == first.id
+        except (ServiceError, Unreachable):
+            return False
 
     async def run(
         self,

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..errors import ReelbookError
-from . import disk, ledger
+from . import disk, ledger, services
 from .books import CALL_SECONDS, Books
 from .ledger import Entry
 from .merging import FAR, Merge, merged
@@ -71,7 +71,9 @@ def adopted(
     folder: Path, theirs: Shelf, books: Books, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
     """Take in the library of this folder. It is only read; done twice it changes nothing more."""
-    entries, unreadable = _entries(folder)
+    entries, unreadable, aliases = _entries(folder)
+    names = books.now(lambda db: services.joined(db, aliases))
+    entries = [replace(entry, service=names[entry.service]) for entry in entries]
     free = [entry for entry in entries if entry.owner is None]
     counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
     courier = _Courier(theirs, shelf)
@@ -173,11 +175,12 @@ def _copy(source: Path, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _entries(folder: Path) -> tuple[list[Entry], int]:
-    """Every row of a ledger that is opened for reading only, and how many make no sense."""
+def _entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
+    """Every row of a ledger that is opened for reading only, how many make no sense, and what its services go by."""
     try:
         with contextlib.closing(_read_only(folder)) as db:
             rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
+            aliases = services.aliases(db)
     except sqlite3.Error as error:
         raise ReelbookError(
             f"The library in {folder} cannot be read ({disk.reason(error)}), so nothing was taken from it. Open it once "
@@ -185,7 +188,7 @@ def _entries(folder: Path) -> tuple[list[Entry], int]:
         ) from error
     entries = [Entry(*row) for row in rows]
     sound = [entry for entry in entries if _is_sound(entry)]
-    return sound, len(entries) - len(sound)
+    return sound, len(entries) - len(sound), {entry.service: [] for entry in sound} | aliases
 
 
 def _read_only(folder: Path) -> sqlite3.Connection:

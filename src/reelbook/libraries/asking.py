@@ -5,14 +5,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import OverBudget
 from .ledger import (
     ACCEPTED,
     CANCELLED,
     COLUMNS,
-    COMPLETED,
     EXPIRED,
     FAILED,
     INTENT,
@@ -20,8 +19,6 @@ from .ledger import (
     PAID,
     PLANNED,
     REJECTED,
-    RUNNING,
-    SENDING,
     STORED,
     UNCERTAIN,
     Entry,
@@ -30,10 +27,12 @@ from .ledger import (
     move,
     owned,
     past_cost,
+    rank,
     read,
     storable,
 )
 from .recovery import Keeping, freed
+from .services import current
 
 COST = f"""spent + unpriced * :unknown + CASE
     WHEN charged IS NOT NULL THEN charged
@@ -43,9 +42,6 @@ COST = f"""spent + unpriced * :unknown + CASE
 
 KEY_SECONDS = 23 * 3600.0
 """How long a repetition is recognised by its key; services keep them for a day."""
-
-_BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, UNCERTAIN)
-"""Of several takes: what is there, else what is paid for, else what may be, before anything that has yet to be paid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +88,8 @@ def choose(
     budget: Budget | None = None,
 ) -> Verdict:
     """Find or make the row of a run, and claim it if nobody has. `join`: an unseeded run joins an unfinished one of ours."""
+    # Another process may have learned meanwhile that the service goes by another name, too.
+    asked = replace(asked, service=current(db, asked.service))
     found = None if fresh else _candidate(db, asked, keeper, take, join)
     if found is None:
         found = _entered(db, asked, _next_take(db, asked) if take is None or fresh else take)
@@ -109,6 +107,7 @@ def choose(
 
 def attached(db: sqlite3.Connection, service: str, model: str, request_id: str, keeper: Keeping) -> Verdict:
     """The row of a run that is known by its request id; a new one if it was made elsewhere."""
+    service = current(db, service)
     row = db.execute(
         # Where an uncertain run was settled with it, that row knows more than one without an input.
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
@@ -157,6 +156,7 @@ def within(
 
 def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
     """Count these runs (identity and take) against the budget of a scope, whoever pays for them and whenever."""
+    service = current(db, service)
     db.executemany(
         "INSERT OR IGNORE INTO scopes VALUES (?, ?, ?, ?)", [(scope, service, name, take) for name, take in runs]
     )
@@ -175,11 +175,7 @@ def _candidate(
     if take is None and not asked.reusable:
         # Another process's unfinished take is not ours to join.
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == keeper.owner)]
-    return min(found, key=_rank, default=None)
-
-
-def _rank(entry: Entry) -> int:
-    return _BEST_FIRST.index(entry.state) if entry.state in _BEST_FIRST else len(_BEST_FIRST)
+    return min(found, key=rank, default=None)
 
 
 def _others(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:

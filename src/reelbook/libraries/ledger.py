@@ -44,6 +44,9 @@ MOVES: Mapping[str, frozenset[str]] = {
 PAID = (ACCEPTED, RUNNING, COMPLETED)
 """The service has it: it must be followed, never sent again."""
 
+BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, UNCERTAIN)
+"""Of several takes: what is there, else what is paid for, else what may be, before anything that has yet to be paid."""
+
 MOST_CREDITS = 10**12
 """More than any run costs, and little enough that a sum over all runs is a number that the file takes."""
 
@@ -102,6 +105,11 @@ class Entry:
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
+
+
+def rank(entry: Entry) -> int:
+    """The place of a run among others of the same input, the best one first."""
+    return BEST_FIRST.index(entry.state) if entry.state in BEST_FIRST else len(BEST_FIRST)
 
 
 class Moved(ReelbookError):

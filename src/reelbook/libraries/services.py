@@ -1,25 +1,135 @@
-"""What the ledger remembers of services: their names, where they keep requests, and how long their runs take."""
+"""What the ledger remembers of services: who they are, where they keep requests, and how long their runs take.
+
+A service is a set of aliases, its addresses and its ids, and one name that stands in the rows of its runs. Whichever
+alias is met finds the name, because runs that are taken for unknown are paid for again. Where an address and an id
+name two services, they are one service from then on. Only an id that lasts (see `Identification`) may say that an
+address answers for another service now.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import posixpath
 import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from .ledger import STORED, storable
+from .ledger import COLUMNS, STORED, Entry, rank, storable
+
+PLACE, ID, LASTING = "service at ", "service named ", "service keeps its id "
+"""Begin the names of what is kept in the table `meta`; the value is the name of the service."""
+
+MOST_IDS = 32
+"""So many ids of one service are remembered; one that changes with each answer would fill the ledger."""
+
+_PORTS = {"http": ":80", "https": ":443"}
 
 
-def name_of(db: sqlite3.Connection, address: str, id: str | None) -> str:
-    """The name of the service at this address: what it says, else what it said before, else the address."""
-    key = f"service at {address}"
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (storable(key),)).fetchone()
-    known = None if row is None else str(row[0])
-    if id is None or id == known:
-        return known or address
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (storable(key), storable(id)))
-    if known is None:
-        # On a bad day it did not say who it is, and went by its address: what was made then is its own.
-        for table in ("runs", "scopes"):
-            db.execute(f"UPDATE OR IGNORE {table} SET service = ? WHERE service = ?", (storable(id), storable(address)))
-    return str(storable(id))
+@dataclass(frozen=True, slots=True)
+class Identification:
+    """How a service was met: its address, the id that it told, and whether it is known to keep that id for ever.
+
+    A service of ours keeps its id with its data, and on one machine another one may get its port.
+    """
+
+    address: str
+    id: str | None = None
+    lasts: bool = False
+
+
+def place_of(address: str) -> str:
+    """An address in one spelling, whoever wrote it.
+
+    >>> place_of("HTTPS://Host.Example:443/api//v1/"), place_of("http://localhost:8000")
+    ('https://host.example/api/v1', 'http://127.0.0.1:8000')
+    """
+    try:
+        parts = urlsplit(address.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return address
+    if not host:
+        return address
+    host = "127.0.0.1" if is_loopback(address) else f"[{host}]" if ":" in host else host
+    at = "" if port is None or f":{port}" == _PORTS.get(parts.scheme) else f":{port}"
+    path = posixpath.normpath("/" + parts.path.strip("/"))
+    return f"{parts.scheme}://{host}{at}{'' if path == '/' else path}"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is this machine's own."""
+    try:
+        host = (urlsplit(address).hostname or "").rstrip(".")
+        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def name_of(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool = False) -> str:
+    """The name of the service that was met, by its id, else by its address; what is new about it is remembered."""
+    met = Identification(str(storable(place_of(address))), storable(id), lasts)
+    by_address, by_id = _at(db, met.address, address), _with_id(db, met.id)
+    if by_address is not None and by_address != by_id and met.id is not None and _is_another(db, met, by_address):
+        by_address = None
+    name = by_id or by_address or met.id or met.address
+    if by_address is not None and by_address != name:
+        merge(db, by_address, name)
+    _remember(db, PLACE + met.address, name)
+    if met.id is not None and met.id != name and len(_ids(db, name)) < MOST_IDS:
+        _remember(db, ID + met.id, name)
+    if met.lasts and met.id is not None:
+        _remember(db, LASTING + name, name)
+    return name
+
+
+def current(db: sqlite3.Connection, name: str) -> str:
+    """The name that a service goes by now, from any that it has gone by."""
+    return _value(db, ID + name) or name
+
+
+def merge(db: sqlite3.Connection, other: str, name: str) -> None:
+    """Two names turned out to be one service: everything under `other` is under `name` from now on."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM runs WHERE service = ?", (other,)).fetchall()
+    for entry in (Entry(*row) for row in rows):
+        twin = db.execute(
+            f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?",
+            (name, entry.identity, entry.take),
+        ).fetchone()
+        if twin is not None:
+            # Both may have cost something, so both stay; who has come further is the one to be found.
+            behind = max(entry, Entry(*twin), key=rank)
+            _to_another_take(db, behind, (other, name))
+        db.execute("UPDATE runs SET service = ? WHERE id = ?", (name, entry.id))
+    db.execute("UPDATE OR IGNORE scopes SET service = ? WHERE service = ?", (name, other))
+    db.execute("DELETE FROM scopes WHERE service = ?", (other,))
+    db.execute(f"UPDATE meta SET value = ? WHERE value = ? AND {_IS_ALIAS}", (name, other))
+    _remember(db, ID + other, name)
+
+
+def aliases(db: sqlite3.Connection) -> dict[str, list[str]]:
+    """All that services are known by in this ledger, as it is kept in `meta`, by their names."""
+    found: dict[str, list[str]] = {}
+    for alias, name in db.execute(f"SELECT name, value FROM meta WHERE {_IS_ALIAS}"):
+        found.setdefault(str(name), []).append(str(alias))
+    return found
+
+
+def joined(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """The names here of another ledger's services, by their names there; their aliases are remembered here."""
+    names: dict[str, str] = {}
+    for name, others in theirs.items():
+        # An address of another machine's own says nothing here.
+        known_as = [alias for alias in others if not is_loopback(alias.removeprefix(PLACE))]
+        places = [storable(name)] if "://" in name and not is_loopback(name) else []
+        at = [_at(db, alias.removeprefix(PLACE)) for alias in known_as if alias.startswith(PLACE)]
+        with_id = [_with_id(db, alias.removeprefix(ID)) for alias in known_as if alias.startswith(ID)]
+        ours = [_with_id(db, storable(name)), *with_id, *at, *(_at(db, place) for place in places)]
+        names[name] = next(filter(None, ours), str(storable(name)))
+        for alias in known_as:
+            if _value(db, alias) is None and alias != ID + names[name]:
+                _remember(db, alias, names[name])
+    return names
 
 
 def keep_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:
@@ -29,14 +139,13 @@ def keep_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> N
 
 def addresses_of(db: sqlite3.Connection, request_id: str) -> str | None:
     """What was kept of that."""
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (storable(f"addresses of {request_id}"),)).fetchone()
-    return None if row is None else str(row[0])
+    return _value(db, storable(f"addresses of {request_id}"))
 
 
 def model_of(db: sqlite3.Connection, service: str, request_id: str) -> str | None:
     """The model of a request that the library knows."""
     query = "SELECT model FROM runs WHERE service = ? AND request_id = ?"
-    row = db.execute(query, (service, storable(request_id))).fetchone()
+    row = db.execute(query, (current(db, service), storable(request_id))).fetchone()
     return None if row is None else str(row[0])
 
 
@@ -51,3 +160,62 @@ def past_seconds(db: sqlite3.Connection, most: int = 40) -> dict[str, list[float
         if seconds is not None and seconds >= 0 and len(found.setdefault(model, [])) < most:
             found[model].append(seconds)
     return found
+
+
+_IS_ALIAS = f"(name GLOB '{PLACE}*' OR name GLOB '{ID}*' OR name GLOB '{LASTING}*')"
+
+
+def _at(db: sqlite3.Connection, place: str, written: str | None = None) -> str | None:
+    """The name of the service at an address; a service that never told an id goes by the address itself."""
+    scheme, _, rest = place.partition(":")
+    other = f"{'http' if scheme == 'https' else 'https'}:{rest}"
+    for spelling in dict.fromkeys((place, str(storable(written or place)), other)):
+        if (name := _value(db, PLACE + spelling) or _in_use(db, spelling)) is not None:
+            return name
+    return None
+
+
+def _with_id(db: sqlite3.Connection, id: str | None) -> str | None:
+    return None if id is None else _value(db, ID + id) or _in_use(db, id)
+
+
+def _in_use(db: sqlite3.Connection, name: str) -> str | None:
+    """The name itself, if runs or aliases are kept under it."""
+    row = db.execute("SELECT 1 FROM runs WHERE service = ? LIMIT 1", (name,)).fetchone()
+    row = row or db.execute(f"SELECT 1 FROM meta WHERE value = ? AND {_IS_ALIAS} LIMIT 1", (name,)).fetchone()
+    return None if row is None else current(db, name)
+
+
+def _is_another(db: sqlite3.Connection, met: Identification, known: str) -> bool:
+    """Whether the service known at an address is another one than the one that was met there now."""
+    told_ids = _ids(db, known)
+    keeps_id = met.lasts or _value(db, LASTING + known) is not None
+    return keeps_id and bool(told_ids) and met.id not in told_ids
+
+
+def _ids(db: sqlite3.Connection, name: str) -> list[str]:
+    """The ids that a service has told."""
+    query = f"SELECT name FROM meta WHERE value = ? AND name GLOB '{ID}*'"
+    told = [str(row[0]).removeprefix(ID) for row in db.execute(query, (name,))]
+    return [alias for alias in (name, *told) if "://" not in alias]
+
+
+def _to_another_take(db: sqlite3.Connection, entry: Entry, services: tuple[str, str]) -> None:
+    query = "SELECT max(take) + 1 FROM runs WHERE identity = ? AND service IN (?, ?)"
+    (take,) = db.execute(query, (entry.identity, *services)).fetchone()
+    db.execute("UPDATE runs SET take = ? WHERE id = ?", (take, entry.id))
+    db.execute(
+        "INSERT OR IGNORE INTO scopes SELECT scope, service, identity, ? FROM scopes"
+        " WHERE service IN (?, ?) AND identity = ? AND take = ?",
+        (take, *services, entry.identity, entry.take),
+    )
+
+
+def _value(db: sqlite3.Connection, name: str) -> str | None:
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _remember(db: sqlite3.Connection, name: str, value: str) -> None:
+    if _value(db, name) != value:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..libraries import ledger
 from ..libraries.books import Books
+from ..libraries.services import current
 
 if TYPE_CHECKING:
     from .rows import Row
@@ -43,7 +44,7 @@ def history(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
     )
-    rows = db.execute(query, (service, model, ledger.STORED, MOST))
+    rows = db.execute(query, (current(db, service), model, ledger.STORED, MOST))
     return [Past(sent, finished, work_of(_read(text))) for sent, finished, text in rows]
 
 

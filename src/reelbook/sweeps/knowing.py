@@ -18,6 +18,7 @@ from ..libraries.asking import COST
 from ..libraries.books import Books
 from ..libraries.identity import canonical, identity
 from ..libraries.keeping import paths_of
+from ..libraries.services import current
 from ..loop import background
 from ..models.base import Input
 from ..models.images import Image, pictures_of
@@ -182,5 +183,5 @@ def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[s
         f"SELECT {_COLUMNS} FROM runs WHERE service = :service"
         " AND identity IN (SELECT value FROM json_each(:identities))"
     )
-    given = {"service": service, "identities": json.dumps(identities), "unknown": unknown}
+    given = {"service": current(db, service), "identities": json.dumps(identities), "unknown": unknown}
     return [Seen(*row) for row in db.execute(query, given)]
