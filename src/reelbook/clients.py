@@ -341,7 +341,7 @@ async def _desk(
     calls = ServiceCalls(http, address, renew, rates)
     past = await books.do(services.past_seconds)
     watcher = Watcher(calls, past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return Desk(http, calls, books, shelf, watcher, Downloads(shelf), name)
+    return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
 
 
 async def _ended(desk: Desk, books: Books) -> None:

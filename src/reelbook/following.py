@@ -272,6 +272,12 @@ class Following:
         charged = (self.status.metrics or {}).get("credits")
         return charged if isinstance(charged, int) and not isinstance(charged, bool) else None
 
+    @property
+    def fetching(self) -> str:
+        """What is being fetched of a finished run, in words."""
+        words = self._desk.downloads.progress(self.request_id)
+        return f"fetching the files: {words}" if words else "fetching the files"
+
     def _seen(self, status: QueueStatus) -> None:
         before = (self.status.status, self.status.metrics, self.status.queue_position, len(self.logs))
         self.status, self.logs = status, merged(self.logs, status.lines)

@@ -95,7 +95,7 @@ class Run:
         if self._settled.is_set():
             return 1.0, self.status
         if self._known.status.status == COMPLETED:
-            return 1.0, "fetching the files"
+            return 1.0, self._known.fetching
         if self._known.status.queue_position is not None:
             return 0.0, f"{self._known.status.queue_position} ahead in the queue"
         told = metrics.get("progress")

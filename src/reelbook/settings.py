@@ -22,7 +22,7 @@ class Options:
     ...     chosen.embed
     'full'
     >>> chosen
-    options: embed='poster', theme='auto', max_width=640, concurrency=None
+    options: embed='poster', theme='auto', max_width=640, concurrency=None, file_hosts=()
     """
 
     embed: Embed = "poster"
@@ -34,6 +34,8 @@ class Options:
     """Pixels that one result may take in width."""
     concurrency: int | None = None
     """How many runs of a sweep may be under way at once; None for what suits the service."""
+    file_hosts: tuple[str, ...] = ()
+    """Names of hosts on a private network that results may be fetched from, beside the service's own."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, _checked(name, value))
@@ -58,7 +60,7 @@ class Options:
         return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
 
 
-_NAMES = ("embed", "theme", "max_width", "concurrency")
+_NAMES = ("embed", "theme", "max_width", "concurrency", "file_hosts")
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 
 
@@ -75,10 +77,19 @@ def _checked(name: str, value: Any) -> Any:
         raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
     if name == "concurrency" and value is None:
         return None
+    if name == "file_hosts":
+        return _host_names(value)
     low, high = (_LEAST_WIDTH, _MOST_WIDTH) if name == "max_width" else (1, 4096)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
     return value
+
+
+def _host_names(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if isinstance(names, (list, tuple, set)) and all(isinstance(one, str) and one and "/" not in one for one in names):
+        return tuple(str(one).lower() for one in names)
+    raise ReelbookError(f"`file_hosts` is a list of host names, such as ['files.lab'], and not {value!r}.")
 
 
 options = Options()

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -33,7 +34,7 @@ from reelbook.libraries import shelf as shelf_module
 from reelbook.libraries.shelf import Shelf
 from reelbook.models.files import File
 from tests.faults.bodies import film, picture
-from tests.faults.file_host import PAGE, Document, FileHost
+from tests.faults.file_host import PAGE, Document, FileHost, here
 
 PNG = picture("PNG", side=100)
 FILM = film()
@@ -71,7 +72,7 @@ def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) 
 
 
 async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> Brought:
-    downloads = Downloads(shelf)
+    downloads = Downloads(shelf, here)
     try:
         return await downloads.bring(file, request_id)
     finally:
@@ -218,7 +219,7 @@ from reelbook.libraries.shelf import Shelf
 from reelbook.models.files import File
 
 parts.NOTED_EVERY = 1000
-asyncio.run(Downloads(Shelf(Path(sys.argv[1]))).bring(File(url=sys.argv[2]), "r-1"))
+asyncio.run(Downloads(Shelf(Path(sys.argv[1])), lambda: sys.argv[2]).bring(File(url=sys.argv[2]), "r-1"))
 """
 
 
@@ -280,7 +281,7 @@ def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
     async def story(host: FileHost) -> list[Brought]:
         faults = ("short", "short", "sound", "reset", "short", "cut_open")
         file = File(url=host.add("/x", Document(FILM, faults=faults)))
-        downloads = Downloads(shelf)
+        downloads = Downloads(shelf, here)
         told = await asyncio.gather(*(downloads.bring(file, "r-1") for _ in range(12)))
         await downloads.close()
         return told
@@ -308,7 +309,7 @@ def test_few_connections_are_open_at_once(shelf: Shelf) -> None:
     async def story() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        downloads = Downloads(shelf)
+        downloads = Downloads(shelf, here)
         await asyncio.gather(*(downloads.bring(File(url=f"{url}/{number}"), "r") for number in range(40)))
         await downloads.close()
         server.close()
@@ -323,7 +324,7 @@ def test_cancelled_downloads_do_not_use_up_the_connections(shelf: Shelf) -> None
     """After many that were broken off in the middle, the next one comes through."""
 
     async def story(host: FileHost) -> Brought:
-        downloads = Downloads(shelf)
+        downloads = Downloads(shelf, here)
         for number in range(30):
             url = host.add(f"/{number}", Document(FILM, faults=("stalled",), for_ever=True))
             task = asyncio.create_task(downloads.bring(File(url=url), "r"))
@@ -436,10 +437,38 @@ def test_a_host_that_drips_is_given_up_after_a_while(shelf: Shelf, monkeypatch: 
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
     began = time.monotonic()
 
-    with pytest.raises(DownloadFailed, match=r"nothing more arrived for 0\.1 s"):
+    with pytest.raises(DownloadFailed, match=r"silent or too slow for 0\.1 s"):
         brought(shelf, Document(NOISE, faults=("dripping",), for_ever=True))
 
     assert time.monotonic() - began < 5
+
+
+def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_said(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three silences, whatever else would still be tried; meanwhile the run's progress names what it waits for."""
+    monkeypatch.setattr(transfer, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(transfer, "QUIET_SECONDS", 0.1)
+
+    async def story(host: FileHost) -> tuple[set[str], str]:
+        downloads = Downloads(shelf, here)
+        url = host.add("/clip.mp4", Document(NOISE, faults=("dripping",), for_ever=True))
+        task = asyncio.create_task(downloads.bring(File(url=url), "r-1"))
+        words = set()
+        while not task.done():
+            words.add(re.sub(r"\d[\d,]*", "N", downloads.progress("r-1")))
+            await asyncio.wait([task], timeout=0.02)
+        with pytest.raises(DownloadFailed):
+            await task
+        after = downloads.progress("r-1")
+        await downloads.close()
+        return words, after
+
+    words, after = on_host(story)
+
+    assert "N of N kB, waiting for its host for N s" in words
+    assert after == ""
+    assert transfer.MAX_STALLS * transfer.STALL_SECONDS < 90
 
 
 def test_a_file_has_its_time_and_no_more(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

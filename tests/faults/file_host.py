@@ -15,6 +15,11 @@ PAGE = b"<!DOCTYPE html><html><head><title>Link expired</title></head><body><h1>
 DRIP_SECONDS = 0.02
 
 
+def here() -> str:
+    """The service whose files are fetched, on the host of the file hosts of tests."""
+    return "http://127.0.0.1:9"
+
+
 @dataclass
 class Document:
     """One file at the host, and what goes wrong when it is asked for: one fault for each request, then none."""

@@ -27,7 +27,7 @@ from reelbook.errors import DownloadFailed
 from reelbook.libraries.shelf import Shelf
 from reelbook.models.files import File
 from tests.faults.bodies import every_kind, film, picture
-from tests.faults.file_host import Document, FileHost
+from tests.faults.file_host import Document, FileHost, here
 
 SEED = 8
 DAMAGED_SHARE = 0.4
@@ -153,7 +153,7 @@ async def all_brought(planned: list[Planned], folder: Path) -> tuple[list[Brough
     async with FileHost() as other, FileHost(elsewhere=other.address) as host:
         for one in planned:
             (other if one.path.startswith("/moved") else host).add(one.path, one.document)
-        downloads = Downloads(Shelf(folder))
+        downloads = Downloads(Shelf(folder), here)
 
         async def bring(number: int, one: Planned) -> Brought | DownloadFailed:
             try:
@@ -259,7 +259,7 @@ def test_the_key_never_reaches_a_file_host(tmp_path: Path, monkeypatch: pytest.M
                 (other if one.path.startswith("/moved") else host).add(one.path, one.document)
             output = {"images": [one.file(host.address).model_dump() for one in planned]}
             service.add("/svc/x/requests/r", Document(json.dumps(output).encode(), "application/json"))
-            http, downloads = Http(CANARY), Downloads(Shelf(tmp_path / "shelf"))
+            http, downloads = Http(CANARY), Downloads(Shelf(tmp_path / "shelf"), here)
             told = await ServiceCalls(http, service.address).result("svc/x", "r")
             for value in told["images"]:
                 await downloads.bring(File.model_validate(value), "r")

@@ -19,8 +19,9 @@ from pathlib import Path
 import pytest
 import trustme
 
+from reelbook.network import is_public
 from reelbook.service import sources
-from reelbook.service.sources import MOST_REDIRECTS, Fetcher, SourceError, data_uri, is_public
+from reelbook.service.sources import MOST_REDIRECTS, Fetcher, SourceError, data_uri
 
 PUBLIC = "93.184.216.34"
 PUBLIC_6 = "2606:2800:220:1:248:1893:25c8:1946"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import binascii
 import contextlib
 import http.client
-import ipaddress
 import re
 import socket
 import ssl
@@ -16,25 +15,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, unquote_to_bytes, urljoin, urlsplit
 
+from ..network import is_public
 from . import choices
 
 MOST_REDIRECTS = 5
 DIAL_SECONDS = 10.0
 CHUNK = 64 * 1024
 HEADERS = {"User-Agent": "reelbook", "Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
-
-NOT_PUBLIC = tuple(
-    ipaddress.ip_network(text)
-    for text in (
-        "192.0.0.0/24",  # Protocol assignments; Python calls some of them global, clouds keep their secrets there.
-        "192.88.99.0/24",  # The way into 6to4 tunnels.
-        "168.63.129.16/32",  # A public number that means "the machine that runs this one" in one large cloud.
-        "2001::/23",  # Teredo and its like, which carry IPv4 addresses inside.
-        "2002::/16",  # 6to4, the same.
-        "3fff::/20",  # For documentation; newer than some Pythons that we run on.
-    )
-)
-"""Addresses that look public and are not, or lead on to others."""
 
 Resolve = Callable[[str, int], Sequence[str]]
 Dial = Callable[[str, int, float], socket.socket]
@@ -80,27 +67,6 @@ def _respelt(body: str) -> bytes:
     """Base64 as the book has it: some writers escape letters, break lines or leave the padding out, which harms nobody."""
     plain = re.sub(rb"\s", b"", unquote_to_bytes(body)).translate(bytes.maketrans(b"-_", b"+/"))
     return plain + b"=" * (-len(plain) % 4)
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address may be connected to: an ordinary one of the public internet, by allow-list.
-
-    `ipaddress.is_global` alone says yes to multicast and to tunnels that lead back into private networks.
-
-    >>> is_public("93.184.216.34"), is_public("10.0.0.1"), is_public("64:ff9b::a00:1"), is_public("224.0.0.1")
-    (True, False, False, False)
-    """
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    if not ip.is_global or ip.is_multicast or ip.is_reserved or any(ip in network for network in NOT_PUBLIC):
-        return False
-    if isinstance(ip, ipaddress.IPv4Address):
-        return True
-    # 2000::/3 is all of the public IPv6 internet. A zone is for networks next door; ISATAP carries IPv4 inside.
-    is_tunnel = int(ip) >> 32 & 0xFDFFFFFF == 0x5EFE
-    return ip in ipaddress.ip_network("2000::/3") and ip.scope_id is None and not is_tunnel
 
 
 def system_resolve(host: str, port: int) -> list[str]:
