@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
+import shutil
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
+from reelbook.media.provenance import read
 from tests.client.variants import Hosted, Reply
 from tests.media.makers import TYPES, signed_file, state_of
+from tests.support import png
 
 FILES = ("boat.mp4", "boat.png", "boat.jpg", "boat.webp")
 
@@ -95,3 +100,115 @@ def test_a_signed_picture_is_uploaded_as_it_is(maker: Maker, tmp_path: Path) -> 
     assert len(set(sent)) == 1
     assert sent[0].startswith("data:image/png;base64,")
     assert base64.b64decode(sent[0].partition(",")[2]) == original
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_run_of_a_signed_file_is_found_by_its_content(maker: Maker, name: str, tmp_path: Path) -> None:
+    """Though nothing in the file tells of it: of the one on the shelf, of a saved copy, and of a copy by another name."""
+    run = maker.run(name)
+    saved = run.media[0].save(tmp_path / name)
+    renamed = shutil.copyfile(saved, tmp_path / f"another{saved.suffix}")
+
+    for path in (run.media[0].path, saved, renamed):
+        told = rb.provenance(path)
+        assert (told.input, told.request_id, told.credits) == (run.input, run.request_id, run.credits)
+        assert told.note == f"found by its content: run {run.id} of {rb.library().folder} has made it"
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_a_signed_file_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> None:
+    """Also after one byte of it was changed, or where there is no library at all."""
+    saved = maker.run().video.save(tmp_path / "boat.mp4")
+    saved.write_bytes(saved.read_bytes()[:-1] + b"\xff")
+
+    with pytest.raises(
+        rb.ReelbookError, match=r"its maker has signed it.*no run .* of this content.*rb\.connect\(library="
+    ):
+        rb.provenance(saved)
+    with pytest.raises(rb.ReelbookError, match="its maker has signed it"):
+        read(saved)
+
+
+def test_two_runs_with_the_very_same_file_are_both_told(maker: Maker, tmp_path: Path) -> None:
+    """The newest is taken, and how many others there are is said."""
+    first = maker.run("boat.png")
+    maker.hosted.on("POST", "/models/run", {"requestId": "request-boat.png"})
+    again = rb.library()
+    files = first.media[0].path
+    made = maker.client.run(
+        rb.SmartResize(image_url="https://example.org/b.png", target_sizes=["24x16"], prompt="boat.png")
+    )
+
+    told = rb.provenance(files)
+
+    assert made.id != first.id
+    assert (told.input, len(again)) == (made.input, 2)
+    assert told.note.endswith("has made it; so have 1 other runs there")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_export_and_a_report_put_the_record_beside_a_signed_file(maker: Maker, name: str, tmp_path: Path) -> None:
+    """It is found without any library, wherever the folder went, and also when the file was renamed there."""
+    run = maker.run(name)
+    rb.library().export(tmp_path / "export")
+    rb.library().frame.reel.report(tmp_path / "report", folder=True)
+    (exported,), (reported,) = (
+        [path for path in folder.rglob(f"*{Path(name).suffix}") if ".poster." not in path.name]
+        for folder in (tmp_path / "export", tmp_path / "report")
+    )
+
+    for path in (exported, reported):
+        told = read(path)
+        assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits)
+        assert told.note == f"found by its content in {path.name}.reelbook.json"
+        path.rename(path.with_name(f"renamed{path.suffix}"))
+        told = read(path.with_name(f"renamed{path.suffix}"))
+        assert told.request_id == run.request_id
+        assert told.note.endswith("the file was renamed since")
+    assert read(exported.with_name(f"renamed{exported.suffix}")).input == run.input
+
+
+def test_a_sidecar_that_does_not_match_says_so(maker: Maker, tmp_path: Path) -> None:
+    """The file was changed; what the sidecar says is not believed of it."""
+    maker.run()
+    rb.library().export(tmp_path / "export")
+    (film,) = (tmp_path / "export").glob("*.mp4")
+    film.write_bytes(film.read_bytes() + bytes(8))
+
+    with pytest.raises(rb.ReelbookError, match=rf"{film.name}\.reelbook\.json does not match it: the file was changed"):
+        rb.provenance(film)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"sha256": 7}', '{"sha256": "ab", "record": []}', "[" * 100_000])
+def test_a_sidecar_that_makes_no_sense_is_passed_over(maker: Maker, tmp_path: Path, text: str) -> None:
+    """It is somebody's file; what the library knows is told."""
+    run = maker.run()
+    saved = run.video.save(tmp_path / "boat.mp4")
+    (tmp_path / "boat.mp4.reelbook.json").write_text(text)
+
+    assert rb.provenance(saved).request_id == run.request_id
+
+
+def test_exports_done_again_leave_signed_files_and_bring_back_a_lost_sidecar(maker: Maker, tmp_path: Path) -> None:
+    """Nothing is copied twice; unsigned files get no sidecar."""
+    maker.run()
+    folder = rb.library().export(tmp_path / "export")
+    (film,), (sidecar,) = folder.glob("*.mp4"), folder.glob("*.reelbook.json")
+    before = (film.stat().st_ino, sidecar.read_bytes())
+
+    sidecar.unlink()
+    rb.library().export(folder)
+
+    assert (film.stat().st_ino, sidecar.read_bytes()) == before
+    assert {path.name for path in folder.iterdir()} == {film.name, sidecar.name, "runs.csv", "runs.json"}
+    assert json.loads(sidecar.read_text())["sha256"] == sha256(film.read_bytes()).hexdigest()
+
+
+def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(tmp_path: Path) -> None:
+    """As before."""
+    with rb.connect(library=tmp_path / "library") as client:
+        client.run(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)]))
+        rb.library().export(tmp_path / "export")
+        rb.library().frame.reel.report(tmp_path / "report", folder=True)
+
+    assert [*tmp_path.rglob("*.reelbook.json")] == []

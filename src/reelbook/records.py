@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .clients import latest_client
 from .connecting import folder_named
@@ -10,10 +12,11 @@ from .errors import ReelbookError
 from .libraries import disk, second_copy
 from .libraries.adopting import library_in
 from .libraries.books import Books
+from .libraries.export import facts_of
 from .libraries.folder import library_folder
 from .libraries.library import Library
 from .libraries.shelf import Shelf
-from .media.provenance import Provenance, read, write
+from .media.provenance import Provenance, read, write_with_sidecar
 
 
 def library(folder: str | Path | None = None) -> Library:
@@ -28,7 +31,7 @@ def library(folder: str | Path | None = None) -> Library:
     place = _found(folder_named(folder)) if folder else client.library if client else library_folder()
     if client is None or client.library != place:
         # Nobody is connected: it can be looked into, and nothing can be sent.
-        return Library(place, lambda: Books(place), Shelf(place / "media"), write=write)
+        return Library(place, lambda: Books(place), Shelf(place / "media"), write=write_with_sidecar)
     return Library(
         place,
         client.books,
@@ -36,13 +39,30 @@ def library(folder: str | Path | None = None) -> Library:
         fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
         resend=client.resend,
         attach=client.settle,
-        write=write,
+        write=write_with_sidecar,
     )
 
 
 def provenance(file: str | Path) -> Provenance:
-    """What a PNG, JPEG, WebP or MP4 tells of its making: model, typed input, seed, and what it cost."""
-    return read(file)
+    """What is known of the making of a PNG, JPEG, WebP or MP4: model, typed input, seed, and what it cost.
+
+    From the file itself; for a file that its maker has signed, which nothing may be added to, from the sidecar that an export
+    has put beside it, or from the run in the library that has made a file of the same content.
+    """
+    return read(file, _by_content)
+
+
+def _by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
+    """The facts of the newest run of the library that has made a file of this content."""
+    try:
+        place = library()
+        runs = place.runs_with(sha256)
+    except ReelbookError:
+        return None  # A library that cannot be opened has nothing to say about a file; whatever needs it says why.
+    if not runs:
+        return None
+    older = f"; so have {len(runs) - 1} other runs there" if len(runs) > 1 else ""
+    return facts_of(runs[-1]), f"found by its content: run {runs[-1].id} of {place.folder} has made it{older}"
 
 
 def _found(folder: Path) -> Path:

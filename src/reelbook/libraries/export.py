@@ -24,10 +24,10 @@ from .ledger import Entry
 from .rows import WORDS, parsed, source_of
 from .uncertain import in_words
 
-Write = Callable[[Path, Path, Mapping[str, Any]], None]
-"""Makes a copy of a file that carries these facts."""
+Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
+"""Makes a copy of a file that carries these facts; or returns them as a text, for a file that must stay as it is."""
 
-CSV_NAME, JSON_NAME = "runs.csv", "runs.json"
+CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
 LONGEST_NAME = 48
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -128,18 +128,20 @@ class _Copies:
             target, before = self._folder / name, self._before.get(name, {})
             if name.casefold() in self._taken:
                 continue
-            if target.exists() and before.get("of") == mark and _hash(target) == before.get("sha256"):
+            if before.get("of") == mark and self._is_there(target, before):
                 return self._noted(name, before)
             part = self._folder / f".{secrets.token_hex(8)}{source.suffix}"
             try:
-                self._write(source, part, facts)
-                note = {"of": mark, "sha256": _hash(part)}
+                beside = self._write(source, part, facts)
+                note = {"of": mark, "sha256": _hash(part), **({"sidecar": True} if beside else {})}
                 there = _hash(target) if target.exists() else None
                 # What we have made and nobody has changed since may be replaced; anything else of this name stays.
                 if there not in (None, note["sha256"], before.get("sha256")):
                     continue
                 if there != note["sha256"]:
                     part.replace(target)
+                if beside:
+                    _write_text(_sidecar(target), beside)
                 return self._noted(name, note)
             finally:
                 part.unlink(missing_ok=True)
@@ -149,6 +151,11 @@ class _Copies:
     def notes(self) -> dict[str, dict[str, Any]]:
         """What is known of all files that exports have made here."""
         return {**self._before, **self.made}
+
+    def _is_there(self, target: Path, note: Mapping[str, Any]) -> bool:
+        """Whether the copy is as it was made, with its sidecar if it has one."""
+        has_all = target.exists() and (not note.get("sidecar") or _sidecar(target).exists())
+        return has_all and _hash(target) == note.get("sha256")
 
     def _noted(self, name: str, note: dict[str, Any]) -> str:
         self.made[name] = note
@@ -179,6 +186,10 @@ def _names(stem: str, suffix: str) -> Iterator[str]:
 
 def _plain_copy(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     shutil.copyfile(source, target)
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_name(path.name + SIDECAR_SUFFIX)
 
 
 def _hash(path: Path) -> str:

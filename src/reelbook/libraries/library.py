@@ -23,7 +23,7 @@ from .keeping import Pruned, Verified, paths_of, pruned, size_of, verified
 from .ledger import Entry
 from .pages import pages, some
 from .rows import READ, VIDEOS, WORDS, suffix_of, table
-from .shelf import Shelf
+from .shelf import SHA256, Shelf
 from .sizes import Bytes
 from .uncertain import Uncertain, Uncertainties, Ways, words_of
 
@@ -131,6 +131,13 @@ class Library:
         target = folder_of(folder, "The runs are exported to a folder")
         frame = chosen(self.frame, where)
         return exported(target, self._entries(frame.index), frame, self._local(frame), self._write, progress)
+
+    def runs_with(self, sha256: str) -> list[Entry]:
+        """The runs that have made a file of this content, the newest last."""
+        # Of a text of a stranger, the quotes have backslashes; and a hash has no wildcards.
+        where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
+        found = pages(self._books, _ENTRY, where=where) if self._is_there else iter(())
+        return [Entry(*row) for rows in found for row in rows]
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
         """Take in the runs and files of another library, which stays as it is. Done twice, nothing more happens."""

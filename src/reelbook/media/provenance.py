@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ..errors import ReelbookError
+from .sidecar import find_sidecars, hash_of, sidecar_path, sidecar_text
 from .tags import c2pa, jpeg, mp4, png, webp
 from .tags.asked import typed_input
 from .tags.parameters import settings
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 MANIFEST_SUFFIX = ".c2pa"
 """A maker may deliver the signature as a file of its own, beside the one that it is for."""
+Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
+"""Finds the run that has made a file of this hash: its facts, and a few words on where they were found."""
+
 _LONGEST_WORD = 300
 _MOST_TEXTS = 200
 _PARAMETERS = ("parameters", "UserComment", "comment")
@@ -55,28 +60,33 @@ class Provenance:
     """The service that made it."""
     origin: Literal["reelbook", "another tool"] = "reelbook"
     """Whose record this is; other tools write less, and in their own words."""
+    note: str = ""
+    """Where the record was found, if not in the file itself."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Every text that was found, by its name in the file."""
 
 
-def read(file: str | os.PathLike[str] | LocalFile) -> Provenance:
-    """What a PNG, JPEG, WebP or MP4 tells of its making: `rb.provenance("boat.mp4").input`."""
+def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> Provenance:
+    """What is known of the making of a PNG, JPEG, WebP or MP4: `rb.provenance("boat.mp4").input`.
+
+    A file that carries no record of its run, because its maker has signed it, is looked up by the hash of its content: in
+    the sidecars of its folder, then with `find`.
+    """
     path, known = _opened(file)
     texts = _texts(path)
     # Our own record is read as text again, whoever holds it, so that it is judged in one way only.
-    own = (parsed(known) if known else None) or parsed(texts.get("reelbook", "")) or {}
+    own = (parsed(known) if known else None) or parsed(texts.get("reelbook", ""))
+    beside = _Beside({}) if own else _by_content(path, find)
     engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
     raw = {name: parsed(text) or text for name, text in texts.items()}
-    told = {name: value for record in (engine, own) for name, value in record.items() if value is not None}
+    records = (engine, own or beside.record)
+    told = {name: value for record in records for name, value in record.items() if value is not None}
     if told.keys() & NAMES.values():
-        return _from_record(told, raw)
+        return _from_record(told, raw, beside.note)
     for name in _PARAMETERS:
         if (values := settings(texts.get(name, ""))) is not None:
-            return _from_settings(values, raw)
-    raise ReelbookError(
-        f"{path} carries no provenance: nothing in it says how it was made. Files that a run saved carry it, unless "
-        "another program rewrote them since; look for the run itself in rb.library()."
-    )
+            return _from_settings(values, raw, beside.note)
+    raise ReelbookError(_nothing_known(path, beside.note))
 
 
 provenance = read
@@ -88,19 +98,17 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
 
     `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
     a WebM, and whatever else has no place for them that all programs accept, is copied as it is, without a file beside it.
-    So is a file that its maker signed, because any change would break the signature. The copy appears whole or not at all, in place of a file that was there.
+    So is a file that its maker has signed, because any change would break the signature. The copy appears whole or not at
+    all, in place of a file that was there.
     """
-    record = record_of(facts)
+    record, manifest = record_of(facts), source.with_suffix(MANIFEST_SUFFIX)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
-            manifest = source.with_suffix(MANIFEST_SUFFIX)
             with _appearing(target) as copy:
-                if manifest.is_file():
-                    assemble(original, copy, [Stretch(0, length(original))])
-                else:
-                    assemble(original, copy, _pieces(original, record))
+                whole: list[Piece] = [Stretch(0, length(original))]
+                assemble(original, copy, whole if _is_signed(source, original) else _pieces(original, record))
             if manifest.is_file():
                 shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, OddFile) as error:
@@ -110,7 +118,70 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             ) from error
 
 
-def _original(path: Path) -> BinaryIO:
+def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
+    """The same, and returns what `sidecar_for` says of the copy."""
+    write(source, target, facts)
+    return sidecar_for(target, facts)
+
+
+def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
+    """The text of the sidecar of a file that its maker has signed; None for any other, which holds its record itself."""
+    with _original(path) as file:
+        return sidecar_text(hash_of(file), facts) if _is_signed(path, file) else None
+
+
+def _is_signed(path: Path, file: BinaryIO) -> bool:
+    return path.with_suffix(MANIFEST_SUFFIX).is_file() or c2pa.is_signed(file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A record that is not in the file itself."""
+
+    record: Mapping[str, Any]
+    note: str = ""
+    """Where it was found; or what was found and does not fit."""
+
+
+def _by_content(path: Path, find: Find | None) -> _Beside:
+    """The record of the run that has made a file of this content."""
+    sidecars = list(find_sidecars(path))
+    if not sidecars and find is None:
+        return _Beside({})
+    with _original(path) as file:
+        sha256 = hash_of(file)
+    own = sidecar_path(path)
+    for sidecar in sidecars:
+        if sidecar.sha256 == sha256:
+            renamed = "" if sidecar.path == own else "; the file was renamed since"
+            return _Beside(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
+    found = find(sha256) if find is not None else None
+    if found is not None:
+        return _Beside(parsed(record_of(found[0])) or {}, found[1])
+    if any(sidecar.path == own for sidecar in sidecars):
+        return _Beside({}, f"{own.name} does not match it: the file was changed or replaced since that was written")
+    return _Beside({})
+
+
+def _nothing_known(path: Path, note: str) -> str:
+    """Why there is no record of the run of a file, and where else to look."""
+    with _original(path) as file:
+        is_signed = _is_signed(path, file)
+    if note:
+        note = f" {note}."
+    if not is_signed:
+        return (
+            f"{path} carries no provenance: nothing in it says how it was made.{note} Files that a run saved carry it, unless "
+            "another program rewrote them since; look for the run itself in rb.library()."
+        )
+    return (
+        f"{path} carries no provenance of ours: its maker has signed it, so nothing may be added to it, and no run that is known "
+        f"here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…) and "
+        "ask again; if another program has changed it since, ask for the file as it was saved."
+    )
+
+
+def _original(path: Path) -> BufferedReader:
     try:
         return path.open("rb")
     # A ValueError is how Python says that a path holds a zero.
@@ -176,8 +247,7 @@ def _pieces(file: BinaryIO, record: str) -> list[Piece]:
     whole: list[Piece] = [Stretch(0, length(file))]
     file.seek(0)
     ways = _ways(file.read(12))
-    # One byte more would break the signature of whoever made it.
-    if ways is None or record == "{}" or c2pa.is_signed(file):
+    if ways is None or record == "{}":
         return whole
     try:
         return ways[1](file, record)
@@ -206,7 +276,7 @@ def _engine_record(text: str) -> dict[str, Any] | None:
     return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
 
 
-def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any]) -> Provenance:
+def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
     model = _word(told.get("endpointId"))
     asked = told.get("input")
     values: dict[str, Any] = asked if isinstance(asked, dict) else {}
@@ -222,11 +292,12 @@ def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any]) -> Provenance:
         credits_source=_word(told.get("creditsSource")),
         made_at=_moment(told.get("madeAt")),
         service=_word(told.get("service")),
+        note=note,
         raw=raw,
     )
 
 
-def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any]) -> Provenance:
+def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
     software = _word(values.get("software")) or ""
     return Provenance(
         model=_word(values.get("model")),
@@ -234,6 +305,7 @@ def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any]) -> Provena
         seed=_whole(values.get("seed")),
         engine=software or None,
         origin="reelbook" if software.startswith("reelbook ") else "another tool",
+        note=note,
         raw=raw,
     )
 

@@ -19,6 +19,8 @@ from ...errors import ReelbookError
 from ...media.local import LocalFile
 from ...media.posters import poster
 from ...media.previews import preview
+from ...media.provenance import MANIFEST_SUFFIX, sidecar_for
+from ...media.sidecar import sidecar_path
 from ..clock import Clip
 from ..embedding import uri
 from .entries import Entry
@@ -101,9 +103,15 @@ class Beside:
     def whole(self, file: LocalFile, entry: Entry) -> str:
         """A copy under a name to read, which tells how it was made."""
         if file.path not in self.names:
-            told = LocalFile(file.path, file.source, entry.facts(self.service))
+            facts = entry.facts(self.service)
+            told = LocalFile(file.path, file.source, facts)
             with TemporaryDirectory(dir=self.folder) as apart:
-                self.names[file.path] = self._placed(told.save(f"{apart}{os.sep}"))
+                copy = told.save(f"{apart}{os.sep}")
+                beside = sidecar_for(copy, facts)
+                self.names[file.path] = self._placed(copy)
+            if beside:
+                place = self.folder / MEDIA / self.names[file.path]
+                sidecar_path(place).write_text(beside, encoding="utf-8")
         return f"{MEDIA}/{quote(self.names[file.path])}"
 
     def _placed(self, copy: Path) -> str:
@@ -113,6 +121,8 @@ class Beside:
             tries = (f"{copy.stem}{f'_{number}' if number else ''}{copy.suffix}" for number in count())
             name = next(name for name in tries if not (self.folder / MEDIA / name).exists())
             copy.replace(self.folder / MEDIA / name)
+            if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():
+                manifest.replace((self.folder / MEDIA / name).with_suffix(MANIFEST_SUFFIX))
         return name
 
 
