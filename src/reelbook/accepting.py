@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from .errors import Interrupted
+from .interrupts import raised_once
 from .loop import TICK_SECONDS, background
 from .models.queue import IN_PROGRESS, IN_QUEUE
 
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 
 def accepted(submission: Submission, work: Coroutine[Any, Any, Run], mark_stop: Callable[[], None]) -> Run:
     """The run that comes of some work; an interrupt ends the wait, and nothing is sent after its mark."""
-    # No time limit here: each call has its own deadline, and what is being paid for is not given up.
-    begun = background.submit(_shielded(submission, work))
-    try:
-        return _until(begun)
-    except KeyboardInterrupt:
-        submission.stopped = True
-        mark_stop()
-        raise Interrupted(_stopped_at(begun)) from None
+    begun: Future[Run] | None = None
+    with raised_once():
+        try:
+            # No time limit here: each call has its own deadline, and what is being paid for is not given up.
+            begun = background.submit(_shielded(submission, work))
+            return _until(begun)
+        except KeyboardInterrupt:
+            submission.stopped = True
+            mark_stop()
+            raise Interrupted(_stopped_at(begun)) from None
 
 
 async def _shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
@@ -43,9 +46,9 @@ def _until(begun: Future[Run]) -> Run:
     return begun.result()
 
 
-def _stopped_at(begun: Future[Run]) -> str:
+def _stopped_at(begun: Future[Run] | None) -> str:
     """What to tell somebody who has interrupted a submission; on a busy machine it may have been accepted a moment before."""
-    if begun.done() and not begun.cancelled() and begun.exception() is None:
+    if begun is not None and begun.done() and not begun.cancelled() and begun.exception() is None:
         run = begun.result()
         if run.status in (IN_QUEUE, IN_PROGRESS):
             return run.goes_on

@@ -15,6 +15,7 @@ import platformdirs
 
 from ._version import __version__
 from .errors import ReelbookError, printable
+from .interrupts import raised_once
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
 from .models.pricing import Rates, estimate
@@ -25,18 +26,24 @@ from .service.settings import Settings
 if TYPE_CHECKING:
     from .service.server import Server
 
+INTERRUPTED = 130
+"""The exit status of a command that was interrupted, as shells expect it."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say; returns the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    try:
-        return int(options.command(options))
-    except ReelbookError as error:
-        print(f"reelbook: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    with raised_once():
+        try:
+            return int(options.command(options))
+        except ReelbookError as error:
+            print(f"reelbook: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt as stop:
+            if str(stop):  # What goes on at the service, and how to pick it up.
+                print(f"reelbook: {stop}", file=sys.stderr)
+            return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

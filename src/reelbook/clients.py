@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import json
 import os
-import signal
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -22,14 +22,15 @@ from .client.names import checked_id
 from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
-from .commons import books_of, embedded_in, leave_books, stop_embedded
+from .commons import books_of, embedded_in, leave_books
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .interrupts import raised_once
 from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
 from .libraries.descriptions import Descriptions
 from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
-from .loop import background
+from .loop import TICK_SECONDS, background
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.described import describe
@@ -44,6 +45,8 @@ DRAIN_SECONDS = 15.0
 
 _guard = threading.Lock()
 _open_clients: list[Client] = []
+_closing: list[Client] = []
+"""Those whose last answers are awaited, or were when somebody interrupted that."""
 _count = 0
 """How many clients were ever opened here."""
 
@@ -60,7 +63,8 @@ class Client:
         shelf: str | None = None,
     ) -> None:
         self.library = library
-        self._closed = False
+        self._ending: Future[None] | None = None
+        """Fulfilled when it is closed; None while it is open."""
         self._embedded: Embedded | None = None
         name = None
         if address is None:
@@ -98,6 +102,11 @@ class Client:
     def desk(self) -> Desk:
         """What the runs of this client need; for those who start many at once."""
         return self._open_desk()
+
+    @property
+    def in_flight(self) -> tuple[Entry, ...]:
+        """The runs of this process whose paid requests are sent and not answered yet."""
+        return tuple(self._desk_now.in_flight.values()) if self._pid == os.getpid() else ()
 
     @property
     def shelf(self) -> Shelf:
@@ -151,13 +160,14 @@ class Client:
 
         take = checked_take(take, fresh)
         submission = Submission(self._open_desk(), checked(request), take=take, fresh=fresh)
-        run = self._begun(submission, watched=kernel_shell() is not None)
-        try:
-            with watch(run):
-                run.wait()
-        except KeyboardInterrupt:
-            self._mark_stop("while waiting")
-            raise Interrupted(run.goes_on) from None
+        with raised_once():
+            run = self._begun(submission, watched=kernel_shell() is not None)
+            try:
+                with watch(run):
+                    run.wait()
+            except KeyboardInterrupt:
+                self._mark_stop("while waiting")
+                raise Interrupted(run.goes_on) from None
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
@@ -199,15 +209,42 @@ class Client:
             submission.released()
 
     def close(self) -> None:
-        """End the conversation and give the place of default client back. Runs go on at the service."""
-        if self._closed:
-            return
-        self._closed = True
+        """End the conversation and give the place of default client back. Runs go on at the service.
+
+        An interrupt ends the waiting for answers that are paid for; they are written down in the background.
+        """
+        with raised_once():
+            ending = self.begin_close()
+            try:
+                while not wait_for([ending], TICK_SECONDS).done:
+                    pass
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    "You interrupted the closing of a client. Answers that are paid for are written down in the background."
+                ) from None
+            self.finish_close()
+            ending.result()
+
+    def begin_close(self) -> Future[None]:
+        """Send nothing more; the future is fulfilled when nothing is under way."""
         with _guard:
-            _open_clients[:] = [client for client in _open_clients if client is not self]
-            shared = any(client._embedded is self._embedded for client in _open_clients)
+            if self._ending is None:
+                _open_clients[:] = [client for client in _open_clients if client is not self]
+                _closing.append(self)
+                self._ending = background.submit(self._ended())
+            return self._ending
+
+    async def _ended(self) -> None:
         if self._pid == os.getpid():
-            background.wait(_ended(self._desk_now, self._books), DRAIN_SECONDS + 15)
+            await self._desk_now.close(DRAIN_SECONDS)
+
+    def finish_close(self) -> None:
+        """Leave the library to others, and stop the embedded service if nobody else uses it."""
+        with _guard:
+            if self not in _closing:
+                return
+            _closing.remove(self)
+            shared = any(client._embedded is self._embedded for client in _open_clients)
         leave_books(self.library)
         if self._embedded is not None and not shared:
             self._embedded.close()
@@ -277,7 +314,7 @@ class Client:
         return desk
 
     def _open_desk(self) -> Desk:
-        if self._closed:
+        if self._ending is not None:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
         return self._desk()
 
@@ -299,7 +336,12 @@ class Client:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except Interrupted:
+            # An interrupt that comes after another one says nothing new.
+            if kind is None or not issubclass(kind, KeyboardInterrupt):
+                raise
 
     def __repr__(self) -> str:
         kind = "embedded service" if self._embedded else "service"
@@ -344,28 +386,13 @@ async def _desk(
     return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
 
 
-async def _ended(desk: Desk, books: Books) -> None:
-    """Let what is being sent arrive, stop following, and hang up."""
-    desk.stopping = True
-    await desk.drained(DRAIN_SECONDS)
-    desk.closed = True
-    followed = [run for run in books.live.values() if run.desk_is(desk)]
-    for run in followed:
-        run.let_go()
-    for run in followed:
-        await run.finished()
-    await desk.watcher.close()
-    await desk.downloads.close()
-    await desk.http.close()
+def closing() -> tuple[Client, ...]:
+    """Those that are open, or not closed to the end."""
+    return (*_open_clients, *_closing)
 
 
-@atexit.register
-def _at_exit() -> None:
-    """Write down what is still under way, then stop."""
-    if _open_clients and threading.current_thread() is threading.main_thread():
-        # Jupyter terminates a kernel that needs more than 2.5 s to end, while an answer that is paid for may still come.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for client in [*_open_clients]:  # A copy, because a client that closes leaves the list.
-        with contextlib.suppress(Exception):
-            client.close()
-    stop_embedded()
+def close_all() -> tuple[Client, ...]:
+    """Begin to close every client; gives those that are not closed to the end."""
+    for client in [*_open_clients]:
+        client.begin_close()
+    return tuple(_closing)

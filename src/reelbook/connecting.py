@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from . import shutdown  # noqa: F401  # Whoever has clients wants them closed at the end.
 from .client.asked import checked
 from .client.http import Key
 from .clients import Client, another_was_closed, latest_client, opened

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .client.service import Accepted
 from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
 from .following import Following, kind_of
+from .interrupts import raised_once
 from .libraries.ledger import NO_NAME, STORED, Entry
 from .loop import TICK_SECONDS, background
 from .media.local import LocalFile
@@ -194,13 +195,14 @@ class Run:
         self._after_fork()
         limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
         deadline = time.monotonic() + limit
-        # Not `Thread.join` or the future: after an interrupt these can return though nothing has ended.
-        try:
-            while not self._settled.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
-                if time.monotonic() >= deadline:
-                    raise RunTimeout(self.request_id, self.status, limit)
-        except KeyboardInterrupt:
-            raise Interrupted(self.goes_on) from None
+        with raised_once():
+            # Not `Thread.join` or the future: after an interrupt these can return though nothing has ended.
+            try:
+                while not self._settled.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                    if time.monotonic() >= deadline:
+                        raise RunTimeout(self.request_id, self.status, limit)
+            except KeyboardInterrupt:
+                raise Interrupted(self.goes_on) from None
         if self._known.failure is not None:
             raise self._known.failure.with_traceback(None)
         return self

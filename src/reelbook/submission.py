@@ -34,13 +34,14 @@ from .libraries.books import Books
 from .libraries.identity import canonical, dumps, identity
 from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
+from .loop import TICK_SECONDS
 from .models.base import Input
 from .models.catalog import endpoint_for
 from .models.pricing import Estimate
 
 PATIENCE_SECONDS = 120.0
 """How long a service may say "later" to one run."""
-RECORD_SECONDS, OTHERS_SECONDS = 2.0, 0.05
+RECORD_SECONDS, OTHERS_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 
 log = logging.getLogger("reelbook")
 
@@ -66,6 +67,8 @@ class Desk:
     """Starts another run with the same client."""
     stopping: bool = False
     """Nothing more is sent; what is under way is finished."""
+    in_flight: dict[int, Entry] = field(default_factory=dict)
+    """The runs whose paid request has left and whose answer is not written down yet, by their number."""
     closed: bool = False
     _prices: dict[str, Estimate] = field(default_factory=dict)
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -98,6 +101,31 @@ class Desk:
         """Wait for what is being sent."""
         if self._sending:
             await asyncio.wait(set(self._sending), timeout=seconds)
+
+    async def stopped(self, seconds: float) -> None:
+        """Send nothing more, and wait until the answers to what has left are written down."""
+        self.stopping = True
+        deadline = time.monotonic() + seconds
+        while self.in_flight and (left := deadline - time.monotonic()) > 0:
+            if self._sending:
+                await asyncio.wait(set(self._sending), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await asyncio.sleep(TICK_SECONDS)
+        # The others notice by themselves that they are not to leave.
+        await self.drained(NOTICE_SECONDS)
+
+    async def close(self, seconds: float) -> None:
+        """Let what is being sent arrive, stop following, and hang up."""
+        await self.stopped(seconds)
+        self.closed = True
+        followed = [run for run in self.books.live.values() if run.desk_is(self)]
+        for run in followed:
+            run.let_go()
+        for run in followed:
+            await run.finished()
+        await self.watcher.close()
+        await self.downloads.close()
+        await self.http.close()
 
     async def record(self, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None) -> None:
         """Write down what has already happened at the service; a full disk delays it, and never loses it."""
@@ -234,6 +262,12 @@ class Submission:
 
     async def _sent(self, entry: Entry) -> Accepted:
         """The one paid call. Whatever comes of it is written down before anybody is told."""
+        try:
+            return await self._answered(entry)
+        finally:
+            self.desk.in_flight.pop(entry.id, None)
+
+    async def _answered(self, entry: Entry) -> Accepted:
         desk, calls = self.desk, self.desk.calls
         self._sends = 0
         try:
@@ -249,6 +283,7 @@ class Submission:
             # Looked at inside the step: what is written after a stop mark must have seen the stop.
             self._check_stopped()
             ledger.sending(db, entry.id, desk.books.owner, kept, attempt=entry.attempt)
+            desk.in_flight[entry.id] = entry
 
         async def sending() -> None:
             await desk.books.do(leaves)

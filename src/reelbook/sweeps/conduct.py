@@ -265,7 +265,7 @@ class Conduct:
         self.tally.ended(one, run.media if run.failure is None else (), from_library=run.from_library)
         if self._is_looked_at and run.failure is None and not run.from_library:
             # While others still run: whoever looks at the table afterwards need not wait for its pictures.
-            self.desk.begin(asyncio.to_thread(posters, [file.path for file in run.media]))
+            asyncio.get_running_loop().run_in_executor(None, posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ReelbookError
+from ..errors import Interrupted, ReelbookError
+from ..interrupts import raised_once
 from ..loop import TICK_SECONDS, background
 from ..models.problems import shown
 from .conduct import Client, Conduct, Stopped
@@ -63,6 +64,9 @@ class SweepJob:
         self._ticker: threading.Thread | None = None
         self._notifying: int | None = None
         self._table: pd.DataFrame | None = None
+
+    def begin(self) -> None:
+        """Begin to send; once."""
         background.submit(self._done())
 
     @property
@@ -134,15 +138,14 @@ class SweepJob:
             raise mistake(
                 f"`timeout` is {shown(timeout)}; give a number of seconds, or None to wait for the end.", "timeout"
             )
-        deadline = None if timeout is None else time.monotonic() + timeout
-        over = self._settled if self._notifying == threading.get_ident() else self._over
-        # Not the future: after an interrupt its wait may return though nothing has ended.
-        while not over.wait(
-            TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
-        ):
-            if deadline is not None and time.monotonic() >= deadline:
-                progress = self.progress
-                raise StillRunning(progress.finished, progress.total, timeout or 0.0)
+        with raised_once():
+            try:
+                self._wait(timeout)
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    "You stopped waiting; the sweep goes on. wait() again, or cancel() it: job.cancel(queued=True) also cancels what "
+                    "queues at the service."
+                ) from None
         return self._outcome()
 
     def __await__(self) -> Generator[Any, None, pd.DataFrame]:
@@ -214,6 +217,17 @@ class SweepJob:
     def _tell(self) -> None:
         self._fresh.set()
 
+    def _wait(self, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        over = self._settled if self._notifying == threading.get_ident() else self._over
+        # Not the future: after an interrupt its wait may return though nothing has ended.
+        while not over.wait(
+            TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
+        ):
+            if deadline is not None and time.monotonic() >= deadline:
+                progress = self.progress
+                raise StillRunning(progress.finished, progress.total, timeout or 0.0)
+
     # In threads of their own.
 
     def _tick(self) -> None:
@@ -251,8 +265,8 @@ class SweepJob:
         return await asyncio.to_thread(self._outcome)
 
 
-def start(plan: Plan, client: Client, options: Options) -> SweepJob:
-    """Begin to run a plan. Refuses one without a budget where credits are real."""
+def job_of(plan: Plan, client: Client, options: Options) -> SweepJob:
+    """A job that has not begun. Refuses a plan without a budget where credits are real."""
     if not hasattr(client, "desk"):
         raise mistake(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
     if options.budget is None and not client.is_embedded:

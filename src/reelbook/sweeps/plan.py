@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ..errors import Interrupted
+from ..interrupts import raised_once
 from ..models.base import Input
 from ..models.pricing import Estimate
 from ..models.problems import shown
@@ -278,13 +279,15 @@ class Plan:
         `notify` is called with the job at the end; `price` is the most that one run may cost where nobody knows it;
         `order` is "coverage" (spread over all axes), "as given" or "cheapest".
         """
-        job = self.start(
-            budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify, price=price,
-            order=order, client=client,
-        )  # fmt: skip
-        with self.house.watching(job) if progress and self.house is not None else nullcontext():
+        with raised_once():
+            job = self._job(
+                client, budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify,
+                price=price, order=order,
+            )  # fmt: skip
             try:
-                return job.wait()
+                job.begin()
+                with self.house.watching(job) if progress and self.house is not None else nullcontext():
+                    return job.wait()
             except KeyboardInterrupt:
                 raise Interrupted(job.interrupted()) from None
 
@@ -302,18 +305,24 @@ class Plan:
         client: Client | None = None,
     ) -> SweepJob:
         """The same without waiting: a job with `progress`, `frame`, `pause()`, `cancel()`, to be awaited if you like."""
-        from .job import start
+        job = self._job(
+            client, budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify,
+            price=price, order=order,
+        )  # fmt: skip
+        job.begin()
+        return job
+
+    def _job(self, client: Client | None, **said: Any) -> SweepJob:
+        """A job that has not begun."""
+        from .job import job_of
         from .options import options
 
-        said = options(
-            budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify, price=price,
-            order=order,
-        )  # fmt: skip
+        checked = options(**said)
         if client is None:
             if self.house is None:
                 raise mistake("This plan was made without a client; run it with client=rb.connect().", "client")
             client = self.house.client()
-        return start(self, client, said)
+        return job_of(self, client, checked)
 
     def _known(self) -> Known | None:
         """Whether the library has the result of a row, as it stands now; None where nobody can tell."""

@@ -1,0 +1,291 @@
+"""A second interrupt, one at the end of the process and an order to end lose nothing that would have been known.
+
+Scripts and commands in processes of their own, against a real service whose answers are held back. The oracles are the
+ledger and the service's charge log; what the process wrote is read, too.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.interrupts import GRACE_SECONDS
+from tests.faults.gate import Gate
+from tests.faults.kernels import PATIENCE, Kernel
+from tests.faults.nursery import clip
+from tests.support import KEY, Serve, Served
+
+APART = GRACE_SECONDS + 0.1
+"""A person who presses again, and means it."""
+IGNORED = "Exception ignored"
+SEED = 7
+CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
+CLIP = f"rb.ImagesToVideo(**{clip(1)!r})"
+SCRIPTS = {
+    "a run": f"rb.run({CLIP})\n",
+    "a client in a block": f"with client:\n    client.run({CLIP})\n",
+    "a sweep": f"rb.sweep({CLIP}, fps=range(1, 9)).run(budget=9999)\n",
+}
+
+
+@dataclass
+class Process:
+    """A script, and what it writes to standard error."""
+
+    popen: subprocess.Popen[str]
+    text: str = ""
+    _more: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def signal(self, number: int = signal.SIGINT) -> None:
+        self.popen.send_signal(number)
+
+    def until(self, text: str) -> None:
+        """Wait until it has written this."""
+        with self._more:
+            assert self._more.wait_for(lambda: text in self.text, PATIENCE), f"no {text!r} in {self.text!r}"
+
+    def ended(self) -> int:
+        """Its exit status; after it has written all."""
+        status = self.popen.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        return status
+
+    def _read(self) -> None:
+        assert self.popen.stderr is not None
+        while part := os.read(self.popen.stderr.fileno(), 65536):
+            with self._more:
+                self.text += part.decode()
+                self._more.notify_all()
+        self.popen.stderr.close()
+
+
+@dataclass
+class Place:
+    """A service that holds answers back, and a library."""
+
+    served: Served
+    gate: Gate
+    library: Path
+
+    def script(self, code: str) -> Process:
+        """A script that has connected."""
+        before = CONNECT.format(address=self.served.base_url, key=KEY, library=str(self.library))
+        return self.process([sys.executable, "-c", before + code])
+
+    def process(self, command: list[str], **environment: str) -> Process:
+        return Process(
+            subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, **environment})
+        )  # fmt: skip
+
+    def states(self) -> list[str]:
+        with closing(sqlite3.connect(self.library / "ledger.sqlite", timeout=30)) as db:
+            return [state for (state,) in db.execute("SELECT state FROM runs WHERE state != 'planned' ORDER BY id")]
+
+    def paid(self) -> list[str]:
+        return [line["request_id"] for line in self.served.charges() if line["kind"] == "reserve"]
+
+    def uncertain(self) -> list[int]:
+        """The runs of which the next notebook knows that nobody knows."""
+        with rb.connect(self.served.base_url, api_key=KEY, library=self.library):
+            return [one.run for one in rb.library().uncertain]
+
+
+@pytest.fixture
+def place(serve: Serve, tmp_path: Path) -> Iterator[Place]:
+    served = serve(spec_only=True)
+    place = Place(served, Gate(served), tmp_path / "library")
+    yield place
+    for held in place.gate.held:
+        held.let_go()
+
+
+def assert_known(place: Place, process: Process) -> None:
+    """The one paid request is written down, and the only traceback is that of the first interrupt."""
+    assert IGNORED not in process.text
+    assert process.text.count("Traceback") == 1
+    assert "reelbook.errors.Interrupted" in process.text
+    assert "Run the same" in process.text
+    (state,) = place.states()
+    assert state in ("accepted", "running", "completed", "stored")
+    assert len(place.paid()) == 1
+
+
+@pytest.mark.parametrize("what", ["a run", "a client in a block", pytest.param("a sweep", marks=pytest.mark.deep)])
+def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place, what: str) -> None:
+    """It says what the process waits for, and the answer is written down when it comes."""
+    held = place.gate.hold("POST /models/run", after=True)
+    process = place.script(SCRIPTS[what])
+    held.arrived()
+    process.signal()
+    if what != "a client in a block":
+        process.until("Interrupted")
+    time.sleep(APART)
+    process.signal()
+    process.until("1 paid request waits for its answer") if what != "a client in a block" else time.sleep(0.3)
+    held.let_go()
+
+    status = process.ended()
+
+    assert status == 1
+    assert_known(place, process)
+
+
+def test_a_key_that_is_held_down_is_one_interrupt(place: Place) -> None:
+    """Thirty in a second, as terminals send them, from the first to beyond the traceback."""
+    held = place.gate.hold("POST /models/run", after=True)
+    process = place.script(SCRIPTS["a run"])
+    held.arrived()
+    for _ in range(30):
+        process.signal()
+        time.sleep(0.03)
+    held.let_go()
+
+    process.ended()
+
+    assert_known(place, process)
+
+
+def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(place: Place) -> None:
+    """Knowingly: it ends at once, and names the run and what it may have cost."""
+    held = place.gate.hold("POST /models/run", after=True)
+    process = place.script(SCRIPTS["a run"])
+    held.arrived()
+    process.signal()
+    process.until("Interrupted")
+    for words in ("twice more", "once more", "You gave up"):
+        time.sleep(APART)
+        process.signal()
+        process.until(words)
+    status = process.ended()
+    held.let_go()
+
+    assert status == 1
+    assert IGNORED not in process.text
+    assert process.text.count("Traceback") == 1
+    assert "Run 1 of the library is uncertain and may have cost 53 credits: rb.library().uncertain" in process.text
+    assert place.uncertain() == [1]
+
+
+def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
+    """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
+    process = place.script(
+        "import asyncio, sys, time\nfrom reelbook.loop import background\nbegun = asyncio.Event()\n"
+        "async def busy():\n    work = asyncio.get_running_loop().run_in_executor(None, time.sleep, 1.0)\n"
+        "background.wait(busy())\nprint('at the end', file=sys.stderr, flush=True)\n"
+    )
+    process.until("at the end")
+    time.sleep(0.3)
+    process.signal()
+
+    status = process.ended()
+
+    assert (status, process.text) == (0, "at the end\n")
+
+
+def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: Path) -> None:
+    """The command ends with the status that shells expect; a second interrupt changes nothing."""
+    file = tmp_path / "plan.toml"
+    rb.sweep(rb.ImagesToVideo(**clip(1)), fps=[1, 2, 3]).to_toml(file)
+    held = place.gate.hold("POST /models/run", after=True)
+    process = place.process(
+        [sys.executable, "-m", "reelbook", "sweep", str(file), "--budget", "999"],
+        REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=KEY, REELBOOK_LIBRARY=str(place.library),
+    )  # fmt: skip
+    held.arrived()
+    process.signal()
+    process.until("You interrupted a sweep: 0 of 3 runs are completed")
+    time.sleep(APART)
+    process.signal()
+    process.until("1 paid request waits")
+    held.let_go()
+
+    status = process.ended()
+
+    assert status == 130
+    assert "Traceback" not in process.text
+    assert IGNORED not in process.text
+    assert len(place.paid()) == len(place.states()) == 1
+    assert place.uncertain() == []
+
+
+@pytest.mark.parametrize("what", ["a sweep", pytest.param("a run", marks=pytest.mark.deep)])
+def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(place: Place, what: str) -> None:
+    """SIGTERM, as the system sends it when a machine is shut down."""
+    held = place.gate.hold("POST /models/run", after=True)
+    process = place.script(SCRIPTS[what])
+    held.arrived()
+    process.signal(signal.SIGTERM)
+    threading.Timer(0.5, held.let_go).start()
+
+    status = process.ended()
+
+    assert (status, process.text) == (128 + signal.SIGTERM, "")
+    assert len(place.paid()) == 1
+    assert place.uncertain() == []
+
+
+def test_interrupts_in_a_row_in_a_kernel_are_one(place: Place, tmp_path: Path) -> None:
+    """Whoever presses the stop button several times gets one traceback, the prompt, and loses nothing."""
+    with Kernel(tmp_path / "kernel") as kernel:
+        kernel.run(CONNECT.format(address=place.served.base_url, key=KEY, library=str(place.library)))
+        held = place.gate.hold("POST /models/run", after=True)
+        cell = kernel.begin(SCRIPTS["a sweep"])
+        held.arrived()
+        for _ in range(5):
+            kernel.interrupt()
+            time.sleep(0.05)
+        ended = cell.ended()
+        held.let_go()
+        kernel.run(f"from reelbook.loop import background\nbackground.wait(client.desk.drained({PATIENCE}))")
+        status = kernel.shut_down()
+
+        assert (ended.error, status, kernel.said) == ("Interrupted", 0, "")
+    assert len(place.paid()) == 1
+    assert place.uncertain() == []
+
+
+@pytest.mark.parametrize(
+    "times",
+    [pytest.param(3, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(1200)])],
+)
+def test_two_interrupts_at_any_moment(serve: Serve, tmp_path: Path, times: int) -> None:
+    """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""
+    chance = random.Random(SEED)
+    served = serve(spec_only=True)
+    gate = Gate(served)
+    place = Place(served, gate, tmp_path / "library")
+    code = (
+        "import sys\nprint('begun', file=sys.stderr, flush=True)\n"
+        f"for number in range(1, 1000):\n    rb.start(rb.ImagesToVideo(**{{**{clip(1)!r}, 'fps': {{first}} + number / 100}}))\n"
+    )
+    for number in range(times):
+        process = place.script(code.replace("{first}", str(number % 100 + 1)))
+        process.until("begun")
+        time.sleep(chance.uniform(0, 0.3))
+        process.signal()
+        time.sleep(chance.choice([0.0, chance.uniform(0, 0.05), chance.uniform(0, 2.5)]))
+        process.signal()
+        process.ended()
+        assert IGNORED not in process.text, process.text
+        assert process.text.count("Traceback") <= 1, process.text
+
+    assert "uncertain" not in place.states()
+    assert place.uncertain() == []
+    assert len(place.paid()) == len(place.states())
