@@ -89,7 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     sweep = commands.add_parser("sweep", help="run a plan that plan.to_toml(file) wrote, under a budget")
     sweep.add_argument("file", type=Path, help="the plan")
     sweep.add_argument(
-        "--budget", type=int, help="the most credits that it may cost; without it only the price is told"
+        "--budget", type=int, help="the most credits that its runs may cost together, whoever pays and whenever"
+    )
+    sweep.add_argument(
+        "--spend", type=int, help="the most credits that may be paid now; without either only the price is told"
     )
     sweep.add_argument("--out", type=Path, help="write the table there: .csv or .parquet")
     sweep.set_defaults(command=_sweep)
@@ -200,14 +203,17 @@ def _sweep(options: argparse.Namespace) -> int:
 
     plan = sweep.read(options.file)
     print(plan)
-    if options.budget is None:
-        print("Nothing was sent. To run it, say the most that it may cost, such as --budget " + str(plan.credits or 0))
+    if options.budget is None and options.spend is None:
+        print(
+            f"Nothing was sent. To run it, say the most that may be paid now, such as --spend {plan.credits_due or 0}, "
+            f"or the most that its runs may cost together, such as --budget {plan.credits or 0}."
+        )
         return 0
     if options.out and options.out.suffix not in (".csv", ".parquet"):
         raise ReelbookError(
             f"The table can be written as .csv or .parquet, not as {options.out.name}. Nothing was sent."
         )
-    table = plan.run(budget=options.budget)
+    table = plan.run(budget=options.budget, spend=options.spend)
     if options.out:
         table.to_csv(options.out) if options.out.suffix == ".csv" else table.to_parquet(options.out)
         print(options.out)

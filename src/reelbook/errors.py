@@ -283,21 +283,31 @@ class UncertainRun(ReelbookError):
 
 
 class OverBudget(ReelbookError):
-    """The run would cost more than its budget leaves. Nothing was sent."""
+    """The run would cost more than its budget, or what may be spent now, leaves. Nothing was sent."""
 
-    def __init__(self, budget: int, committed: int, price: int | None) -> None:
-        super().__init__(budget, committed, price)
+    def __init__(
+        self, budget: int, committed: int, price: int | None, limit: str = "budget", advice: str = ""
+    ) -> None:  # fmt: skip
+        super().__init__(budget, committed, price, limit, advice)
         self.budget, self.committed, self.price = budget, committed, price
+        self.limit = limit
+        """`budget` for a ceiling on all that the runs have cost, `spend` for one on what this call pays."""
+        self.advice = advice
 
-    def sentence(self) -> str:
+    def __str__(self) -> str:
         if self.price is None:
             return (
-                f"Nobody knows what this run costs, so it cannot run under a budget of {self.budget:,} credits. "
+                f"Nobody knows what this run costs, so it cannot run under {self.limit}={self.budget}. "
                 "Say the most that one run may cost, with price=…"
             )
+        paid = f"{self.committed:,} credit{'' if self.committed == 1 else 's'}"
+        if self.limit == "spend":
+            have = f"this call has paid for {paid}, or may have" if self.committed else "nothing was paid now"
+        else:
+            have = f"these runs have already cost {paid}, or may have" if self.committed else "nothing was paid yet"
         return (
-            f"The budget of {self.budget:,} credits is used up: {self.committed:,} are or may be spent, and this run "
-            f"would cost {self.price:,} more. It was not sent. Give a larger budget to go on."
+            f"{self.limit}={self.budget}: {have}, and the next run costs {self.price:,}, which is more than is left. "
+            f"It was not sent. {self.advice or f'Give a larger {self.limit} to go on.'}"
         )
 
 

@@ -29,7 +29,7 @@ from .errors import (
     UncertainRun,
 )
 from .libraries import asking, ledger, recovery, services
-from .libraries.asking import Asked, Budget, Verdict
+from .libraries.asking import Asked, Budget, Spend, Verdict
 from .libraries.books import Books
 from .libraries.identity import canonical, dumps, identity
 from .libraries.ledger import Entry
@@ -156,6 +156,7 @@ class Submission:
     fresh: bool = False
     join: bool = True
     budget: Budget | None = None
+    spend: Spend | None = None
     price: int | None = None
     stopped: bool = False
     """Set when a person says stop: nothing is sent from then on."""
@@ -196,6 +197,11 @@ class Submission:
             # From here on it is about this very row, whatever becomes of it.
             self.take, self.fresh = entry.take, False
 
+    @property
+    def is_paid_here(self) -> bool:
+        """Whether this very submission has claimed the run, and no earlier one or another process."""
+        return self._claimed is not None
+
     def released(self) -> None:
         """What it claimed is in other hands now."""
         self.desk.books.claimed.discard(self._claimed or 0)
@@ -208,8 +214,9 @@ class Submission:
 
         def choose(db: sqlite3.Connection) -> Verdict:
             verdict = asking.choose(
-                db, asked, books, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget
-            )
+                db, asked, books, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
+                spend=self.spend,
+            )  # fmt: skip
             if verdict.do == "send":
                 # In the same breath, so that nobody of this process sees it claimed and forgotten.
                 self._claimed = verdict.entry.id

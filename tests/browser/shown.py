@@ -190,8 +190,8 @@ def _panel(media: Media, text: str) -> Iterator[Bundle]:
     counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "failed": 1, "running": 1}
     for state in ("running", "done"):
         progress = Progress(
-            state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, budget=None, per_minute=1.0,
-            seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), latest=((3, media.picture),),
+            state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, spent_now=53,
+            reserved_now=0, budget=None, spend=None, per_minute=1.0, seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), latest=((3, media.picture),),
         )  # fmt: skip
         yield panel_bundle(progress, hint=HINT)
 

@@ -47,6 +47,8 @@ class Order:
     table of all runs again and again."""
     limit: int | None = None
     """The credits that all notebooks may spend together."""
+    spend: int | None = None
+    """The credits that this notebook may spend."""
     asked: Sequence[dict[str, Any]] | None = None
     """Inputs of text-to-video in place of the clips."""
 
@@ -163,18 +165,19 @@ def _work(order: Order, news: Connection[Any, Any]) -> None:
 
 def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
     import reelbook as rb
-    from reelbook.libraries.asking import Budget
+    from reelbook.libraries.asking import Budget, Spend
     from reelbook.loop import background
     from reelbook.submission import Submission
 
     with rb.connect(order.address, api_key=order.key, library=order.library) as client:
         budget = None if order.limit is None or order.way == "naive" else Budget("all", order.limit)
+        spend = None if order.spend is None else Spend(order.spend)
         room = asyncio.Semaphore(AT_ONCE)
 
         def submission(number: int) -> Submission:
             if order.asked is None:
-                return Submission(client._open_desk(), rb.ImagesToVideo(**clip(number)), budget=budget)
-            return Submission(client._open_desk(), rb.TextToVideo(**order.asked[number]), budget=budget)
+                return Submission(client._open_desk(), rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
+            return Submission(client._open_desk(), rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
 
         async def one(number: int) -> None:
             async with room:

@@ -84,6 +84,34 @@ def test_a_check_outside_the_transaction_spends_too_much(serve: Serve, tmp_path:
 
 
 @pytest.mark.parametrize(("runs", "money"), SIZES)
+def test_each_of_two_notebooks_keeps_to_what_it_may_spend_now(
+    serve: Serve, tmp_path: Path, runs: int, money: int
+) -> None:
+    """Both want the same runs, 32 at once, and each has its own limit: together exactly both, and no run is paid twice.
+
+    What was paid before they began counts for neither.
+    """
+    served, library = serve(), tmp_path / "library"
+    with rb.connect(served.base_url, api_key=KEY, library=library) as client:
+        tried(client, clips(*range(5)), 5 * PRICE)
+
+    with Notebooks() as notebooks:
+        limits = [(money // 2 + 3) * PRICE + SPARE, (money // 2 - 3) * PRICE]
+        both = [
+            notebooks.opened(Order(served.base_url, KEY, library, range(runs)[::step], spend=limit))
+            for step, limit in zip((1, -1), limits, strict=True)
+        ]
+        notebooks.begin()
+        outcomes = [notebook.outcomes() for notebook in both]
+
+    charged = paid(served)
+    assert len(charged) == money + 5
+    assert set(charged.values()) == {1}
+    assert set(kinds(outcomes)) == {"", "OverBudget"}
+    assert good(outcomes) <= set(charged)
+
+
+@pytest.mark.parametrize(("runs", "money"), SIZES)
 def test_a_run_whose_answer_is_lost_counts_against_the_budget(tmp_path: Path, runs: int, money: int) -> None:
     """It may have been paid for: with every third answer lost, no more are sent than there is money for."""
     with Hosted() as hosted:

@@ -11,7 +11,7 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.libraries import asking, ledger, recovery, services
-from reelbook.libraries.asking import Asked, Budget, Verdict
+from reelbook.libraries.asking import Asked, Budget, Spend, Verdict
 from reelbook.libraries.ledger import Entry, Moved
 from reelbook.libraries.schema import SCHEMA
 
@@ -524,6 +524,95 @@ def test_a_take_that_was_opened_under_a_budget_belongs_to_it(db: Ledger) -> None
 
     with pytest.raises(OverBudget):
         choose(db, UNSEEDED, join=False, budget=budget)
+
+
+def left_to_spend(db: Ledger, spend: Spend) -> int:
+    """How much more one run may cost under it."""
+    with pytest.raises(OverBudget, match="spend=") as error:
+        choose(db, replace(PLAIN, identity="any", price=10**9), spend=spend)
+    return error.value.budget - error.value.committed
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [
+        ("under way", 50), ("stored", 50), ("charged less", 70), ("charged more", 30), ("lost", 50), ("written off", 50),
+        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50), ("thrown away", 50),
+    ],
+)  # fmt: skip
+def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left: int) -> None:
+    """What it has cost, or may have cost, of a run with a price of 50; asked twice, because what is over is summed up."""
+    spend = Spend(100)
+    run = sent(db, spend=spend)
+    if ends in ("lost", "written off"):
+        ledger.lost(db, run, "reset")
+    elif ends == "rejected":
+        ledger.rejected(db, run, None, "no")
+    else:
+        ledger.accepted(db, run, "r1")
+    if ends == "written off":
+        ledger.written_off(db, run)
+    charges = {"stored": 50, "charged less": 30, "charged more": 70}
+    if ends in charges:
+        ledger.completed(db, run, "{}", charges[ends], None, None)
+        ledger.stored(db, run, "[]")
+    if ends in ("failed", "given back", "expired"):
+        ledger.ended(
+            db, run, "expired" if ends == "expired" else "failed", None, "no", 0 if ends == "given back" else None
+        )
+    if ends == "thrown away":
+        db.execute("DELETE FROM runs")
+
+    assert (left_to_spend(db, spend), left_to_spend(db, spend)) == (left, left)
+
+
+def test_what_was_paid_before_or_by_others_does_not_count_as_spent_now(db: Ledger) -> None:
+    """A failed run from before, one that is stored, one that another process sends, and what is joined."""
+    run = accepted(db)
+    ledger.ended(db, run, "failed", None, "no", None)
+    stored(db, replace(PLAIN, identity="stored"), request="r2")
+    sent(db, replace(PLAIN, identity="theirs"), THERE)
+    spend = Spend(100)
+
+    served = choose(db, replace(PLAIN, identity="stored"), spend=spend).do
+    theirs = choose(db, replace(PLAIN, identity="theirs"), spend=spend).do
+    nothing_yet = left_to_spend(db, spend)
+    again = accepted(db, request="r3", spend=spend)
+    joined = choose(db, spend=spend).do
+
+    assert (served, theirs, joined) == ("serve", "await", "join")
+    assert (nothing_yet, left_to_spend(db, spend)) == (100, 50)
+    ledger.ended(db, again, "failed", None, "no", None)
+    accepted(db, request="r4", spend=spend)
+    assert left_to_spend(db, spend) == 0
+    assert cost(db) == 3 * 50 + 50 + 50
+
+
+def test_a_repetition_is_spent_once(db: Ledger) -> None:
+    """With the key of an answer that was lost: the same charge, though it is claimed again."""
+    spend = Spend(100)
+    run = sent(db, KEYED, spend=spend)
+    for _ in range(3):
+        ledger.put_back(db, run)
+        between = left_to_spend(db, spend)
+        sent(db, KEYED, spend=spend)
+
+    assert (between, left_to_spend(db, spend)) == (50, 50)
+
+
+def test_a_repetition_of_an_earlier_call_is_spent_now(db: Ledger) -> None:
+    """Its answer was lost before; whether it arrived nobody knows, so the repetition may be what is charged."""
+    run = sent(db, KEYED)
+    ledger.put_back(db, run)
+
+    with pytest.raises(OverBudget):
+        choose(db, KEYED, spend=Spend(49))
+
+
+def test_a_run_without_a_price_is_not_spent_for(db: Ledger) -> None:
+    """The sentence says what to do."""
+    with pytest.raises(OverBudget, match="price="):
+        choose(db, replace(PLAIN, price=None), spend=Spend(10**9))
 
 
 def test_what_is_there_needs_no_budget(db: Ledger) -> None:

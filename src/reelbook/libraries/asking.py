@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..errors import OverBudget
 from .ledger import (
@@ -43,6 +44,9 @@ COST = f"""spent + unpriced * :unknown + CASE
 KEY_SECONDS = 23 * 3600.0
 """How long a repetition is recognised by its key; services keep them for a day."""
 
+_FINAL = (STORED, REJECTED, FAILED, CANCELLED)
+"""What such a run has cost does not change any more; one more attempt at it is a claim of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -66,6 +70,17 @@ class Budget:
     limit: int
 
 
+@dataclass(slots=True)
+class Spend:
+    """A ceiling on what one caller pays from now on, or may pay: what its own claims cost counts, and nothing from before."""
+
+    limit: int
+    paid: int = 0
+    """What those of its claims have cost whose cost does not change any more."""
+    claims: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """The others by the number of their run: what it had cost before, how much of that has no price, and its price now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is to be done about a run that somebody wants."""
@@ -86,6 +101,7 @@ def choose(
     join: bool = True,
     take: int | None = None,
     budget: Budget | None = None,
+    spend: Spend | None = None,
 ) -> Verdict:
     """Find or make the row of a run, and claim it if nobody has. `join`: an unseeded run joins an unfinished one of ours."""
     # Another process may have learned meanwhile that the service goes by another name, too.
@@ -101,7 +117,7 @@ def choose(
         return Verdict("ask", found)
     if found.owner is not None or found.state in PAID:
         return _others(db, found, keeper.owner)
-    claimed = _claimed(db, found, asked, keeper.owner, key, budget)
+    claimed = _claimed(db, found, asked, keeper.owner, key, budget, spend)
     return Verdict("ask" if claimed.state == UNCERTAIN else "send", claimed)
 
 
@@ -154,6 +170,44 @@ def within(
         raise OverBudget(budget.limit, committed, price)
 
 
+def within_spend(
+    db: sqlite3.Connection, spend: Spend, run: int, past: tuple[int, int], price: int | None
+) -> None:  # fmt: skip
+    """Count the claim of a run against what its caller may spend, or refuse it.
+
+    `past` is what earlier attempts at the run have cost, whoever paid, and how many of them have no price.
+    """
+    unknown = price or 0
+    committed = _committed(db, spend, unknown, besides=run)
+    # A claim that is repeated counts from its first time on: what that may have cost lies between.
+    spent, unpriced, earlier_price = spend.claims.get(run, (*past, 0))
+    committed += past[0] - spent + (past[1] - unpriced) * unknown
+    if price is None or committed + price > spend.limit:
+        raise OverBudget(spend.limit, committed, price, "spend")
+    spend.claims[run] = (spent, unpriced, max(earlier_price, price))
+
+
+def _committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, besides: int) -> int:
+    """What the claims of a caller have cost, or may have cost, without that of one run."""
+    rows = db.execute(
+        f"SELECT id, state, {COST} FROM runs WHERE id IN (SELECT value FROM json_each(:claims))",
+        {"claims": json.dumps(list(spend.claims)), "unknown": unknown},
+    )
+    found = {run: (state, cost) for run, state, cost in rows}
+    total = 0
+    for run, (spent, unpriced, price) in [*spend.claims.items()]:
+        # A row that somebody has thrown away meanwhile counts with its price.
+        state, cost = found.get(run, (STORED, spent + unpriced * unknown + price))
+        cost_now = max(cost - spent - unpriced * unknown, 0)
+        if state in _FINAL:
+            # Left out of the next sum, so that a claim takes no longer at the end of a long sweep than at its beginning.
+            del spend.claims[run]
+            spend.paid += cost_now
+        elif run != besides:
+            total += cost_now
+    return spend.paid + total
+
+
 def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
     """Count these runs (identity and take) against the budget of a scope, whoever pays for them and whenever."""
     service = current(db, service)
@@ -202,7 +256,13 @@ def _entered(db: sqlite3.Connection, asked: Asked, take: int) -> Entry:
 
 
 def _claimed(
-    db: sqlite3.Connection, entry: Entry, asked: Asked, owner: str, key: str | None, budget: Budget | None
+    db: sqlite3.Connection,
+    entry: Entry,
+    asked: Asked,
+    owner: str,
+    key: str | None,
+    budget: Budget | None,
+    spend: Spend | None,
 ) -> Entry:
     """The run as ours to send; or uncertain, where it was sent before and cannot be repeated safely any more."""
     repeats = entry.state == PLANNED and entry.attempt_key is not None
@@ -216,6 +276,8 @@ def _claimed(
         price = entry.price
     if budget is not None:
         within(db, budget, price, besides=entry.id, earlier=past["spent"], unpriced=past["unpriced"])
+    if spend is not None:
+        within_spend(db, spend, entry.id, (past["spent"], past["unpriced"]), price)
     move(
         db, entry, INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
         attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,

@@ -22,7 +22,7 @@ from ..errors import (
     Unreachable,
 )
 from ..libraries import asking, ledger
-from ..libraries.asking import Budget
+from ..libraries.asking import Budget, Spend
 from ..libraries.keeping import paths_of
 from ..media.posters import posters
 from ..models.base import Input
@@ -95,6 +95,7 @@ class Conduct:
         usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
         self._at_once = options.concurrency or chosen.concurrency or usual
         self._budget: Budget | None = None
+        self._spend = None if options.spend is None else Spend(options.spend)
         self._queue: deque[Standing] = deque()
         self._flying: dict[asyncio.Task[None], Standing] = {}
         self._on_the_way: dict[Standing, Submission] = {}
@@ -214,17 +215,21 @@ class Conduct:
         request = one.row.input
         assert request is not None
         assert one.name is not None
+        submission = None
         try:
             self.tally.change(one, WAITING, reserved=one.reserved)
             price = await self._price(request)
-            self.tally.change(one, WAITING, reserved=one.reserved if one.paid else price or 0)
-            run = await self._submitted(
-                one, Submission(self.desk, request, take=one.name.take, budget=self._budget, price=price)
+            self.tally.change(
+                one, WAITING, reserved=one.reserved if one.paid else price or 0, is_paid_here=not one.paid
             )
+            submission = Submission(
+                self.desk, request, take=one.name.take, budget=self._budget, spend=self._spend, price=price
+            )
+            run = await self._submitted(one, submission)
         except Exception as error:
-            self._not_submitted(one, before, error)
+            self._not_submitted(one, before, error, is_paid_here=submission is not None and submission.is_paid_here)
             return
-        await self._follow(one, run)
+        await self._follow(one, run, is_paid_here=submission.is_paid_here)
 
     async def _price(self, request: Input) -> int | None:
         """What the service says; only where nobody says anything, what the person has named."""
@@ -242,13 +247,13 @@ class Conduct:
         finally:
             del self._on_the_way[one]
 
-    async def _follow(self, one: Standing, run: Run) -> None:
+    async def _follow(self, one: Standing, run: Run, *, is_paid_here: bool) -> None:
         self._is_proven, self._lost = True, 0
         self._patience.worked()
         one.run, one.id = run, run.id
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(one, WAITING, spent=0, reserved=price)
+            self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=is_paid_here)
         run.on_change(lambda _: self._progressed(one, run))
         self.news()
         if self._cancels:
@@ -275,7 +280,12 @@ class Conduct:
         self._changed()
 
     def _not_submitted(
-        self, one: Standing, before: tuple[tuple[str, str | None, str | None], int], error: Exception
+        self,
+        one: Standing,
+        before: tuple[tuple[str, str | None, str | None], int],
+        error: Exception,
+        *,
+        is_paid_here: bool,
     ) -> None:
         again = isinstance(error, Unreachable | TooManyRequests) or (
             isinstance(error, UncertainRun) and error.repeatable
@@ -297,7 +307,9 @@ class Conduct:
             if not (worth and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
-            self.tally.change(one, UNCERTAIN, error, reserved=one.reserved)
+            self.tally.change(
+                one, UNCERTAIN, error, reserved=max(one.reserved, error.credits or 0), is_paid_here=is_paid_here
+            )
             self._lost += 1
             if self._lost >= MOST_LOST:
                 self.stop(error)

@@ -84,8 +84,9 @@ class SweepJob:
             state = "paused" if conduct.is_paused else "running"
         reason = self._failure or stopped
         progress = conduct.tally.progress(
-            state, None if reason is None else str(reason), self._options.budget, planned=len(self.plan)
-        )
+            state, None if reason is None else str(reason), self._options.budget, self._options.spend,
+            planned=len(self.plan),
+        )  # fmt: skip
         # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
         is_whole = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
         return replace(progress, reason=None) if is_whole and isinstance(reason, Stopped) else progress
@@ -266,16 +267,16 @@ class SweepJob:
 
 
 def job_of(plan: Plan, client: Client, options: Options) -> SweepJob:
-    """A job that has not begun. Refuses a plan without a budget where credits are real."""
+    """A job that has not begun. Refuses a plan without a limit where credits are real."""
     if not hasattr(client, "desk"):
         raise mistake(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
-    if options.budget is None and not client.is_embedded:
+    if options.budget is None and options.spend is None and not client.is_embedded:
         have = known(plan, client.desk, take=options.take)
         due = [row for row in plan.distinct if not have(row)]
         if due:
             raise mistake(_without_budget(*background.wait(_priced(plan, due, client.desk), CALL_SECONDS)), "budget")
         # Nothing is due now, and nothing may become so meanwhile.
-        options = replace(options, budget=0)
+        options = replace(options, spend=0)
     return SweepJob(plan, client, options)
 
 
@@ -296,13 +297,17 @@ def _sum(prices: Collection[int | None]) -> int | None:
 
 
 def _without_budget(price: int | None, due: int | None) -> str:
+    needs = "This service charges real credits, so a sweep on it needs a limit."
     if price is None or due is None:
-        said = "Nobody knows what all of its runs cost, so say the most that one run may cost, too: price=…"
-        return f"This service charges real credits, and a sweep on it needs a budget. {said}"
+        return (
+            f"{needs} Nobody knows what all of its runs cost, so say the most that one run may cost, too: "
+            "spend=…, price=…"
+        )
     paid = "" if due == price else f" {due:,} of them are due, the rest is paid."
     return (
-        f"This service charges real credits, and a sweep on it needs a budget. The plan costs {price:,} credits.{paid} "
-        f"To run all of it: budget={price}. What is paid for already counts towards the budget, and is not paid again."
+        f"{needs} The plan costs {price:,} credits.{paid} To run all of it: spend={due}, the most that this call may pay; "
+        f"or budget={price}, the most that its runs may cost together whoever pays and whenever, so that a cell that is "
+        "run twice pays once."
     )
 
 

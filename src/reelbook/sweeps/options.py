@@ -29,6 +29,8 @@ class Options:
 
     budget: int | None = None
     """The most that its runs may cost together, whoever pays and whenever."""
+    spend: int | None = None
+    """The most that this call may pay from now on."""
     concurrency: int | None = None
     """How many runs may be under way at once; None for what suits the service."""
     rate: float | None = None
@@ -46,6 +48,7 @@ class Options:
 def options(
     *,
     budget: Any = None,
+    spend: Any = None,
     concurrency: Any = None,
     rate: Any = None,
     take: Any = 0,
@@ -63,6 +66,7 @@ def options(
         raise mistake(f"`notify` is called with the job at the end, so it has to be a function, not {shown(notify)}.", "notify")  # fmt: skip
     return Options(
         budget=None if budget is None else _whole("budget", budget, 0),
+        spend=None if spend is None else _whole("spend", spend, 0),
         concurrency=None if concurrency is None else _whole("concurrency", concurrency, 1, MOST_AT_ONCE),
         rate=None if rate is None else per_second(rate),
         take=_whole("take", take, 0),

@@ -261,6 +261,7 @@ class Plan:
         self,
         *,
         budget: int | None = None,
+        spend: int | None = None,
         concurrency: int | None = None,
         rate: str | float | None = None,
         take: int = 0,
@@ -273,7 +274,9 @@ class Plan:
     ) -> pd.DataFrame:
         """Run what the library lacks, and wait for it; gives the table of all runs.
 
-        `budget` is the most that the runs of this plan may cost together, whoever pays and whenever; it is never exceeded.
+        `budget` is the most that the runs of this plan may cost together, whoever pays and whenever, so that a cell that
+        is run twice pays once; `spend` is the most that this call may pay, whatever was paid before. Neither is ever
+        exceeded, and both may be given. A service that charges real credits needs one of them.
         Run it again to go on after a crash, an interrupt or a stop: only what is missing is sent, failed runs among it.
         `rate` is such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after a failure;
         `notify` is called with the job at the end; `price` is the most that one run may cost where nobody knows it;
@@ -281,8 +284,8 @@ class Plan:
         """
         with raised_once():
             job = self._job(
-                client, budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify,
-                price=price, order=order,
+                client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
+                notify=notify, price=price, order=order,
             )  # fmt: skip
             try:
                 job.begin()
@@ -295,6 +298,7 @@ class Plan:
         self,
         *,
         budget: int | None = None,
+        spend: int | None = None,
         concurrency: int | None = None,
         rate: str | float | None = None,
         take: int = 0,
@@ -306,8 +310,8 @@ class Plan:
     ) -> SweepJob:
         """The same without waiting: a job with `progress`, `frame`, `pause()`, `cancel()`, to be awaited if you like."""
         job = self._job(
-            client, budget=budget, concurrency=concurrency, rate=rate, take=take, on_error=on_error, notify=notify,
-            price=price, order=order,
+            client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
+            notify=notify, price=price, order=order,
         )  # fmt: skip
         job.begin()
         return job

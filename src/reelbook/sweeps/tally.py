@@ -56,6 +56,10 @@ class Standing:
     spent: int = 0
     reserved: int = 0
     """What it may cost yet, or may have cost."""
+    earlier: int = 0
+    """What it had cost, or may have cost, before this sweep began."""
+    is_paid_here: bool = False
+    """Whether this sweep pays for it."""
     id: int | None = None
     """Its number in the library."""
     run: Run | None = field(default=None, repr=False)
@@ -71,6 +75,15 @@ class Standing:
         self.paid = self.status in UNDER_WAY
         open_yet = self.status in UNDER_WAY or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
         self.spent, self.reserved = (seen.spent, seen.cost - seen.spent) if open_yet else (seen.cost, 0)
+        self.earlier = seen.cost
+
+    @property
+    def paid_now(self) -> tuple[int, int]:
+        """What this sweep has paid for it, and what it may have paid, or may pay yet."""
+        if not self.is_paid_here:
+            return 0, 0
+        spent = max(self.spent - self.earlier, 0)
+        return spent, max(self.spent + self.reserved - self.earlier, 0) - spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,14 @@ class Progress:
     """Credits that the runs of this plan have cost."""
     reserved: int
     """Credits that they may cost yet, or may have cost."""
+    spent_now: int
+    """Of the credits spent, those that this sweep has paid."""
+    reserved_now: int
+    """Of the credits reserved, those that this sweep may pay, or may have paid."""
     budget: int | None
+    """The ceiling on what the runs cost, whoever pays and whenever."""
+    spend: int | None
+    """The ceiling on what this sweep pays."""
     per_minute: float | None
     """How many runs have ended in a minute lately."""
     seconds_left: float | None
@@ -135,7 +155,7 @@ class Tally:
         self._runs: list[Standing] = []
         self._guard = threading.Lock()
         self._counts = Counter(dict.fromkeys(STATUSES, 0))
-        self._spent = self._reserved = self._from_library = 0
+        self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
         self._failed: dict[str, dict[Standing, None]] = {}
         self._latest: deque[tuple[int, LocalFile]] = deque(maxlen=LATEST)
         self._ends: deque[float] = deque(maxlen=RECENT)
@@ -156,7 +176,8 @@ class Tally:
             self._count(one, 1)
 
     def change(
-        self, one: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0
+        self, one: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0,
+        is_paid_here: bool | None = None,
     ) -> None:  # fmt: skip
         """What has become of a run."""
         with self._guard:
@@ -164,13 +185,14 @@ class Tally:
             one.status = status
             one.error_type, one.error = (None, None) if error is None else (kind(error), told(error))
             one.spent, one.reserved = one.spent if spent is None else spent, reserved
+            one.is_paid_here = one.is_paid_here if is_paid_here is None else is_paid_here
             self._count(one, 1)
 
     def put(self, one: Standing, before: tuple[str, str | None, str | None], reserved: int) -> None:
         """A run as it was before it was tried."""
         with self._guard:
             self._count(one, -1)
-            (one.status, one.error_type, one.error), one.reserved = before, reserved
+            (one.status, one.error_type, one.error), one.reserved, one.is_paid_here = before, reserved, False
             self._count(one, 1)
 
     def ended(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
@@ -194,7 +216,9 @@ class Tally:
         """Stop the clock."""
         self._ended = time.monotonic()
 
-    def progress(self, state: str, reason: str | None, budget: int | None, *, planned: int = 0) -> Progress:
+    def progress(
+        self, state: str, reason: str | None, budget: int | None, spend: int | None, *, planned: int = 0
+    ) -> Progress:
         """How it stands now; `planned` is how many rows there are, for as long as none is counted here."""
         with self._guard:
             counts = dict(self._counts)
@@ -208,7 +232,8 @@ class Tally:
             ]  # fmt: skip
             return Progress(
                 state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
-                reserved=self._reserved, budget=budget, per_minute=None if pace is None else pace * 60,
+                reserved=self._reserved, spent_now=self._spent_now, reserved_now=self._reserved_now, budget=budget,
+                spend=spend, per_minute=None if pace is None else pace * 60,
                 seconds_left=self._left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
@@ -235,6 +260,8 @@ class Tally:
         self._counts[one.status] += sign * one.rows
         self._spent += sign * one.spent
         self._reserved += sign * one.reserved
+        self._spent_now += sign * one.paid_now[0]
+        self._reserved_now += sign * one.paid_now[1]
         if one.status in (FAILED, CANCELLED, UNCERTAIN) and one.error_type is not None:
             group = self._failed.setdefault(one.error_type, {})
             if sign > 0:

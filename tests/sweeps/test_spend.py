@@ -1,0 +1,173 @@
+"""What a sweep may spend from now on, whatever was paid before. The charge log is the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.clients import Client
+from reelbook.libraries import asking
+from reelbook.sweeping import sweep
+from tests.client.variants import Hosted, Reply
+from tests.support import KEY, Serve, Served
+from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
+
+SPARE = PRICE - 1
+"""Left over: not enough for one more."""
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve()
+
+
+@pytest.fixture
+def client(served: Served, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        yield client
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as service:
+        yield service
+
+
+@pytest.fixture
+def at_hosted(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "hosted") as client:
+        yield client
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    found = table["status"].value_counts()
+    return {str(status): int(count) for status, count in found.items() if count}
+
+
+def test_each_call_may_spend_so_much_and_what_was_paid_before_does_not_count(served: Served, client: Client) -> None:
+    """Ten runs: three are paid for, then four more, then the rest; at the end `spend=0` gives the whole table."""
+    plan = dots(10)
+    charged, completed = [], []
+    for spend in (3 * PRICE + SPARE, 4 * PRICE, plan.credits, 0):
+        table = plan.run(spend=spend, concurrency=16)
+        charged.append(len(reserved(served)))
+        completed.append(counts(table)["completed"])
+
+    assert charged == completed == [3, 7, 10, 10]
+
+
+def test_what_is_still_due_is_enough_to_spend(served: Served, client: Client) -> None:
+    """A partly paid plan is finished by spending what is due, which a ceiling on all of it would refuse."""
+    plan = dots(6)
+    plan[:4].run(spend=4 * PRICE)
+
+    table = plan.run(spend=plan.credits_due)
+
+    assert counts(table) == {"completed": 6}
+    assert len(reserved(served)) == 6
+
+
+@pytest.mark.parametrize(
+    ("limits", "runs"),
+    [({"budget": 5 * PRICE, "spend": 9 * PRICE}, 5), ({"budget": 9 * PRICE, "spend": 2 * PRICE}, 4)],
+    ids=["the budget is less", "the spend is less"],
+)
+def test_both_limits_hold(served: Served, client: Client, limits: dict[str, int], runs: int) -> None:
+    """Two runs are paid beforehand: they count towards the budget alone."""
+    plan = dots(12)
+    plan[:2].run(spend=2 * PRICE)
+
+    table = plan.run(**limits, concurrency=12)  # type: ignore[arg-type]
+
+    assert len(reserved(served)) == counts(table)["completed"] == runs
+
+
+def test_one_of_two_limits_is_enough_for_a_hosted_service(served: Served, client: Client) -> None:
+    """Without either it is refused, with the price and both ways to say it."""
+    plan = dots(5)
+    plan[:2].run(spend=2 * PRICE)
+
+    with pytest.raises(rb.InvalidInput, match=r"costs 265 credits. 159 of them are due.*spend=159.*budget=265"):
+        plan.run()
+
+    assert len(reserved(served)) == 2
+
+
+def test_without_the_claim_too_much_would_be_spent(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: it is the ledger's claim that holds the limit."""
+    monkeypatch.setattr(asking, "within_spend", lambda *args: None)
+
+    dots(12).run(spend=5 * PRICE, concurrency=12)
+
+    assert len(reserved(served)) > 5
+
+
+def test_what_was_lost_counts_for_the_call_that_lost_it(hosted: Hosted, at_hosted: Client) -> None:
+    """Three answers are lost under a limit of three, so nothing more is sent; another call has its own limit."""
+    scripted = Scripted(hosted, before=[Reply(fault="close")] * 3)
+    scripted.end.set()
+    plan = sweep(BOAT, seed=range(8))
+
+    first = plan.run(spend=3 * PRICE, concurrency=3)
+    sent = scripted.sent
+    second = plan.run(spend=2 * PRICE, concurrency=3)
+
+    assert sent == 3
+    assert counts(first) == {"uncertain": 3, "not started": 5}
+    assert counts(second) == {"uncertain": 3, "completed": 2, "not started": 3}
+    assert scripted.sent == 5
+
+
+class Failing(Scripted):
+    """All its runs fail but the first one."""
+
+    def _result(self, request_id: str) -> Reply:
+        return super()._result(request_id) if request_id == "r0" else Reply(422, {"detail": "no", "error_type": "bad"})
+
+
+def test_what_failed_before_does_not_count_and_what_fails_now_does(hosted: Hosted, at_hosted: Client) -> None:
+    """A service that does not say what a failure costs: each attempt may have been charged, and each call counts its own."""
+    scripted = Failing(hosted)
+    scripted.end.set()
+    plan = sweep(BOAT, seed=range(3))
+    plan.run(spend=PRICE)
+
+    failed = plan.run(spend=2 * PRICE)
+    again = plan.run(spend=2 * PRICE)
+
+    assert counts(failed) == counts(again) == {"completed": 1, "failed": 2}
+    assert scripted.sent == 5
+
+
+def test_a_sweep_tells_what_it_pays_now_apart_from_what_was_paid(served: Served, client: Client) -> None:
+    """A job's sums, after a part that was paid before, and of a run that another call pays for at the same time."""
+    plan = dots(5)
+    plan[:3].run(spend=3 * PRICE)
+
+    job = plan.start(spend=2 * PRICE)
+    job.wait(60)
+    again = plan.start(spend=0)
+    again.wait(60)
+
+    assert (job.progress.spent, job.progress.spent_now, job.progress.reserved_now) == (5 * PRICE, 2 * PRICE, 0)
+    assert (again.progress.spent, again.progress.spent_now, again.progress.spend) == (5 * PRICE, 0, 0)
+
+
+def test_what_is_under_way_from_before_is_followed_for_nothing(hosted: Hosted, at_hosted: Client) -> None:
+    """Another call has paid for it a moment ago: under `spend=0` it is waited for, and counts as that call's."""
+    scripted = Scripted(hosted)
+    plan = sweep(BOAT, seed=[1])
+    first = plan.start(spend=PRICE)
+    hosted.wait_until(lambda hosted: bool(hosted.seen("POST", RUN)))
+    second = plan.start(spend=0)
+    scripted.end.set()
+
+    assert counts(first.wait(60)) == counts(second.wait(60)) == {"completed": 1}
+    assert scripted.sent == 1
+    assert (first.progress.spent_now, second.progress.spent_now) == (PRICE, 0)
