@@ -231,9 +231,13 @@ class TestSweepAndLibrary:
         said = capsys.readouterr().out
         listed = cli.main(["library", "--find", "boat"]), capsys.readouterr().out
         checked = cli.main(["library", "--verify"]), capsys.readouterr().out
+        request = str(reelbook.read(tmp_path / "t.csv").loc[1, "request_id"])
+        one = cli.main(["library", "--run", request, "--export", str(tmp_path / "one")])
+        none = cli.main(["library", "--run", "1", "--export", str(tmp_path / "none")])
         copied = cli.main(["library", "--export", str(tmp_path / "out")])
 
-        assert (priced, wrong, ran, copied) == (0, 1, 0, 0)
+        assert (priced, wrong, ran, copied, one, none) == (0, 1, 0, 0, 0, 1)
+        assert [reelbook.provenance(path).seed for path in (tmp_path / "one").glob("*.mp4")] == [2]
         assert nothing
         assert "2 runs of" in told
         assert "106" in told

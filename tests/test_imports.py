@@ -46,6 +46,7 @@ DOORS = {
     "forming",
     "looking",
     "records",
+    "reopening",
     "shutdown",
     "sweeping",
 }

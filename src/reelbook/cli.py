@@ -100,6 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     library = commands.add_parser("library", help="what was ever run here: list it, check its files, copy them out")
     library.add_argument("folder", nargs="?", type=Path, help="the library's folder (default: the nearest .reelbook)")
     library.add_argument("--find", metavar="TEXT", help="only runs whose prompt has this text in it")
+    library.add_argument(
+        "--run", metavar="REQUEST", action="append", help="only the run of this request id; repeatable"
+    )
     library.add_argument("--verify", action="store_true", help="read every file again and say which are damaged")
     library.add_argument("--export", metavar="FOLDER", type=Path, help="copy the files there, under names to read")
     library.set_defaults(command=_library)
@@ -226,10 +229,12 @@ def _library(options: argparse.Namespace) -> int:
     from .records import library
 
     found = library(options.folder)
-    if options.verify:
-        print(found.verify())
-        return 0
     frame = found.find(prompt=options.find) if options.find else found.frame
+    if options.run:
+        frame = frame[frame.index.isin(found.numbers(options.run))]
+    if options.verify:
+        print(found.verify(frame if options.run or options.find else None))
+        return 0
     if options.export:
         print(found.export(options.export, where=frame))
         return 0

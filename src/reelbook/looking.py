@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from PIL.Image import Image
 
+    from .libraries.library import Library
     from .media.local import LocalFile
     from .runs import Run
 
@@ -37,6 +38,13 @@ class _Looks:
         from .display.report import report
 
         return report(table, path, title=title, folder=folder)
+
+    def library(self, table: pd.DataFrame, paths: Sequence[str]) -> Library:
+        """The one that the table was made with, that its files lie in, or that is open."""
+        from .records import library
+        from .reopening import library_with
+
+        return library_with(table, library, paths)
 
     def measuring(self, files: int) -> AbstractContextManager[Callable[[int, int], object]]:
         """A bar in a notebook, a line in a terminal."""

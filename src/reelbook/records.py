@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from .libraries.folder import library_folder
 from .libraries.library import Library
 from .libraries.shelf import Shelf
 from .media.provenance import Provenance, read, write_with_sidecar
+from .reopening import runs_with, runs_without
 
 
 def library(folder: str | Path | None = None) -> Library:
@@ -31,7 +33,10 @@ def library(folder: str | Path | None = None) -> Library:
     place = _found(folder_named(folder)) if folder else client.library if client else library_folder()
     if client is None or client.library != place:
         # Nobody is connected: it can be looked into, and nothing can be sent.
-        return Library(place, lambda: Books(place), Shelf(place / "media"), write=write_with_sidecar)
+        books, shelf = cache(lambda: Books(place)), Shelf(place / "media")
+        return Library(
+            place, books, shelf, write=write_with_sidecar, runs=lambda entries: runs_without(books(), shelf, entries)
+        )
     return Library(
         place,
         client.books,
@@ -40,6 +45,7 @@ def library(folder: str | Path | None = None) -> Library:
         resend=client.resend,
         attach=client.settle,
         write=write_with_sidecar,
+        runs=lambda entries: runs_with(client, entries),
     )
 
 

@@ -262,6 +262,11 @@ class Run:
             what += [f"from the library, paid before ({paid})" if self.from_library else paid]
         return f"<Run of {self.endpoint_id}: {', '.join(what)}>"
 
+    def __reel_key__(self) -> tuple[str, str, str, int]:
+        """What finds it in a library: service, request id, identity and take."""
+        entry = self._known.entry
+        return entry.service, entry.request_id or "", entry.identity, entry.take
+
     def __reel_picture__(self) -> tuple[bytes, str]:
         file = next((file for file in self.media if file.is_video), None) or next(iter(self.images), None)
         if file is None:

@@ -15,6 +15,7 @@ HTML = {
     ("reelbook.clients", "Client"): ("clients", "client_card"),
     ("reelbook.models.listed", "Models"): ("models", "models_table"),
     ("reelbook.libraries.library", "Library"): ("libraries", "library_card"),
+    ("reelbook.libraries.pruning", "Pruned"): ("libraries", "pruned_card"),
     ("reelbook.libraries.uncertain", "Uncertainties"): ("libraries", "uncertain_table"),
     ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_table"),
     ("reelbook.settings", "Options"): ("choices", "options_table"),

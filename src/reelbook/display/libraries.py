@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..libraries.library import Library, Recent, Summary
+    from ..libraries.pruning import Going, Pruned
     from ..libraries.uncertain import Uncertain
 
 POSTER_WIDTH, POSTER_HEIGHT = 96, 54
 LONGEST_WORDS = 44
 WIDTH = 640
+MOST_GOING = 24
+"""Rows of what would be removed."""
 
 CELL = "text-align:left;padding:4px 12px 4px 0;vertical-align:middle;border:0"
 NUMBER = "text-align:right;padding:4px 0;vertical-align:middle;white-space:nowrap;border:0"
@@ -57,6 +60,34 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
     ).format(head.format(CELL, CELL, CELL, NUMBER), Markup("").join(rows))
     return card(table, small(advice), width=WIDTH)
+
+
+def pruned_card(report: Pruned) -> str:
+    """What was removed, and a table of what can only be had again for money, with what it has cost."""
+    said = Markup("<div>{}</div>").format(report.words)
+    if not report.going:
+        return card(said, width=WIDTH)
+    rows = Markup("").join(map(_going_row, report.going[:MOST_GOING]))
+    more = len(report.going) - MOST_GOING
+    table = Markup(
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="{}"><tbody>{}</tbody></table>'
+    ).format("removed" if report.done else "what would be removed", rows)
+    return card(said, table, *([small(f"and {more:,} more, see .frame")] if more > 0 else []), width=WIDTH)
+
+
+def _going_row(one: Going) -> Markup:
+    files = "" if one.files == 1 else f" · {one.files:,} files"
+    facts = Markup("run {} · {} · {}{}").format(
+        one.run, cut(one.model.rpartition("/")[2], LONGEST_WORDS), _day(one.finished), files
+    )
+    price = "credits unknown" if one.credits is None else credits_told(one.credits)
+    return Markup(
+        '<tr><td style="{};width:{}px">{}</td><td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
+        '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
+    ).format(
+        CELL, POSTER_WIDTH, _poster(one), CELL, cut(one.what, 4_000), cut(one.what, LONGEST_WORDS), SMALL, facts, NUMBER,
+        str(one.size), SMALL, price,
+    )  # fmt: skip
 
 
 def _headline(summary: Summary) -> Markup:
@@ -116,7 +147,7 @@ def _uncertain_row(entry: Uncertain) -> Markup:
     )  # fmt: skip
 
 
-def _poster(run: Recent) -> Markup:
+def _poster(run: Recent | Going) -> Markup:
     """A small picture of the run's first file; a plain box where there is none, so that all rows are alike."""
     from ..media.posters import thumb
 

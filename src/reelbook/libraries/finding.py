@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from numbers import Integral, Number
+from numbers import Number
 from typing import Any
 
 import pandas as pd
@@ -15,9 +15,6 @@ import pandas as pd
 from ..errors import InvalidInput, Problem
 from ..models.catalog import CATALOG
 from .rows import LAST, STATUSES, table
-
-Which = pd.DataFrame | Callable[[Any], Any] | Iterable[int] | None
-"""Some runs: a table of them, their numbers, a question that is asked of each row, or None for all."""
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -43,25 +40,6 @@ def found(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
         else:
             mask &= wanted is None  # A field of some model, and nobody has asked that one yet.
     return frame[mask]
-
-
-def chosen(frame: pd.DataFrame, which: Which) -> pd.DataFrame:
-    """The rows that are meant."""
-    if which is None:
-        return frame
-    if isinstance(which, pd.DataFrame):
-        return frame[frame.index.isin(which.index)]
-    if callable(which):
-        answers = [which(row) for _, row in frame.iterrows()]
-        # What is compared with a gap is neither yes nor no.
-        return frame[[not _is_gap(answer) and bool(answer) for answer in answers]] if answers else frame
-    numbers = list(which) if isinstance(which, Iterable) else [which]
-    odd = next((number for number in numbers if not isinstance(number, Integral)), None)
-    if odd is not None:
-        raise _mistake(
-            "runs", f"{odd!r} is no number of a run. Give a table from find(), numbers, or a function of a row."
-        )
-    return frame[frame.index.isin(numbers)]
 
 
 def span(value: timedelta | float | str) -> timedelta:

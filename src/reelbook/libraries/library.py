@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from numbers import Integral
@@ -18,11 +20,14 @@ from . import disk, ledger
 from .adopting import MEDIA, Adopted, Progress, adopted, files_of, library_in
 from .books import Books
 from .export import Write, exported, folder_of
-from .finding import Which, chosen, found, span
-from .keeping import Pruned, Verified, paths_of, pruned, size_of, verified
+from .finding import found, span
+from .keeping import Verified, paths_of, size_of, verified
 from .ledger import Entry
 from .pages import pages, some
+from .pruning import Pruned, pruned
 from .rows import READ, VIDEOS, WORDS, suffix_of, table
+from .schema import SCHEMA
+from .selecting import Selection, Which, mistake, select
 from .shelf import SHA256, Shelf
 from .sizes import Bytes
 from .uncertain import Uncertain, Uncertainties, Ways, words_of
@@ -95,18 +100,21 @@ class Library:
         resend: Callable[[Entry], Any] | None = None,
         attach: Callable[[Entry, str], Any] | None = None,
         write: Write | None = None,
+        runs: Callable[[Sequence[Entry]], Sequence[Any]] | None = None,
     ) -> None:
         """`books` may be a function that opens them when they are first needed; what needs a client is handed in."""
         self._given = books
         self.folder = folder if folder is not None else self._books.folder
-        self._shelf, self._fetch, self._write = shelf, fetch, write
+        self._shelf, self._fetch, self._write, self._runs = shelf, fetch, write, runs
         self._ways = Ways(attach, resend)
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row for each run, the newest last: inputs under their own names, `output_…`, then how it went."""
         rows = pages(self._books, _READ) if self._is_there else iter(())
-        return table(rows, paths_of(self._shelf))
+        frame = table(rows, paths_of(self._shelf))
+        frame.attrs["reelbook"] = {"library": str(self.folder)}
+        return frame
 
     def find(self, **fields: Any) -> pd.DataFrame:
         """The runs where every field is as wanted: `find(prompt="boat", model="text-to-video", since="7d")`.
@@ -125,11 +133,12 @@ class Library:
     def export(self, folder: str | Path, where: Which = None, *, progress: Progress | None = None) -> Path:
         """A folder for others: the files under names to read, each with its provenance, and `runs.csv` and `runs.json`.
 
-        `where` says which runs: a table from `find`, their numbers, or a function of a row. What is in the folder stays;
-        done again, it copies what is missing. In `runs.csv` an apostrophe stands before what a spreadsheet would take for a formula.
+        `where` says which runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
+        are found by request id and service. What is in the folder stays; done again, it copies what is missing. In
+        `runs.csv` an apostrophe stands before what a spreadsheet would take for a formula.
         """
         target = folder_of(folder, "The runs are exported to a folder")
-        frame = chosen(self.frame, where)
+        frame = self._rows(where)
         return exported(target, self._entries(frame.index), frame, self._local(frame), self._write, progress)
 
     def runs_with(self, sha256: str) -> list[Entry]:
@@ -138,6 +147,35 @@ class Library:
         where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
         found = pages(self._books, _ENTRY, where=where) if self._is_there else iter(())
         return [Entry(*row) for rows in found for row in rows]
+
+    def run(self, which: Any) -> Any:
+        """The `Run` of a number here, of a request id, or of a row of a table, with its video and pictures."""
+        is_number = isinstance(which, Integral) and not isinstance(which, bool)
+        found = Selection([int(which)], [], []) if is_number else self._find(which)
+        entries = self._entries(found.runs)
+        if len(entries) > 1:
+            raise mistake(f"This names {len(entries):,} runs, and run() gives one. Take runs(…) for all of them.")
+        if not entries and not found.unsent:
+            raise NoSuchRun(str(self.folder), which)
+        if not entries or entries[0].request_id is None:
+            said = found.unsent[0] if not entries else f"run {entries[0].id} of the library"
+            state = "" if not entries else f" It is {WORDS.get(entries[0].state, entries[0].state)}."
+            raise ReelbookError(
+                f"There is no run to look at: no service has accepted {said}.{state} Run the same again to send it; "
+                "rb.library().uncertain lists what may have been paid for."
+            )
+        return self._made(entries)[0]
+
+    def numbers(self, where: Which) -> list[int]:
+        """The numbers of the runs that are meant, in the ways of `export`; what is not here or is ambiguous is refused."""
+        return self._find(where).runs
+
+    def runs(self, where: Which = None) -> list[Any]:
+        """The `Run` of each row that is meant, as for `export`; of all if none is named. Rows that were never sent are left out."""
+        each = list(self) if where is None else [run for run in self._find(where).each if run is not None]
+        entries = [entry for entry in self._entries(dict.fromkeys(each)) if entry.request_id is not None]
+        made = dict(zip((entry.id for entry in entries), self._made(entries), strict=True))
+        return [made[run] for run in each if run in made]
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
         """Take in the runs and files of another library, which stays as it is. Done twice, nothing more happens."""
@@ -148,14 +186,15 @@ class Library:
             theirs = Shelf(place / MEDIA)
         return adopted(place, theirs, self._books, self._shelf, progress=progress)
 
-    def verify(self, *, mend: bool = False, progress: Progress | None = None) -> Verified:
+    def verify(self, where: Which = None, *, mend: bool = False, progress: Progress | None = None) -> Verified:
         """Read every file again. Damaged ones are moved aside, and their runs fetch them again when next wanted.
 
-        `mend=True` fetches them now.
+        `mend=True` fetches them now. `where` names the runs whose files are read, as for `export`; otherwise all are.
         """
+        only = None if where is None else self._select(where).runs
         if not self._is_there:
             return Verified(0)
-        report = verified(self._shelf, self._books, progress)
+        report = verified(self._shelf, self._books, progress, only)
         if mend and report.runs:
             if self._fetch is None:
                 raise ReelbookError(
@@ -174,20 +213,25 @@ class Library:
         self,
         older_than: str | float | timedelta = "30d",
         *,
-        keep: Which = (),
+        keep: Which = None,
         dry_run: bool = False,
         yes: bool = False,
     ) -> Pruned:
         """Make room: remove old files that can be had again, and say which old runs' files could only be had for money.
 
-        Those go with `yes=True` alone. Rows always stay. `keep` names runs that keep their files, in the same ways as
-        `where` of `export`; `dry_run=True` removes nothing.
+        Those are listed in a table and go with `yes=True` alone. Rows always stay. `keep` names runs that keep their
+        files, in the same ways as `where` of `export`, but never by numbers alone; `dry_run=True` removes nothing.
         """
         age = span(older_than)
+        kept = [] if keep is None else self._select(keep, removes=True).runs
+        if keep is not None and not kept:
+            raise mistake(
+                "`keep` names no run, so that the files of all old runs would go. Check what it is to select; "
+                "leave it out if nothing is to be kept."
+            )
         if not self._is_there:
             return Pruned(0, Bytes(0), dry_run=dry_run)
-        kept = keep if isinstance(keep, (tuple, list, set, frozenset)) else chosen(self.frame, keep).index
-        return pruned(self._shelf, self._books, age, [int(run) for run in kept], dry_run=dry_run, yes=yes)
+        return pruned(self._shelf, self._books, age, kept, dry_run=dry_run, yes=yes)
 
     def summary(self, last: int = _LAST) -> Summary:
         """The library in a few numbers, with its last runs."""
@@ -232,6 +276,42 @@ class Library:
 
     def _look(self, work: Callable[[sqlite3.Connection], T], otherwise: Callable[[], T]) -> T:
         return self._books.look(work) if self._is_there else otherwise()
+
+    def _find(self, which: Which, *, removes: bool = False) -> Selection:
+        """The runs that are meant."""
+        return select(which, self._look_or_nothing, lambda: self.frame, removes=removes)
+
+    def _select(self, which: Which, *, removes: bool = False) -> Selection:
+        """The same, with a word about rows that were never sent."""
+        found = self._find(which, removes=removes)
+        if found.unsent:
+            few = ", ".join(found.unsent[:4]) + (", …" if len(found.unsent) > 4 else "")
+            warnings.warn(
+                f"Left out, because nothing was ever sent for it: {few}. The library has no run of it.", stacklevel=3
+            )
+        return found
+
+    def _look_or_nothing(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What the ledger says; an empty one where nothing was run here yet."""
+        if self._is_there:
+            return self._books.look(work)
+        with contextlib.closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(SCHEMA)
+            return work(db)
+
+    def _rows(self, where: Which) -> pd.DataFrame:
+        if where is None:
+            return self.frame
+        runs = self._select(where).runs
+        frame = self.frame
+        return frame[frame.index.isin(runs)]
+
+    def _made(self, entries: Sequence[Entry]) -> Sequence[Any]:
+        if self._runs is None:
+            raise ReelbookError(
+                "This library was opened without what makes runs of its rows. Take it from rb.library()."
+            )
+        return self._runs(entries)
 
     def _entries(self, runs: Collection[Any]) -> list[Entry]:
         return [Entry(*row) for row in some(self._books, _ENTRY, runs)] if self._is_there else []

@@ -40,7 +40,12 @@ LAST = (
 )  # fmt: skip
 """The columns that every table of runs ends with."""
 
-INDEX = "run"
+INDEX = "library_run"
+"""What the index of a library's table is called: its numbers are not those of a sweep's table, whose index is `run`."""
+INPUT_JSON = "input_json"
+"""The input in its one fixed form, in a table of a sweep: by it a run is found again wherever its row has gone."""
+_TAKEN = frozenset({*LAST, INDEX, "run"})
+"""Names that no field of a model has in a table; `run` is the number in a file of exported runs."""
 READ = (
     "id", "service", "take", "model", "input", "state", "request_id", "price", "charged", "spent", "unpriced", "output", "media",
     "error_type", "error", "queued_s", "running_s", "created", "finished",
@@ -65,7 +70,7 @@ def table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
 
     >>> frame = table([], {})
     >>> len(frame), frame.index.name, list(frame.columns)[-13:][:3]
-    (0, 'run', ['status', 'credits', 'credits_source'])
+    (0, 'library_run', ['status', 'credits', 'credits_source'])
     """
     with _without_collecting():
         asked, told, films, course = Spread(), Spread(), Films(paths), Course()
@@ -198,9 +203,9 @@ def _framed(asked: Mapping[str, Pile], told: Mapping[str, Pile], course: Course)
     series: dict[str, pd.Series[Any]] = {}
     # The fields of a model in its own order, those that nobody has set too; then what else was asked.
     for name in dict.fromkeys([*kinds, *asked]):
-        own = f"input_{name}" if name in told or name in (*LAST, INDEX) else name
+        own = f"input_{name}" if name in told or name in _TAKEN else name
         pile = asked.get(name) or Pile(after=len(course.runs))
-        series[_free(own, {*series, *told, *LAST, INDEX})] = pile.series(partial(column, kind=kinds.get(name, "any")))
+        series[_free(own, {*series, *told, *_TAKEN})] = pile.series(partial(column, kind=kinds.get(name, "any")))
     series |= {name: pile.series() for name, pile in told.items()}
     frame = pd.DataFrame({**series, **course.series()}, copy=False)
     frame.index = pd.Index(course.runs, dtype="int64", name=INDEX)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -24,6 +24,8 @@ MOST_IDS = 32
 """So many ids of one service are remembered; one that changes with each answer would fill the ledger."""
 
 _PORTS = {"http": ":80", "https": ":443"}
+
+_SWEPT = "has sweeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,23 @@ def joined(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]]) -> dict[
             if _value(db, alias) is None and alias != ID + names[name]:
                 _remember(db, alias, names[name])
     return names
+
+
+def names_of(db: sqlite3.Connection, told: Collection[str]) -> dict[str, set[str]]:
+    """For each name that a table has of a service, those under which the ledger may have its runs now."""
+    found = {name: (storable(name), _with_id(db, storable(name)), _at(db, place_of(name), name)) for name in told}
+    return {name: {str(one) for one in ours if one is not None} for name, ours in found.items()}
+
+
+def mark_swept(db: sqlite3.Connection) -> None:
+    """Note that a sweep was run with this library, so that there are tables which number its runs in another way."""
+    db.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (_SWEPT,))
+
+
+def is_swept(db: sqlite3.Connection) -> bool:
+    """Whether a sweep was ever run with this library."""
+    query = "SELECT EXISTS (SELECT 1 FROM meta WHERE name = ?) OR EXISTS (SELECT 1 FROM scopes)"
+    return bool(db.execute(query, (_SWEPT,)).fetchone()[0])
 
 
 def keep_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:

@@ -21,7 +21,7 @@ from ..errors import (
     UncertainRun,
     Unreachable,
 )
-from ..libraries import asking, ledger
+from ..libraries import asking, ledger, services
 from ..libraries.asking import Budget, Spend
 from ..libraries.keeping import paths_of
 from ..media.posters import posters
@@ -151,6 +151,8 @@ class Conduct:
         possible = [(row, row.input) for row in self.plan if row.input is not None]
         names = await names_of([(request, row.take + take) for row, request in possible], desk.shelf.find)
         keys = [name.key for name in names if isinstance(name, Name)]
+        if not await asyncio.to_thread(desk.books.look, services.is_swept):
+            await desk.books.do(services.mark_swept)
         if self.options.budget is not None:
             scope = scope_of(self.service, keys)
             self._budget = Budget(scope, self.options.budget)

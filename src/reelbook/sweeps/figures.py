@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from .outcome import INPUT_JSON
+from ..libraries.rows import INPUT_JSON
 
 MEASURED = "measured"
 NOTE = "reelbook_measured"

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from PIL.Image import Image
 
+    from ..libraries.library import Library
+
 
 class Looks(Protocol):
     """Whoever draws."""
@@ -25,6 +27,9 @@ class Looks(Protocol):
 
     def report(self, table: pd.DataFrame, path: str | Path, *, title: str | None, folder: bool) -> Path:
         """A page with everything that there is to see and to know."""
+
+    def library(self, table: pd.DataFrame, paths: Sequence[str]) -> Library:
+        """The library that the runs of a table are in; `paths` are files of theirs."""
 
     def measuring(self, files: int) -> AbstractContextManager[Callable[[int, int], object]]:
         """Shows how far the measuring of so many files is, while the block lasts."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from ..libraries import ledger
 from ..libraries.columns import Pile, column
 from ..libraries.keeping import paths_of
-from ..libraries.rows import Films, Spread, answers
+from ..libraries.rows import INPUT_JSON, Films, Spread, answers
 from ..models.catalog import CATALOG
 from ..models.files import File
 from .knowing import Key, Seen, seen_by, seen_by_id
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..submission import Desk
     from .plan import Plan
 
-INPUT_JSON = "input_json"
-"""The last column: the input in its one fixed form, by which a run is found again wherever its row has gone."""
 SOURCES = ("charged", "estimated")
 _SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}, "string": {str}}
 _WHOLE, _REAL, _TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
@@ -36,15 +34,22 @@ def table_of(plan: Plan, tally: Tally, desk: Desk, service: str, *, take: int = 
     """One row for each run of the plan, as it stands now; its number is the index."""
     standings = [tally.by_row.get(row.number) or _unknown(row) for row in plan]
     ledger_rows = _ledger_rows(standings, desk, service)
-    frame = framed(plan, standings, ledger_rows, paths_of(desk.shelf), take=take)
+    frame = framed(plan, standings, ledger_rows, paths_of(desk.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
         "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
+        "library": str(desk.books.folder),
     }  # fmt: skip
     return frame
 
 
 def framed(
-    plan: Plan, standings: Sequence[Standing], seen: Sequence[Seen | None], paths: Mapping[str, str], *, take: int = 0
+    plan: Plan,
+    standings: Sequence[Standing],
+    seen: Sequence[Seen | None],
+    paths: Mapping[str, str],
+    *,
+    take: int = 0,
+    service: str | None = None,
 ) -> pd.DataFrame:
     """The table from what is known of each row: how it stands, and its row in the ledger. `paths` says where files are."""
     import pandas as pd
@@ -66,6 +71,7 @@ def framed(
         "request_id": column_of([one and one.request_id for one in seen], _TEXT),
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
         "take": column_of([row.take + take for row in plan], _WHOLE),
+        "service": column_of([service] * len(plan), _TEXT),
         INPUT_JSON: column_of([one.name and one.name.input for one in standings], _TEXT),
     }
     index = pd.RangeIndex(len(plan), name="run")

@@ -20,6 +20,7 @@ PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
 """What a plan's table says besides the inputs, in this order."""
 RUN_COLUMNS = (
     "status", "credits", "credits_source", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
+    "service",
 )  # fmt: skip
 """What a table of results says besides inputs and outputs; a plan's table keeps clear of these names, too."""
 TAKEN = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)

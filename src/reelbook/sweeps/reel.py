@@ -10,13 +10,15 @@ from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 from ..errors import ReelbookError
 from ..libraries.columns import column
 from ..libraries.folder import library_folder
+from ..libraries.rows import INPUT_JSON, parsed
+from ..libraries.selecting import rows_in
 from ..media.local import LocalFile
 from ..media.measures import METRICS, Cache, measured
 from ..models.files import File
@@ -27,7 +29,11 @@ from .figures import with_figures
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ..libraries.library import Library
+    from ..runs import Run
+
 VIDEO, IMAGES = "output_video", "output_images"
+FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 MEASURES = "measures"
 """The folder of a library that keeps what was measured."""
 
@@ -60,6 +66,41 @@ class Reel:
         )
         frame = pd.DataFrame({name: column(values) for name, values in columns.items()})
         return frame.set_index(["run", "file"])
+
+    def run(self, which: Any) -> Run:
+        """The `Run` of a row: of its label in the index of this table, such as 7, or of the row itself."""
+        rows = self._rows(which)
+        return cast("Run", self._library(rows).run(rows))
+
+    @property
+    def runs(self) -> list[Run]:
+        """The `Run` of each row, in their order, without rows that were never sent."""
+        return self._library(self._table).runs(self._table) if len(self._table) else []
+
+    def file(self, which: Any, number: int = 0) -> LocalFile:
+        """A file of a row: its video, or the picture of this number; it has `frames()`, `still(…)` and `save(…)`."""
+        rows = self._rows(which)
+        found = list(dict.fromkeys(path for listed in Reel(rows).paths() for path in listed))
+        if not -len(found) <= number < len(found):
+            raise ReelbookError(
+                f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
+                f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
+            )
+        return LocalFile(Path(found[number]), File(url=""), facts_of(rows.iloc[0]))
+
+    def still(
+        self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
+    ) -> Image:  # fmt: skip
+        """One frame of a row's clip, as a picture: by fraction of the whole, by number, or by time."""
+        return self.file(which).still(at, frame=frame, seconds=seconds)
+
+    def export(self, folder: str | Path, what: Any = None) -> Path:
+        """A folder with the files of these rows under names to read, each with its provenance, and `runs.csv` and `runs.json`.
+
+        `what` names some of the rows: labels of this table, such as `[7, 11]`, a mask, or rows of it; otherwise it is all.
+        """
+        rows = self._table if what is None else self._rows(what)
+        return self._library(rows).export(folder, rows)
 
     def cost(self, by: str | Sequence[str] | None = None) -> Costs:
         """Credits by the values of one or more columns, of the whole table if none is named: a table, shown with a chart.
@@ -143,6 +184,41 @@ class Reel:
                 [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
             )
             yield [path for path in (video, *listed) if isinstance(path, str) and path]
+
+    def _rows(self, which: Any) -> pd.DataFrame:
+        """The rows of this table that are meant: by labels of its own index, a mask, or as rows."""
+        rows = rows_in(which)
+        if rows is not None or isinstance(which, str) or hasattr(type(which), "__reel_key__"):
+            return rows if rows is not None else self._by_key(which)
+        table = self._table
+        if pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
+            return table.loc[list(which)]
+        is_list = isinstance(which, (Sequence, pd.Index, range)) and not isinstance(which, tuple)
+        labels = list(which) if is_list else [which]
+        lost = [label for label in labels if label not in table.index]
+        if lost or not labels:
+            shown = ", ".join(map(repr, list(table.index[:3]))) + (f" … {table.index[-1]!r}" if len(table) > 3 else "")
+            raise ReelbookError(
+                f"This table has no row {', '.join(map(repr, lost[:4])) or 'of no label'}: its rows are {shown or 'none'}. "
+                "The labels are those of its index."
+            )
+        return table[table.index.isin(labels)]
+
+    def _by_key(self, which: Any) -> pd.DataFrame:
+        """The rows of a run or of a request id."""
+        request = which if isinstance(which, str) else which.__reel_key__()[1]
+        known = first_of(self._table, "request_id")
+        rows = self._table.iloc[:0] if known is None else self._table[(known.astype(object) == request).fillna(False)]
+        if not len(rows):
+            raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
+        return rows
+
+    def _library(self, rows: pd.DataFrame) -> Library:
+        try:
+            paths = [found[0] for found in Reel(rows).paths() if found]
+        except ReelbookError:
+            paths = []
+        return looks.drawn_by().library(rows, paths)
 
     def _seconds(self) -> Iterator[float | None]:
         """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
@@ -240,6 +316,31 @@ def _listed(value: Any) -> list[Any] | None:
             return None
         return list(found) if isinstance(found, (list, tuple)) else None
     return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
+
+
+def facts_of(row: pd.Series[Any]) -> dict[str, Any]:
+    """What a row tells of its run, for the copies of its files."""
+    told = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
+    (asked,) = parsed([row.get(INPUT_JSON)])
+    return {**told, "input": asked} if isinstance(asked, dict) else told
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy as one of Python."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _is_known(value: Any) -> bool:
+    return not pd.api.types.is_scalar(value) or not pd.isna(value)
+
+
+def _label(rows: pd.DataFrame) -> Any:
+    return rows.index[0] if len(rows) else None
+
+
+def _why_no_file(rows: pd.DataFrame) -> str:
+    status = first_of(rows, "status")
+    return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
 
 
 @lru_cache(maxsize=20_000)

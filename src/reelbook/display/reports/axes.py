@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from ...libraries.rows import INPUT_JSON
 from ...models.catalog import CATALOG
-from ...sweeps.outcome import INPUT_JSON
 
 if TYPE_CHECKING:
     import pandas as pd

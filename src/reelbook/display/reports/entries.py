@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
+from ...libraries.rows import INPUT_JSON
 from ...media.local import LocalFile
 from ...media.tags.asked import typed_input
 from ...models.files import File
-from ...sweeps.outcome import INPUT_JSON
 from ..code import code_of
 from ..tables_columns import UNSETTLED
 from .axes import Axis, Layout, asked_columns, axes_of, is_missing, layout_of, plain_text

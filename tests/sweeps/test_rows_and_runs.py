@@ -1,0 +1,329 @@
+"""From the rows of a table to the runs of a library and back: always by request id and service, never by a number of another table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.clients import Client
+from reelbook.errors import InvalidInput, ReelbookError
+from reelbook.libraries.library import Library
+from reelbook.libraries.pruning import Pruned
+from tests.support import Serve, png
+from tests.sweeps.dots import DOT, dots
+
+Which = Callable[[pd.DataFrame, Path], Any]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A library whose numbers are not those of the table: three runs came before the sweep."""
+    folder = tmp_path_factory.mktemp("runs") / ".reelbook"
+    with rb.connect(library=folder) as client:
+        for side in (16, 20, 24):
+            client.run(rb.ImagesToVideo(images=[rb.Frame(url=png(side, side, "red"), frames=1)], fps=90.0))
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table(client: Client) -> pd.DataFrame:
+    return dots(12).run(progress=False)
+
+
+def clips_in(folder: Path) -> set[str]:
+    """The requests whose clips are in a folder, as the copies themselves tell them."""
+    return {str(rb.provenance(path).request_id) for path in folder.glob("*.mp4")}
+
+
+def of(table: pd.DataFrame, rows: list[int]) -> set[str]:
+    return set(table.loc[rows, "request_id"])
+
+
+def by_csv(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    table.to_csv(folder / "table.csv")
+    return rb.read(folder / "table.csv")
+
+
+def by_pandas_csv(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    table.to_csv(folder / "table.csv")
+    return pd.read_csv(folder / "table.csv")
+
+
+def by_parquet(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    table.to_parquet(folder / "table.parquet")
+    return pd.read_parquet(folder / "table.parquet")
+
+
+SEVEN_AND_ELEVEN: dict[str, Which] = {
+    "rows of the table": lambda table, _: table.loc[[7, 11]],
+    "filtered": lambda table, _: table[table["fps"].isin([8.0, 12.0])],
+    "sorted": lambda table, _: table.loc[[7, 11]].sort_values("fps", ascending=False),
+    "counted anew": lambda table, _: table.loc[[7, 11]].reset_index(drop=True),
+    "with an index of words": lambda table, _: table.loc[[7, 11]].set_axis(["a", "b"], axis=0),
+    "with an index that says the same twice": lambda table, _: table.loc[[7, 11]].set_axis([0, 0], axis=0),
+    "put together": lambda table, _: pd.concat([table.loc[[7]], table.loc[[11]], table.loc[[7]]]),
+    "put together with keys": lambda table, _: pd.concat({"a": table.loc[[7]], "b": table.loc[[11]]}),
+    "from a CSV": lambda table, folder: by_csv(table.loc[[7, 11]], folder),
+    "from a CSV by pandas": lambda table, folder: by_pandas_csv(table.loc[[7, 11]], folder),
+    "from Parquet": lambda table, folder: by_parquet(table.loc[[7, 11]], folder),
+    "without all but the ids": lambda table, _: table.loc[[7, 11], ["request_id"]],
+    "without ids": lambda table, _: table.loc[[7, 11]].drop(columns="request_id"),
+    "its reel": lambda table, _: table.loc[[7, 11]].reel,
+    "rows one by one": lambda table, _: [table.loc[7], table.loc[11]],
+    "dicts": lambda table, _: table.loc[[7, 11]].to_dict("records"),
+    "a row and a run": lambda table, _: [table.loc[7], table.reel.run(11)],
+    "runs": lambda table, _: [table.reel.run(7), table.reel.run(11)],
+    "request ids": lambda table, _: list(table.loc[[7, 11], "request_id"]),
+    "a column of request ids": lambda table, _: table.loc[[7, 11], "request_id"],
+    "an index of request ids": lambda table, _: pd.Index(table.loc[[7, 11], "request_id"]),
+    "rows of the library": lambda _, __: rb.library().find(fps=[8.0, 12.0]),
+    "a function": lambda _, __: lambda row: row["fps"] in (8.0, 12.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", SEVEN_AND_ELEVEN.values(), ids=list(SEVEN_AND_ELEVEN))
+def test_rows_7_and_11_are_exported_whatever_names_them(table: pd.DataFrame, tmp_path: Path, which: Which) -> None:
+    """Not runs 7 and 11 of the library, which are other clips."""
+    target = rb.library().export(tmp_path / "best", which(table, tmp_path))
+
+    assert clips_in(target) == of(table, [7, 11])
+
+
+def test_the_index_of_the_library_names_its_rows(table: pd.DataFrame, tmp_path: Path) -> None:
+    """It is called by another name than that of a sweep's table, so it cannot be taken for one."""
+    frame = rb.library().find(fps=8.0)
+
+    assert frame.index.name != table.index.name
+    assert clips_in(rb.library().export(tmp_path / "one", frame.index)) == of(table, [7])
+    assert clips_in(rb.library().export(tmp_path / "same", frame[["fps"]])) == of(table, [7])
+
+
+FOREIGN: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "the index of a table": lambda table: table.loc[[7, 11]].index,
+    "the whole index": lambda table: table.index,
+    "as a list": lambda table: list(table.loc[[7, 11]].index),
+    "an array": lambda table: table.loc[[7, 11]].index.to_numpy(),
+    "a range": lambda table: range(3, 5),
+    "one number": lambda table: 7,
+    "a mask": lambda table: table["fps"] > 7,
+    "a table of nothing of ours": lambda table: pd.DataFrame({"seed": [1, 2]}, index=[7, 11]),
+    "a few columns": lambda table: table.loc[[7, 11], ["fps", "status"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", FOREIGN.values(), ids=list(FOREIGN))
+def test_numbers_of_another_table_are_refused_and_it_is_said_what_to_pass(
+    table: pd.DataFrame, tmp_path: Path, which: Callable[[pd.DataFrame], Any]
+) -> None:
+    """Nothing is copied and nothing is removed by a number that may be of another table."""
+    before = files_of(rb.library())
+    with pytest.raises(InvalidInput, match=r"table\.loc|table\[mask\]|request_id") as refused:
+        rb.library().export(tmp_path / "best", which(table))
+    with pytest.raises(InvalidInput):
+        rb.library().prune(0, keep=which(table), yes=True)
+
+    assert "Nothing was copied or removed" in str(refused.value)
+    assert not (tmp_path / "best").exists()
+    assert files_of(rb.library()) == before
+
+
+def test_in_a_library_without_a_sweep_numbers_are_its_own_but_for_deleting(tmp_path: Path) -> None:
+    """There is no other table that they could be of."""
+    with rb.connect(library=tmp_path / "library") as client:
+        runs = [client.run(DOT.revised(fps=float(rate))) for rate in (5, 6)]
+        library = rb.library()
+
+        one = library.export(tmp_path / "one", [2])
+        with pytest.raises(InvalidInput, match="would be deleted"):
+            library.prune(0, keep=[2], yes=True)
+
+    assert clips_in(one) == {runs[1].request_id}
+
+
+def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, client: Client, tmp_path: Path) -> None:
+    """In a copy of the library: the rows of the table are kept, whatever their numbers are there."""
+    library = copy_of(client.library, tmp_path)
+    best = table.loc[[0, 7, 11]]
+
+    shown = library.prune(0, keep=best)
+    done = library.prune(0, keep=best, yes=True)
+
+    left = library.frame.dropna(subset="output_video")
+    assert set(left["request_id"]) == set(best["request_id"])
+    assert len(shown.going) == len(done.at_stake) == 3 + 12 - 3
+    assert list(shown.frame["credits"]) == [53] * 12
+    assert all(size > 0 for size in shown.frame["bytes"])
+
+
+def test_what_would_go_is_shown_before_it_goes(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
+    """A table with a picture, the size and the price of each, in a notebook; lines of text elsewhere."""
+    from reelbook.display.libraries import pruned_card
+
+    shown = copy_of(client.library, tmp_path).prune(0, keep=table)
+
+    page = pruned_card(shown)
+    assert isinstance(shown, Pruned)
+    assert page.count("data:image/jpeg") == 3
+    assert page.count("53 credits") >= 3
+    assert "yes=True" in page
+    assert repr(shown).count("\n  run ") == 3
+
+
+@pytest.mark.parametrize("keep", [[], (), "none", lambda row: False], ids=["list", "tuple", "table", "function"])
+def test_keeping_nothing_is_no_leave_to_delete_all(
+    table: pd.DataFrame, client: Client, tmp_path: Path, keep: Any
+) -> None:
+    """A filter that found nothing is a slip, and not a wish."""
+    library = copy_of(client.library, tmp_path)
+
+    with pytest.raises(InvalidInput, match="names no run"):
+        library.prune(0, keep=table[table["fps"] > 1000] if isinstance(keep, str) else keep, yes=True)
+
+    assert files_of(library) == files_of(rb.library())
+
+
+def test_a_row_of_another_library_is_refused(table: pd.DataFrame, tmp_path: Path) -> None:
+    """It is not left out in silence."""
+    other = rb.library(tmp_path)
+
+    with pytest.raises(InvalidInput, match=r"no run for row 7 \(request .*, row 11"):
+        other.export(tmp_path / "best", table.loc[[7, 11]])
+
+
+def test_rows_that_were_never_sent_are_said(table: pd.DataFrame, tmp_path: Path) -> None:
+    """The library has nothing of them, so there is nothing to export; the others are exported."""
+    more = dots(14).run(budget=13 * 53, progress=False)
+
+    label = more.index[more["status"] == "not started"][0]
+    with pytest.warns(UserWarning, match=f"nothing was ever sent for it: row {label}\\."):
+        target = rb.library().export(tmp_path / "all", more)
+
+    assert len(clips_in(target)) == 13
+
+
+def test_one_request_id_at_two_services_is_two_runs(serve: Serve, tmp_path: Path) -> None:
+    """The id alone is ambiguous, a row with its service is not; nothing is deleted by the id."""
+    with rb.connect(library=tmp_path / "library") as client:
+        run = client.run(DOT)
+        other = client.run(DOT.revised(fps=5.0))
+        client.books.now(
+            lambda db: db.execute(
+                "UPDATE runs SET service = 'another', request_id = ? WHERE id = ?", (run.request_id, other.id)
+            )
+        )
+        library = rb.library()
+
+        with pytest.raises(InvalidInput, match="at several services"):
+            library.export(tmp_path / "out", [run.request_id])
+        with pytest.raises(InvalidInput, match="at several services"):
+            library.prune(0, keep=run.request_id, yes=True)
+        target = library.export(tmp_path / "out", library.frame.loc[[other.id]])
+        by_run = library.export(tmp_path / "run", run)
+
+        assert [path.name[:4] for path in target.glob("*.mp4")] == [f"{other.id:04d}"]
+        assert [path.name[:4] for path in by_run.glob("*.mp4")] == [f"{run.id:04d}"]
+        assert len(files_of(library)) == 2
+
+
+def test_verifying_reads_the_files_of_the_rows_that_are_meant(table: pd.DataFrame, client: Client) -> None:
+    """And no others."""
+    assert rb.library().verify(table.loc[[7, 11]]).checked == 2
+
+
+# From a row to its run.
+
+
+def test_a_row_gives_its_run_its_file_and_a_still(table: pd.DataFrame) -> None:
+    """By the label of the row in this table, and by the row itself."""
+    run, file, still = table.reel.run(7), table.reel.file(7), table.reel.still(7, 0.5)
+
+    assert run.request_id == table.loc[7, "request_id"]
+    assert (run.status, run.input.fps, str(run.video.path)) == ("completed", 8.0, table.loc[7, "output_video"])
+    assert table.reel.run(table.loc[7]).request_id == run.request_id
+    assert (file.path, still.size) == (run.video.path, (16, 16))
+    assert [run.request_id for run in table.reel.runs] == list(table["request_id"])
+    assert [run.request_id for run in table.loc[[11, 7]].reel.runs] == list(table.loc[[11, 7], "request_id"])
+
+
+def test_a_copy_of_a_rows_file_tells_its_run(table: pd.DataFrame, tmp_path: Path) -> None:
+    """As a copy of the run's own video does."""
+    saved = table.reel.file(7).save(tmp_path / "clip.mp4")
+
+    told = rb.provenance(saved)
+    assert (told.request_id, told.credits) == (table.loc[7, "request_id"], 53)
+
+
+def test_a_library_gives_runs_by_number_id_and_row(table: pd.DataFrame) -> None:
+    """Its own numbers are the labels of its table."""
+    library = rb.library()
+    frame = library.find(fps=8.0)
+    number = int(frame.index[0])
+    request = table.loc[7, "request_id"]
+
+    assert {library.run(one).request_id for one in (number, request, table.loc[7], frame)} == {request}
+    assert frame.reel.run(number).request_id == request
+    assert [run.request_id for run in library.runs(table.loc[[7, 11]])] == list(table.loc[[7, 11], "request_id"])
+    assert len(library.runs()) == len(library)
+    with pytest.raises(KeyError, match="There is no run 4711"):
+        library.run(4711)
+
+
+def test_a_row_without_a_run_says_why(table: pd.DataFrame) -> None:
+    """A label that is not there, a row that was never sent, a label of two runs."""
+    plan = dots(15)
+    unsent = plan.run(budget=14 * 53, progress=False)
+    label = unsent.index[unsent["status"] == "not started"][0]
+    twice = table.loc[[7, 11]].set_axis([0, 0], axis=0)
+
+    with pytest.raises(ReelbookError, match=r"no row 99: its rows are 0, 1, 2 … 11"):
+        table.reel.run(99)
+    with pytest.raises(ReelbookError, match="not started"):
+        unsent.reel.file(label)
+    with pytest.raises(ReelbookError, match=f"no service has accepted row {label}"):
+        unsent.reel.run(label)
+    with pytest.raises(ReelbookError, match="names 2 runs"):
+        twice.reel.run(0)
+
+
+def test_a_table_is_exported_by_its_own_labels(table: pd.DataFrame, tmp_path: Path) -> None:
+    """All of it, some labels, a mask, or rows."""
+    some: list[Any] = [[7, 11], table["fps"].isin([8.0, 12.0]), table.loc[[7, 11]], table.loc[[7, 11]].index]
+    for number, what in enumerate(some):
+        assert clips_in(table.reel.export(tmp_path / str(number), what)) == of(table, [7, 11])
+    assert len(clips_in(table.loc[:4].reel.export(tmp_path / "first"))) == 5
+    told = json.loads((tmp_path / "first" / "runs.json").read_text())
+    assert len(told["runs"]) == 5
+    with pytest.raises(ReelbookError, match="no row 12"):
+        table.reel.export(tmp_path / "none", [7, 12])
+
+
+def test_runs_of_a_library_that_nobody_is_connected_to(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
+    """Another folder, and a table that was made there."""
+    library = copy_of(client.library, tmp_path)
+    frame = library.find(fps=8.0)
+
+    run = frame.reel.run(frame.index[0])
+
+    assert run.request_id == table.loc[7, "request_id"]
+    assert run.video.path.is_relative_to(tmp_path)
+    assert run.wait().status == "completed"
+
+
+def copy_of(folder: Path, target: Path) -> Library:
+    """A copy of a library, to be changed; nobody is connected to it."""
+    place = target / "copy"
+    shutil.copytree(folder, place, ignore=shutil.ignore_patterns("service", "owners"))
+    return rb.library(place)
+
+
+def files_of(library: Library) -> set[str]:
+    """The hashes of its files."""
+    return {hashlib.sha256(path.read_bytes()).hexdigest() for path in (library.folder / "media").glob("*.mp4")}
