@@ -122,7 +122,8 @@ def test_a_signed_file_of_nobody_here_says_so(maker: Maker, tmp_path: Path) -> N
     saved.write_bytes(saved.read_bytes()[:-1] + b"\xff")
 
     with pytest.raises(
-        rb.ReelbookError, match=r"its maker has signed it.*no run .* of this content.*rb\.connect\(library="
+        rb.ReelbookError,
+        match=r"its maker has signed it \(Acme Video GmbH, as stated\).*no run .* of this content.*rb\.connect\(library=",
     ):
         rb.provenance(saved)
     with pytest.raises(rb.ReelbookError, match="its maker has signed it"):

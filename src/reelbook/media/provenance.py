@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ..errors import ReelbookError
+from .marks import MANIFEST_SUFFIX, is_signed, read_marks
 from .sidecar import find_sidecars, hash_of, sidecar_path, sidecar_text
-from .tags import c2pa, jpeg, mp4, png, webp
+from .source_types import source_type_of
+from .tags import jpeg, mp4, png, webp
 from .tags.asked import typed_input
 from .tags.parameters import settings
 from .tags.pieces import MOST_BYTES, OddFile, Piece, Stretch, assemble, length
@@ -25,13 +28,14 @@ if TYPE_CHECKING:
     from ..models.base import Input
     from .local import LocalFile
 
-MANIFEST_SUFFIX = ".c2pa"
-"""A maker may deliver the signature as a file of its own, beside the one that it is for."""
 Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
 """Finds the run that has made a file of this hash: its facts, and a few words on where they were found."""
 
 _LONGEST_WORD = 300
 _MOST_TEXTS = 200
+_MOST_SOURCES = 2_000
+_HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
+_PICTURES = (".png", ".jpg", ".webp", ".gif")
 _PARAMETERS = ("parameters", "UserComment", "comment")
 """Where picture tools put their settings."""
 
@@ -102,13 +106,14 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     all, in place of a file that was there.
     """
     record, manifest = record_of(facts), source.with_suffix(MANIFEST_SUFFIX)
+    kind = _source_type(source, facts.get("model"), record)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
             with _appearing(target) as copy:
                 whole: list[Piece] = [Stretch(0, length(original))]
-                assemble(original, copy, whole if _is_signed(source, original) else _pieces(original, record))
+                assemble(original, copy, whole if is_signed(source, original) else _pieces(original, record, kind))
             if manifest.is_file():
                 shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, OddFile) as error:
@@ -127,11 +132,7 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
     """The text of the sidecar of a file that its maker has signed; None for any other, which holds its record itself."""
     with _original(path) as file:
-        return sidecar_text(hash_of(file), facts) if _is_signed(path, file) else None
-
-
-def _is_signed(path: Path, file: BinaryIO) -> bool:
-    return path.with_suffix(MANIFEST_SUFFIX).is_file() or c2pa.is_signed(file)
+        return sidecar_text(hash_of(file), facts) if is_signed(path, file) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +166,18 @@ def _by_content(path: Path, find: Find | None) -> _Beside:
 
 def _nothing_known(path: Path, note: str) -> str:
     """Why there is no record of the run of a file, and where else to look."""
-    with _original(path) as file:
-        is_signed = _is_signed(path, file)
+    marks = read_marks(path)
     if note:
         note = f" {note}."
-    if not is_signed:
+    if not marks.is_signed:
         return (
             f"{path} carries no provenance: nothing in it says how it was made.{note} Files that a run saved carry it, unless "
             "another program rewrote them since; look for the run itself in rb.library()."
         )
+    stated = f" ({marks.signer}, as stated)" if marks.signer else ""
     return (
-        f"{path} carries no provenance of ours: its maker has signed it, so nothing may be added to it, and no run that is known "
-        f"here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…) and "
+        f"{path} carries no provenance of ours: its maker has signed it{stated}, so nothing may be added to it, and no run that is "
+        f"known here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…) and "
         "ask again; if another program has changed it since, ask for the file as it was saved."
     )
 
@@ -208,7 +209,7 @@ def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]
 
 
 Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
-Edited = Callable[[BinaryIO, str], list[Piece]]
+Edited = Callable[[BinaryIO, str, str], list[Piece]]
 
 
 def _ways(head: bytes) -> tuple[Texts, Edited] | None:
@@ -243,14 +244,23 @@ def _texts(path: Path) -> dict[str, str]:
     return found
 
 
-def _pieces(file: BinaryIO, record: str) -> list[Piece]:
+def _source_type(source: Path, model: Any, record: str) -> str:
+    """The kind of source of what a model has made, in the words of IPTC."""
+    engine = next((found for text in _texts(source).values() if (found := _engine_record(text)) is not None), {})
+    # The pictures that were sent are on the same shelf.
+    hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MOST_SOURCES]
+    files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
+    return source_type_of(model, engine, (read_marks(file).source_type for file in files if file.exists()))
+
+
+def _pieces(file: BinaryIO, record: str, source_type: str) -> list[Piece]:
     whole: list[Piece] = [Stretch(0, length(file))]
     file.seek(0)
     ways = _ways(file.read(12))
     if ways is None or record == "{}":
         return whole
     try:
-        return ways[1](file, record)
+        return ways[1](file, record, source_type)
     except OddFile:
         # It is paid for: a copy of it as it is, is better than none.
         return whole

@@ -17,9 +17,10 @@ from urllib.parse import quote
 
 from ...errors import ReelbookError
 from ...media.local import LocalFile
+from ...media.marks import MANIFEST_SUFFIX
 from ...media.posters import poster
 from ...media.previews import preview
-from ...media.provenance import MANIFEST_SUFFIX, sidecar_for
+from ...media.provenance import sidecar_for
 from ...media.sidecar import sidecar_path
 from ..clock import Clip
 from ..embedding import uri

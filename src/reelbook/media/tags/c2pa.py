@@ -32,14 +32,19 @@ def find_manifest(file: BinaryIO) -> list[Stretch] | None:
     return _found(file, "manifest") or None
 
 
-def refers_to_manifest(file: BinaryIO) -> bool:
-    """Whether the XMP of the file names a manifest that is stored elsewhere, which is bound to these bytes all the same."""
-    return any(_DUBLIN_CORE in packet and _REFERENCE.search(packet) for packet in _found(file, "packets"))
+def find_packets(file: BinaryIO) -> list[bytes]:
+    """The XMP packets of the file."""
+    return _found(file, "packets")
+
+
+def names_manifest(packets: list[bytes]) -> bool:
+    """Whether one of the packets names a manifest that is stored elsewhere, which is bound to these bytes all the same."""
+    return any(_DUBLIN_CORE in packet and _REFERENCE.search(packet) for packet in packets)
 
 
 def is_signed(file: BinaryIO) -> bool:
     """Whether a change to the bytes of this file would break a signature of its maker."""
-    return find_manifest(file) is not None or refers_to_manifest(file)
+    return find_manifest(file) is not None or names_manifest(find_packets(file))
 
 
 def container_of(head: bytes) -> Container | None:

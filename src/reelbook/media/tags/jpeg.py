@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from . import exif
+from . import exif, xmp
 from .pieces import MOST_BYTES, OddFile, Piece, Stretch, length, taken
 
 SIGNATURE = b"\xff\xd8\xff"
@@ -24,6 +24,7 @@ _BLOCK, _OVERLAP = 1 << 20, 64
 _OURS = re.compile(rb"Reelbook (\d{1,3})/\d{1,3} ")
 """How our own comments begin. A segment holds 64 KiB, so a long record takes several."""
 _ROOM = 65_000
+_LARGEST = 65_533
 _MOST_SEGMENTS = 10_000
 
 
@@ -87,20 +88,29 @@ def packets(file: BinaryIO) -> Iterator[bytes]:
             yield content.removeprefix(XMP)
 
 
-def edited(file: BinaryIO, record: str) -> list[Piece]:
-    """The same picture with our record near its beginning; an earlier one goes."""
+def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+    """The same picture with our record and its kind of source near its beginning; an earlier record goes.
+
+    An XMP packet of others takes the kind of source in, if there is room for it.
+    """
     pieces: list[Piece] = [Stretch(0, 2)]
-    told, is_in = _comments(record.encode()), False
-    for segment in _segments(file):
+    segments = list(_segments(file))
+    theirs = next((one for one in segments if one.marker == _APP1 and _content(file, one).startswith(XMP)), None)
+    ours, is_in = _comments(record.encode()), False
+    if source_type and theirs is None:
+        ours.insert(0, _segment(_APP1, XMP + xmp.packet(source_type=source_type)))
+    for segment in segments:
         # After what has to come first, and no later: a second picture at the end of the file, such as a phone's map
         # of bright places, is found by its distance from a segment that comes next.
         if not is_in and segment.marker not in (_APP0, _APP1):
-            pieces += told
+            pieces += ours
             is_in = True
         if segment.marker == _SCAN:
             # From here on it is pixels.
             return [*pieces, Stretch(segment.start, length(file))]
-        if not (segment.marker == _COMMENT and _OURS.match(_content(file, segment))):
+        if segment == theirs:
+            pieces.append(_typed(file, segment, source_type))
+        elif not (segment.marker == _COMMENT and _OURS.match(_content(file, segment))):
             pieces.append(Stretch(segment.start, segment.stop))
     raise OddFile("it has no pixels")
 
@@ -140,7 +150,22 @@ def _content(file: BinaryIO, segment: _Segment) -> bytes:
     return taken(file, segment.start + 4, segment.stop - segment.start - 4)
 
 
+def _typed(file: BinaryIO, segment: _Segment, source_type: str) -> Piece:
+    """A packet of others with the kind of source in it; as it is where that cannot be."""
+    theirs = _content(file, segment).removeprefix(XMP)
+    whole = xmp.joined(theirs, source_type=source_type)
+    if source_type and whole is not None and not xmp.source_type_in(theirs):
+        content = XMP + (whole if len(whole) <= _ROOM else xmp.without_padding(whole))
+        if len(content) <= _LARGEST:
+            return _segment(_APP1, content)
+    return Stretch(segment.start, segment.stop)
+
+
 def _comments(record: bytes) -> list[bytes]:
     parts = [record[start : start + _ROOM] for start in range(0, len(record), _ROOM)]
     contents = [b"Reelbook %d/%d %s" % (number, len(parts), part) for number, part in enumerate(parts, 1)]
-    return [struct.pack(">BBH", 0xFF, _COMMENT, len(content) + 2) + content for content in contents]
+    return [_segment(_COMMENT, content) for content in contents]
+
+
+def _segment(marker: int, content: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, marker, len(content) + 2) + content

@@ -70,8 +70,8 @@ def packets(file: BinaryIO) -> Iterator[bytes]:
             yield packet
 
 
-def edited(file: BinaryIO, record: str) -> list[Piece]:
-    """The same film with our record in a box after all others; an earlier one goes.
+def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+    """The same film with our record and its kind of source in a box after all others, and with them the XMP of others.
 
     There it moves nothing: the index, wherever it is, still points at the same bytes, and the film starts as early.
     """
@@ -79,12 +79,17 @@ def edited(file: BinaryIO, record: str) -> list[Piece]:
     boxes = list(_boxes(file, 0, end))
     if not boxes or boxes[-1].stop != end or not any(box.kind in (b"moov", b"moof") for box in boxes):
         raise OddFile("it has no index, or something stands after its last box")
+    packets = {box: packet for box in boxes if (packet := _packet(file, box)) is not None}
+    whole = {box: found for box, theirs in packets.items() if (found := xmp.joined(theirs, record, source_type))}
+    # The packet of others takes ours in; where there is none, an earlier one of ours.
+    chosen = next((box for box in whole if not xmp.is_ours(packets[box])), next(iter(whole), None))
+    gone = {chosen, *(box for box, theirs in packets.items() if xmp.is_ours(theirs))}
     # A film in fragments ends with a table that is found by its distance from the end.
     table = [boxes.pop()] if boxes[-1].kind == b"mfra" else []
-    while _record(file, boxes[-1]) is not None:
+    while boxes[-1] in gone:
         boxes.pop()
-    pieces = [piece for box in boxes for piece in _kept(file, box)]
-    content = XMP_BOX + xmp.packet(record)
+    pieces = [piece for box in boxes for piece in _kept(box, is_gone=box in gone)]
+    content = XMP_BOX + (whole[chosen] if chosen else xmp.packet(record, source_type))
     ours = struct.pack(">I4s", len(content) + _HEAD, b"uuid") + content
     return [*pieces, ours, *(Stretch(box.start, box.stop) for box in table)]
 
@@ -121,14 +126,14 @@ def _record(file: BinaryIO, box: _Box) -> str | None:
     return None if packet is None else xmp.record_in(packet)
 
 
-def _kept(file: BinaryIO, box: _Box) -> list[Piece]:
-    """A box as it is, but closed, and empty where it was our record: what comes after it must not move."""
+def _kept(box: _Box, *, is_gone: bool) -> list[Piece]:
+    """A box as it is, but closed, and empty where its packet stands elsewhere now: what comes after it must not move."""
     after_kind = Stretch(box.start + _HEAD, box.stop)
     if box.is_open:
         if box.stop - box.start > _LARGEST:
             raise OddFile("its last box is too large to be closed")
         return [struct.pack(">I4s", box.stop - box.start, box.kind), after_kind]
-    if _record(file, box) is not None:
+    if is_gone:
         return [Stretch(box.start, box.start + 4), b"free", after_kind]
     return [Stretch(box.start, box.stop)]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from . import xmp
 from .pieces import MOST_BYTES, MOST_PARTS, OddFile, Piece, Stretch, length, taken
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -60,15 +61,24 @@ def packets(file: BinaryIO) -> Iterator[bytes]:
             yield _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
 
 
-def edited(file: BinaryIO, record: str) -> list[Piece]:
-    """The same picture with our record, before its pixels so that it is found quickly; an earlier one goes."""
+def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+    """The same picture with our record and its kind of source, before its pixels so that they are found quickly.
+
+    An earlier record goes; an XMP packet of others takes the kind of source in.
+    """
     pieces: list[Piece] = [Stretch(0, len(SIGNATURE))]
+    theirs = next((chunk for chunk in _chunks(file) if _begins(file, chunk, XMP)), None)
+    ours = [_itxt(OURS, record)]
+    if source_type and theirs is None:
+        ours.append(_itxt(XMP, xmp.packet(source_type=source_type).decode()))
     is_in = False
     for chunk in _chunks(file):
         if chunk.kind == b"IDAT" and not is_in:
-            pieces.append(_itxt(record))
+            pieces += ours
             is_in = True
-        if not _begins(file, chunk, OURS):
+        if chunk == theirs:
+            pieces.append(_typed(file, chunk, source_type))
+        elif not _begins(file, chunk, OURS):
             pieces.append(Stretch(chunk.start, chunk.stop))
         end = chunk.stop
     if not is_in or chunk.kind != b"IEND":
@@ -128,7 +138,17 @@ def _begins(file: BinaryIO, chunk: _Chunk, keyword: bytes) -> bool:
     return chunk.kind in _TEXTS and chunk.size >= len(head) and taken(file, chunk.start + 8, len(head)) == head
 
 
-def _itxt(record: str) -> bytes:
+def _typed(file: BinaryIO, chunk: _Chunk, source_type: str) -> Piece:
+    """A packet of others with the kind of source in it; as it is where that cannot be."""
+    if source_type and chunk.size <= MOST_BYTES:
+        theirs = _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode()
+        whole = xmp.joined(theirs, source_type=source_type)
+        if whole is not None and not xmp.source_type_in(theirs):
+            return _itxt(XMP, whole.decode())
+    return Stretch(chunk.start, chunk.stop)
+
+
+def _itxt(keyword: bytes, text: str) -> bytes:
     # Keyword, not compressed, no language, no translated keyword, text.
-    content = b"iTXt" + OURS + b"\0\0\0\0\0" + record.encode()
+    content = b"iTXt" + keyword + b"\0\0\0\0\0" + text.encode()
     return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))

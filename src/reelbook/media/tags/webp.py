@@ -51,16 +51,16 @@ def packets(file: BinaryIO) -> Iterator[bytes]:
             yield _content(file, chunk)
 
 
-def edited(file: BinaryIO, record: str) -> list[Piece]:
-    """The same picture with our record in its XMP packet, which is added where there is none."""
+def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+    """The same picture with our record and its kind of source in its XMP packet, which is added where there is none."""
     chunks = list(_chunks(file))
     if not chunks:
         raise OddFile("it is empty")
-    packet, is_in = _packet(xmp.packet(record)), False
+    packet, is_in = _packet(xmp.packet(record, source_type)), False
     pieces: list[Piece] = [_extended(file, chunks[0])]
     for chunk in chunks[1:] if chunks[0].kind == b"VP8X" else chunks:
         theirs = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MOST_BYTES else None
-        joined = None if theirs is None or is_in else xmp.joined(theirs, record)
+        joined = None if theirs is None or is_in else xmp.joined(theirs, record, source_type)
         if joined is not None:
             pieces.append(_packet(joined))
             is_in = True

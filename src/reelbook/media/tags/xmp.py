@@ -1,4 +1,4 @@
-"""Our record inside an XMP packet, the form in which WebP and MP4 carry texts of any length."""
+"""XMP packets: our record, and what kind of source the content has, beside whatever else others have written there."""
 
 from __future__ import annotations
 
@@ -17,20 +17,37 @@ _BEFORE = b'<rdf:Description rdf:about="" xmlns:reelbook="urn:reelbook:provenanc
 _AFTER = b'"/>'
 _OURS = re.compile(re.escape(_BEFORE) + rb'([^"]*)' + re.escape(_AFTER))
 
+_IPTC = b"http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+_SOURCE_TYPE = b'<rdf:Description rdf:about="" xmlns:Iptc4xmpExt="' + _IPTC + b'" Iptc4xmpExt:DigitalSourceType="%s"/>'
+_OUR_TYPE = re.compile(re.escape(_SOURCE_TYPE).replace(b"%s", rb'[^"]*'))
+_NAMED_SOURCE_TYPE = re.compile(
+    rb"""DigitalSourceType(?:\s*=\s*["']|\s[^<>]{0,200}?resource\s*=\s*["']|\s*>)\s*([^"'<>\s]{1,300})"""
+)
+_PADDING = re.compile(rb"\s+(?=<\?xpacket end)")
 
-def packet(record: str) -> bytes:
-    """A packet that holds the record and nothing else.
+
+def packet(record: str = "", source_type: str = "") -> bytes:
+    """A packet that holds the record, the kind of source, or both, and nothing else.
 
     >>> record_in(packet('{"seed":7}'))
     '{"seed":7}'
     """
-    return _OPENING + _described(record) + _CLOSING
+    return _OPENING + _typed(source_type) + _described(record) + _CLOSING
 
 
-def joined(other: bytes, record: str) -> bytes | None:
-    """Somebody's packet with our record in it, in place of an earlier one; None where it is no packet."""
+def joined(other: bytes, record: str = "", source_type: str = "") -> bytes | None:
+    """Somebody's packet with ours in it; None where it is no packet.
+
+    An earlier record of ours goes. The kind of source that it names already stays: whoever wrote it knew more of it.
+    """
     before, end, after = _OURS.sub(b"", other).rpartition(_END)
-    return before + _described(record) + end + after if end else None
+    typed = b"" if source_type_in(before) else _typed(source_type)
+    return before + typed + _described(record) + end + after if end else None
+
+
+def without_padding(content: bytes) -> bytes:
+    """The packet without the room that programs leave at its end for later changes."""
+    return _PADDING.sub(b"", content)
 
 
 def record_in(content: bytes) -> str | None:
@@ -39,7 +56,26 @@ def record_in(content: bytes) -> str | None:
     return html.unescape(found[1].decode("utf-8", "replace")) if found else None
 
 
+def is_ours(content: bytes) -> bool:
+    """Whether a packet holds nothing but our record, and the kind of source that we have written with it."""
+    return record_in(content) is not None and _OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == packet()
+
+
+def source_type_in(content: bytes) -> str:
+    """The kind of source that a packet names, as an address of IPTC's list; empty where it names none.
+
+    >>> source_type_in(packet(source_type="http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"))
+    'http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia'
+    """
+    found = _NAMED_SOURCE_TYPE.search(content) if _IPTC in content else None
+    return html.unescape(found[1].decode("utf-8", "replace")) if found else ""
+
+
 def _described(record: str) -> bytes:
     # XML has no way to write these two; JSON has.
     writable = record.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
-    return _BEFORE + escape(writable, {'"': "&quot;"}).encode() + _AFTER
+    return _BEFORE + escape(writable, {'"': "&quot;"}).encode() + _AFTER if record else b""
+
+
+def _typed(source_type: str) -> bytes:
+    return _SOURCE_TYPE % escape(source_type, {'"': "&quot;"}).encode() if source_type else b""

@@ -1,0 +1,218 @@
+"""The kind of source that a copy names in its XMP: true, once, and beside whatever others have written there."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from reelbook.media.marks import read_marks
+from reelbook.media.provenance import read, write
+from reelbook.media.source_types import ALGORITHMIC, COMPOSITE, SYNTHETIC, TRAINED
+from reelbook.models.images_to_video import ImagesToVideo
+from tests.media.makers import signed_file
+from tests.media.making import FACTS, KINDS, SIGN, content, grain, plain, signed
+
+IPTC = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}DigitalSourceType"
+RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+THEIRS = (
+    '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/" dc:rights="© Jane"/>{}</rdf:RDF></x:xmpmeta>'
+    + " " * 2000
+    + '<?xpacket end="w"?>'
+)
+CAPTURE = "http://cv.iptc.org/newscodes/digitalsourcetype/digitalCapture"
+NAMED = (
+    '<rdf:Description rdf:about="" xmlns:a="http://iptc.org/std/Iptc4xmpExt/2008-02-29/">'
+    f"<a:DigitalSourceType>{CAPTURE}</a:DigitalSourceType></rdf:Description>"
+)
+
+
+def packets(path: Path) -> list[bytes]:
+    """The XMP packets of a file, read as the standards say and not with the code that wrote them."""
+    data = path.read_bytes()
+    if path.suffix == ".mp4":
+        box = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+        found, at = [], 0
+        while at < len(data):
+            (size,) = struct.unpack_from(">I", data, at)
+            if data[at + 4 : at + 24] == b"uuid" + box:
+                found.append(data[at + 24 : at + size])
+            at += size
+        return found
+    if path.suffix == ".webp":
+        chunks, at = [], 12
+        while at < len(data):
+            kind, size = struct.unpack_from("<4sI", data, at)
+            chunks.append((kind, data[at + 8 : at + 8 + size]))
+            at += 8 + size + size % 2
+        return [body for kind, body in chunks if kind == b"XMP "]
+    if path.suffix == ".png":
+        found, at = [], 8
+        while at < len(data):
+            (size,) = struct.unpack_from(">I", data, at)
+            kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
+            assert zlib.crc32(kind + body) == struct.unpack_from(">I", data, at + 8 + size)[0]
+            if kind == b"iTXt" and body.startswith(b"XML:com.adobe.xmp\0"):
+                found.append(zlib.decompress(body[22:]) if body[18] else body[22:])
+            at += 12 + size
+        return found
+    head = b"http://ns.adobe.com/xap/1.0/\0"
+    found, at = [], 2
+    while data[at + 1] != 0xDA:
+        (size,) = struct.unpack_from(">H", data, at + 2)
+        body = data[at + 4 : at + 2 + size]
+        if data[at + 1] == 0xE1 and body.startswith(head):
+            found.append(body[len(head) :])
+        at += 2 + size
+    return found
+
+
+def types_in(path: Path) -> list[str]:
+    """Every source type that its one packet names, whichever way, read by an XML parser."""
+    (packet,) = packets(path)
+    root = ElementTree.fromstring(re.sub(rb"<\?xpacket.*?\?>", b"", packet).strip())
+    found = [one.get(IPTC) for one in root.iter(f"{RDF}Description") if one.get(IPTC)]
+    return [str(one) for one in found] + [str(one.text) for one in root.iter(IPTC)]
+
+
+def with_xmp(path: Path, packet: str) -> Path:
+    """A plain file with a packet of somebody else's in it."""
+    if path.suffix == ".png":
+        info = PngInfo()
+        info.add_itxt("XML:com.adobe.xmp", packet, zip=True)
+        grain().save(path, pnginfo=info)
+    elif path.suffix == ".mp4":
+        body = bytes.fromhex("be7acfcb97a942e89c71999491e3afac") + packet.encode()
+        film = plain(path, movflags="").read_bytes()
+        start = film.index(b"ftyp") - 4 + struct.unpack_from(">I", film)[0]
+        # Behind all others, so that nothing of the film moves, and before a box that is in the way.
+        assert start > 0
+        path.write_bytes(film + struct.pack(">I4s", len(body) + 8, b"uuid") + body + struct.pack(">I4s", 8, b"free"))
+    else:
+        grain().save(path, xmp=packet.encode())
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_of_what_a_hosted_model_has_made_is_marked(kind: str, tmp_path: Path) -> None:
+    """With the word of IPTC's list for media from generative models; what is shown stays, and so does our record."""
+    source = plain(tmp_path / f"boat.{kind}")
+
+    write(source, tmp_path / f"copy.{kind}", FACTS)
+
+    copy = tmp_path / f"copy.{kind}"
+    assert types_in(copy) == [TRAINED] == ["http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"]
+    assert str(read_marks(copy)) == "ai-marked"
+    assert str(read_marks(source)) == "unsigned"
+    assert read(copy).request_id == FACTS["request_id"]
+    assert content(copy) == content(source)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_our_engines_paint_is_not_called_the_work_of_a_trained_model(kind: str, tmp_path: Path) -> None:
+    """They draw by algorithms, without trained weights, and their copies say so."""
+    write(signed(tmp_path / f"boat.{kind}"), tmp_path / f"copy.{kind}", FACTS)
+
+    assert types_in(tmp_path / f"copy.{kind}") == [ALGORITHMIC]
+    assert str(read_marks(tmp_path / f"copy.{kind}")) == "unsigned"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_nobody_known_is_not_marked(kind: str, tmp_path: Path) -> None:
+    """A file of a table of the user's own, perhaps a photograph: who has made it is not said."""
+    write(plain(tmp_path / f"boat.{kind}"), tmp_path / f"copy.{kind}", {"request_id": "r-1"})
+
+    assert read_marks(tmp_path / f"copy.{kind}").source_type == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("named", "expected"), [("", TRAINED), (NAMED, CAPTURE)])
+def test_the_packet_of_others_stays_and_takes_the_mark_in(kind: str, named: str, expected: str, tmp_path: Path) -> None:
+    """One packet with both; a source type that is there already is theirs, and stays."""
+    source = with_xmp(tmp_path / f"boat.{kind}", THEIRS.format(named))
+    assert len(packets(source)) == 1
+
+    for target in (tmp_path / f"copy.{kind}", tmp_path / f"again.{kind}"):
+        write(source, target, FACTS)
+        source = target
+
+    assert types_in(source) == [expected]
+    assert 'dc:rights="© Jane"' in packets(source)[0].decode()
+    assert read(source).request_id == FACTS["request_id"]
+    assert content(source) == content(tmp_path / f"boat.{kind}")
+    assert (tmp_path / f"copy.{kind}").read_bytes() == source.read_bytes()
+
+
+def test_a_packet_that_leaves_no_room_in_a_jpeg_stays_as_it_is(tmp_path: Path) -> None:
+    """A segment holds 64 KiB: the padding goes if that is enough, otherwise nothing of theirs is touched."""
+    padded = THEIRS.format("").replace(" " * 2000, " " * 64_400)
+    full = THEIRS.format(f"<!--{'x' * 65_100}-->").replace(" " * 2000, "")
+    first, second = with_xmp(tmp_path / "padded.jpeg", padded), with_xmp(tmp_path / "full.jpeg", full)
+
+    for path in (first, second):
+        write(path, path.with_name(f"copy-{path.name}"), FACTS)
+
+    assert types_in(tmp_path / "copy-padded.jpeg") == [TRAINED]
+    assert packets(tmp_path / "copy-full.jpeg") == packets(second)
+    assert read(tmp_path / "copy-full.jpeg").request_id == FACTS["request_id"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_packet_stays(kind: str, tmp_path: Path) -> None:
+    """Whatever somebody has put in its place."""
+    source = with_xmp(tmp_path / f"boat.{kind}", "this is no XMP")
+
+    write(source, tmp_path / f"copy.{kind}", FACTS)
+
+    assert b"this is no XMP" in packets(tmp_path / f"copy.{kind}")
+    assert read(tmp_path / f"copy.{kind}").request_id == FACTS["request_id"]
+
+
+def test_exif_of_others_stays(tmp_path: Path) -> None:
+    """A photographer's name is theirs."""
+    exif = Image.Exif()
+    exif[0x013B] = "Jane"
+    for kind in ("jpeg", "webp", "png"):
+        grain().save(tmp_path / f"boat.{kind}", exif=exif)
+        write(tmp_path / f"boat.{kind}", tmp_path / f"copy.{kind}", FACTS)
+        with Image.open(tmp_path / f"copy.{kind}") as copy:
+            assert copy.getexif()[0x013B] == "Jane"
+
+
+@pytest.mark.parametrize("by_generative_model", [False, True])
+def test_a_joined_film_is_a_composite_and_keeps_the_mark_of_its_pictures(
+    tmp_path: Path, by_generative_model: bool
+) -> None:
+    """Joining photographs generates nothing; joining generated pictures must not hide that they are."""
+    picture = signed_file(tmp_path / "picture.png", source_type=TRAINED if by_generative_model else CAPTURE)
+    name = sha256(picture.read_bytes()).hexdigest()
+    picture.rename(tmp_path / f"{name}.png")
+    film = plain(tmp_path / "film.mp4")
+
+    write(
+        film,
+        tmp_path / "copy.mp4",
+        {"model": ImagesToVideo.endpoint_id, "input": {"images": [{"url": f"sha256:{name}"}]}},
+    )
+
+    assert types_in(tmp_path / "copy.mp4") == [SYNTHETIC if by_generative_model else COMPOSITE]
+    assert read_marks(tmp_path / "copy.mp4").is_ai_marked == by_generative_model
+
+
+def test_a_film_of_the_stitch_engine_is_a_composite(tmp_path: Path) -> None:
+    """Its pictures are the user's, whatever engine joins them."""
+    film = signed(tmp_path / "film.mp4", replace(SIGN, endpoint_id=ImagesToVideo.endpoint_id, engine="stitch"))
+
+    write(film, tmp_path / "copy.mp4", {"model": ImagesToVideo.endpoint_id})
+
+    assert types_in(tmp_path / "copy.mp4") == [COMPOSITE]
