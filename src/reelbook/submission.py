@@ -326,7 +326,7 @@ class Submission:
             if named:
                 services.keep_addresses(db, request_id, dumps(named))
 
-        await desk.record(accept, line=recovery.acceptance(entry, request_id))
+        await desk.record(accept, line=recovery.acceptance(entry, request_id, desk.place))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.told)
 
     def _broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:

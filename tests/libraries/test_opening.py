@@ -162,7 +162,7 @@ def test_a_rescue_that_breaks_off_is_done_again(folder: Path, monkeypatch: pytes
     """At each of its steps the old file is still there, or the new one is whole; never an empty one."""
     path = folder / disk.NAME
     damaged = zeroed(12)(path.read_bytes())
-    steps = [(os, "link"), (Path, "replace"), (disk, "synced"), (rescue, "_set_aside"), (rescue, "told")]
+    steps = [(os, "link"), (Path, "replace"), (disk, "synced"), (rescue, "_set_aside"), (rescue, "reconciled")]
     for place, step in steps:
         path.write_bytes(damaged)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import LibraryError
-from . import disk, locks, opening, recovery, second_copy
+from . import disk, locks, opening, reconciling, recovery, second_copy
 from .owners import Owner
 
 T = TypeVar("T")
@@ -150,18 +150,22 @@ class Books:
         with locks.turn(self.folder):
             db = self._open(thorough=is_left)
             try:
-                self._free_the_dead(db)
+                found = self._put_in_order(db)
             except sqlite3.DatabaseError as error:
                 if not disk.is_damage(error):
                     raise
                 opening.suspect(self.folder)
                 self._drop()
-                self._free_the_dead(self._open())
+                found = self._put_in_order(self._open())
+        opening.warn_of(self.folder, found)
 
-    def _free_the_dead(self, db: sqlite3.Connection) -> None:
+    def _put_in_order(self, db: sqlite3.Connection) -> reconciling.Reconciled:
+        """Free what the dead have left, and learn what only the log of accepted requests knows."""
         db.execute("BEGIN IMMEDIATE")
         recovery.recover(db, self)
+        found = reconciling.reconciled(db, self.folder)
         db.execute("COMMIT")
+        return found
 
     def _check(self) -> None:
         """Look through a large file, for which nobody should wait; it is rescued when it is opened next."""
@@ -229,15 +233,22 @@ class Books:
 
     def _write(self, batch: list[_Step], mark: str, outcomes: list[tuple[Any, BaseException | None]]) -> None:
         db = self._current()
-        if lines := [step.line for step in batch if step.line is not None]:
-            second_copy.append(self.folder, lines)
         before = db.total_changes
         db.execute("BEGIN IMMEDIATE")
+        found = reconciling.NOTHING
+        if not reconciling.is_reconciled(db, self.folder):
+            # The ledger was put back out of a copy under our hands, or another process died between the two.
+            found = reconciling.reconciled(db, self.folder)
+        if lines := [step.line for step in batch if step.line is not None]:
+            second_copy.append(self.folder, lines)
+            reconciling.marked(db, self.folder)
         outcomes += [_attempt(db, step.work) for step in batch]
         if db.total_changes != before:
             # Who only read need not wait for the disk.
             db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', ?)", (mark,))
         db.execute("COMMIT")
+        if found.sentence:
+            log.warning("%s %s", opening.OLDER.format(self.folder), found.sentence)
 
     def _is_durable(self, mark: str) -> bool:
         """A commit that raises may be on disk all the same, so the file is read before anybody is told.

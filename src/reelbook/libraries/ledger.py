@@ -168,7 +168,7 @@ def accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | Non
     known = amount(price)
     known = entry.price if known is None else known
     if ACCEPTED not in MOVES[entry.state] or entry.state == EXPIRED:
-        _beside(db, entry, request_id, known)
+        beside(db, entry, request_id, known)
         return
     move(
         db, entry, ACCEPTED, request_id=request_id, price=known, attempt_key=None, body=None, error_type=None,
@@ -352,7 +352,7 @@ def _in(entry: Entry, *states: str) -> Entry:
     return entry
 
 
-def _beside(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
+def beside(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
     """A request that is paid for and whose row has gone on without it: a take of its own, so that it is not lost."""
     known = db.execute(
         "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, storable(request_id))

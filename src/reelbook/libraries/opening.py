@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import LibraryError
 from . import disk, rescue, second_copy
-from .recovery import told
+from .reconciling import NOTHING, Reconciled, reconciled
 from .schema import SCHEMA, VERSION
 
 QUICK_BYTES = 16 * 1024 * 1024
@@ -19,6 +19,9 @@ QUICK_BYTES = 16 * 1024 * 1024
 
 SUSPECT_NAME = "ledger.suspect"
 """A file of this name says that the ledger was found damaged, and is to be looked at whatever its size."""
+
+
+OLDER = "The library's ledger in {} knows less than the list of accepted requests beside it, as after a restore from a copy."
 
 
 def opened(folder: Path, *, thorough: bool = False) -> sqlite3.Connection:
@@ -39,10 +42,9 @@ def opened(folder: Path, *, thorough: bool = False) -> sqlite3.Connection:
             db, restored = _sound(folder, thorough)
             _warn(said)
     try:
-        if restored:
+        if restored.sentence:
             _warn(
-                f"The library's ledger in {folder} was empty. {restored:,} paid runs were put back from the list of accepted "
-                "requests; the next run of each fetches its result, at no cost. What else the library knew is lost."
+                f"The library's ledger in {folder} was empty. {restored.sentence} What else the library knew is lost."
             )
         if kind := disk.network_kind(folder):
             _warn(
@@ -97,8 +99,8 @@ def _made(folder: Path) -> None:
         disk.synced(folder.parent)
 
 
-def _sound(folder: Path, thorough: bool) -> tuple[sqlite3.Connection, int]:
-    """A connection to a ledger without damage, and how many runs were put back because it was empty."""
+def _sound(folder: Path, thorough: bool) -> tuple[sqlite3.Connection, Reconciled]:
+    """A connection to a ledger without damage, and what was put back because it was empty."""
     db = disk.connected(folder / disk.NAME)
     try:
         mark = folder / SUSPECT_NAME
@@ -113,20 +115,20 @@ def _sound(folder: Path, thorough: bool) -> tuple[sqlite3.Connection, int]:
     return db, restored
 
 
-def _prepared(db: sqlite3.Connection, folder: Path) -> int:
-    """Make the tables if there are none. Returns how many runs were put back, because only the second copy knew them."""
+def _prepared(db: sqlite3.Connection, folder: Path) -> Reconciled:
+    """Make the tables if there are none; returns what was put back then, because only the second copy knew it."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
     if row is not None:
         if not str(row[0]).isdecimal() or int(row[0]) > VERSION:
             raise LibraryError(str(folder), "a newer Reelbook made it; update this one to use it")
         if "runs" in tables:
-            return 0
+            return NOTHING
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):
         db.execute(statement)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
-    restored = 0 if "runs" in tables else told(db, second_copy.read(folder))
+    restored = NOTHING if "runs" in tables else reconciled(db, folder)
     db.execute("COMMIT")
     return restored
 
@@ -141,6 +143,12 @@ def _damaged(found: str) -> sqlite3.DatabaseError:
     error = sqlite3.DatabaseError(f"the file is damaged: {found}")
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     return error
+
+
+def warn_of(folder: Path, found: Reconciled) -> None:
+    """Say that the log of accepted requests knew more than the ledger."""
+    if found.sentence:
+        _warn(f"{OLDER.format(folder)} {found.sentence}")
 
 
 def _warn(sentence: str) -> None:

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from .ledger import ACCEPTED, COLUMNS, PAID, SENDING, UNCERTAIN, Entry, event, free, move, owned, read, storable
+from .ledger import (
+    ACCEPTED,
+    COLUMNS,
+    COMPLETED,
+    INTENT,
+    MOVES,
+    PAID,
+    SENDING,
+    STORED,
+    UNCERTAIN,
+    Entry,
+    beside,
+    event,
+    free,
+    move,
+    owned,
+    past_cost,
+    read,
+    storable,
+)
+from .services import current
 
 
 class Keeping(Protocol):
@@ -31,10 +51,10 @@ def recover(db: sqlite3.Connection, keeper: Keeping) -> list[str]:
     left_by_dead = [
         Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE owner = ?", (name,))
     ]
-    unanswered = [entry.identity for entry in left_by_dead if entry.state == SENDING]
+    unanswered = [entry.identity for entry in left_by_dead if entry.state in (INTENT, SENDING)]
     if unanswered:
         # The second copy first: it may know that what looks unanswered was accepted.
-        told(db, keeper.acceptances(unanswered), dead, only_known=True)
+        told(db, keeper.acceptances(unanswered), keeper.is_dead, only_known=True)
     for entry in left_by_dead:
         free(db, read(db, entry.id))
     return dead
@@ -59,19 +79,22 @@ def broken_off(db: sqlite3.Connection, run: int) -> None:
     free(db, read(db, run))
 
 
-def acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
-    """The line that the second copy keeps of an accepted run: enough to make its row again."""
+def acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
+    """The line that the second copy keeps of an accepted run: enough to make its row again.
+
+    `place`: the address at which its service is found again, whatever id it tells then.
+    """
     return {
         "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
         "attempt": entry.attempt, "model": entry.model, "request_id": request_id, "price": entry.price,
-        "input": entry.input,
+        **({"place": place} if place else {}), "input": entry.input,
     }  # fmt: skip
 
 
 def told(
     db: sqlite3.Connection,
     lines: Collection[Mapping[str, Any]],
-    dead: Collection[str] = (),
+    is_dead: Callable[[str], bool] = lambda name: False,
     *,
     only_known: bool = False,
 ) -> int:
@@ -80,51 +103,84 @@ def told(
     `only_known`: leave alone what has no row, because a person may have thrown it away.
     """
     news = 0
-    for attempts in _by_run(lines):
+    for attempts in _by_run(db, lines):
         last = attempts[-1]
-        row = db.execute(
-            f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?",
-            (storable(last["service"]), storable(last["identity"]), last["take"]),
-        ).fetchone()
-        if row is not None:
-            news += _answered(db, Entry(*row), last, dead)
+        query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
+        key = storable(last["service"]), storable(last["identity"]), last["take"]
+        if db.execute(query, key).fetchone() is not None:
+            news += sum(_answered(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
         elif not only_known:
             _restored(db, attempts)
             news += 1
     return news
 
 
-def _by_run(lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-    """The lines of each run, one for each request, the latest attempt last."""
-    found: dict[tuple[str, str, int], dict[str, Mapping[str, Any]]] = {}
+def _by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
+    """The lines of each run that the ledger does not know, one for each request, the latest attempt last."""
+    found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
+        line = {**line, "service": current(db, storable(line["service"]))}
+        if not _is_known(db, line):
+            found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
+    for requests in found.values():
+        if len(requests) > 1:
+            requests.pop(None, None)  # A damaged line of a request that another line names.
     return [list(requests.values()) for requests in found.values()]
 
 
-def _answered(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], dead: Collection[str]) -> int:
-    unanswered = entry.request_id is None and entry.state in (SENDING, UNCERTAIN)
-    if not unanswered or entry.attempt != line["attempt"] or not (entry.owner is None or entry.owner in dead):
+def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
+    query = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
+    return db.execute(query, (storable(line["request_id"]), line["service"])).fetchone() is not None
+
+
+def _answered(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
+    """What a line says of a run that has a row: its lost answer, a later attempt, or a request beside it."""
+    is_free = entry.owner is None or is_dead(entry.owner)
+    if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
         return 0
-    move(
-        db, entry, ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
-        error_type=None, note=line["request_id"],
-    )  # fmt: skip
+    if line["attempt"] == entry.attempt and entry.request_id is None and ACCEPTED in MOVES[entry.state]:
+        move(
+            db, entry, ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
+            error_type=None, note=line["request_id"],
+        )  # fmt: skip
+    elif line["attempt"] > entry.attempt and entry.state not in (COMPLETED, STORED):
+        past = {"spent": entry.spent, "unpriced": entry.unpriced}
+        if entry.request_id is not None or entry.state == UNCERTAIN:
+            past = past_cost(entry)
+        _overtaken(db, entry, line, past)
+    else:
+        beside(db, entry, line["request_id"], line["price"])
     return 1
+
+
+def _overtaken(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
+    """A row out of an older ledger: the run was sent once more since."""
+    changes = {
+        **past, "state": ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
+        "sent": line["at"],
+        **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
+    }  # fmt: skip
+    columns = ", ".join(f"{name} = ?" for name in changes)
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(storable, changes.values()), entry.id))
+    event(db, entry.id, ACCEPTED, line["request_id"])
 
 
 def _restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
     """The row of a run that is lost; earlier attempts count with their whole price, since nobody knows how they ended."""
     *earlier, last = attempts
-    spent = sum(line["price"] or 0 for line in earlier)
-    unpriced = sum(line["price"] is None for line in earlier)
-    values = (
-        last["service"], last["identity"], last["take"], last["model"], last["input"], ACCEPTED, last["attempt"],
-        last["request_id"], last["price"], spent, unpriced, last["at"], last["at"],
-    )  # fmt: skip
+    state = UNCERTAIN if last["request_id"] is None else ACCEPTED
+    values = {
+        **{name: last[name] for name in ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")},
+        "state": state, "created": last["at"], "sent": last["at"],
+        "spent": sum(line["price"] or 0 for line in earlier),
+        "unpriced": sum(line["price"] is None for line in earlier),
+        "error_type": None if state == ACCEPTED else "uncertain", "error": None if state == ACCEPTED else _NO_ID,
+    }  # fmt: skip
     cursor = db.execute(
-        "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, spent, unpriced,"
-        " created, sent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        tuple(map(storable, values)),
+        f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
+        tuple(map(storable, values.values())),
     )
-    event(db, cursor.lastrowid, ACCEPTED, last["request_id"])
+    event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
+
+
+_NO_ID = "it was accepted, and the line of its request id is damaged"

@@ -12,15 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import disk, second_copy
+from . import disk
 from .ledger import MOVES, UNCERTAIN
-from .recovery import told
+from .reconciling import MARK, ROOM, reconciled
 from .schema import SCHEMA, VERSION
 
 NEW_NAME = "ledger.new.sqlite"
-ROOM = 1_000_000
-"""So many numbers of runs are left out after a rescue: a living process may still know a lost run by its number."""
-
 _ROWS_OF_A_PAGE = 100
 _NUMBERED = ("runs", "events")
 _BY_KEY = {"scopes": "scope, service, identity, take", "meta": "name"}
@@ -57,7 +54,8 @@ def _filled(db: sqlite3.Connection, damaged: Path, folder: Path) -> tuple[int, i
     db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
     db.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
     db.execute("INSERT INTO sqlite_sequence SELECT 'runs', coalesce(max(id), 0) + ? FROM runs", (ROOM,))
-    restored = told(db, second_copy.read(folder))
+    db.execute("DELETE FROM meta WHERE name = ?", (MARK,))
+    restored = reconciled(db, folder).restored
     db.execute("COMMIT")
     return kept["runs"], restored
 

@@ -90,6 +90,13 @@ def current(db: sqlite3.Connection, name: str) -> str:
     return _value(db, ID + name) or name
 
 
+def remember_place(db: sqlite3.Connection, place: str, name: str) -> None:
+    """An address at which a service was met, unless one is known there."""
+    place = str(storable(place))
+    if _value(db, PLACE + place) is None:
+        _remember(db, PLACE + place, current(db, str(storable(name))))
+
+
 def merge(db: sqlite3.Connection, other: str, name: str) -> None:
     """Two names turned out to be one service: everything under `other` is under `name` from now on."""
     rows = db.execute(f"SELECT {COLUMNS} FROM runs WHERE service = ?", (other,)).fetchall()
