@@ -11,12 +11,13 @@ import pytest
 import reelbook
 
 ROOT = Path(reelbook.__file__).parent
-GROUND = {"errors", "_version", "models", "network", "settings"}
+GROUND = {"errors", "guesses", "_version", "models", "network", "settings"}
 
 MAY_IMPORT = {
     "errors": set(),
     "_version": set(),
-    "models": {"errors"},
+    "guesses": set(),
+    "models": {"errors", "guesses"},
     "network": set(),
     "settings": {"errors"},
     "loop": {"errors"},

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
@@ -148,17 +149,37 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module(".errors", __name__)
     for module, names in _HOME.items():
         if name in names:
             value = getattr(import_module(f".{module}", __name__), name)
             globals()[name] = value
             _hang_pictures()
             return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .guesses import missing
+
+    raise missing(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    """What completion offers: the exceptions are under `errors`."""
+    return sorted({"errors", *__all__} - {*_HOME["errors"]})
+
+
+class _Package(ModuleType):
+    """This package: a submodule whose name is a first guess for a function says so when it is called."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType):
+            from .guesses import GUESSES, CalledModule
+
+            if name in GUESSES["reelbook"]:
+                value.__class__ = CalledModule
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def _hang_pictures() -> None:

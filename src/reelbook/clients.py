@@ -24,6 +24,7 @@ from .client.transfer import Downloads
 from .client.watch import Watcher
 from .commons import books_of, embedded_in, leave_books
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .guesses import Hinting
 from .interrupts import raised_once
 from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
@@ -51,8 +52,10 @@ _count = 0
 """How many clients were ever opened here."""
 
 
-class Client:
+class Client(Hinting):
     """A conversation with one service. Its methods block; its runs can be awaited."""
+
+    _internal = ("books", "desk", "resend", "settle", "shelf", "start_watched", "submitted")
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from .client.http import Key
 from .clients import Client, another_was_closed, latest_client, opened
 from .commons import from_keyring
 from .errors import ReelbookError
+from .guesses import answering
 from .libraries.folder import library_folder
 from .models.base import Input
 from .models.pricing import Estimate, Rates
@@ -82,29 +83,34 @@ def default_client() -> Client:
     return client
 
 
+@answering("rb.run(rb.TextToVideo('…'))")
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Run a model and wait for its media; what the library has already costs nothing."""
     checked(request)  # Before a service is started for it.
     return default_client().run(request, fresh=fresh, take=take)
 
 
+@answering("rb.start(rb.TextToVideo('…'))")
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Start a run and return as soon as the service has it."""
     checked(request)
     return default_client().start(request, fresh=fresh, take=take)
 
 
+@answering("rb.attach('request-id', model='its/id')")
 def attach(request_id: str, *, model: str | None = None) -> Run:
     """Pick up a run that was started elsewhere."""
     return default_client().attach(request_id, model=model)
 
 
+@answering("rb.estimate(rb.TextToVideo('…'))")
 def estimate(request: Input) -> Estimate:
     """What a run costs."""
     checked(request)
     return default_client().estimate(request)
 
 
+@answering("rb.model('its/id')")
 def model(endpoint_id: str) -> type[Any]:
     """The input class of any model, built from the service's description of it."""
     return default_client().model(endpoint_id)

@@ -34,6 +34,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+__all__ = [
+    "BadDescription",
+    "BadRates",
+    "DownloadFailed",
+    "FolderInUse",
+    "Forbidden",
+    "InsufficientCredits",
+    "Interrupted",
+    "InvalidInput",
+    "LibraryError",
+    "NotFound",
+    "NotReady",
+    "OverBudget",
+    "ReelbookError",
+    "Refused",
+    "RunCancelled",
+    "RunFailed",
+    "RunTimeout",
+    "ServiceBroken",
+    "ServiceError",
+    "TooManyRequests",
+    "Unauthorized",
+    "UncertainRun",
+    "UnknownModel",
+    "Unreachable",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 LONGEST_SENTENCE = 1_800
 """How much of its text an error shows; what a service answers can be a whole page."""
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from .clients import Client, latest_client
 from .connecting import default_client
 from .errors import ReelbookError
+from .guesses import answering
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, estimate
@@ -89,6 +90,7 @@ class _Shop:
         return host or "the embedded service on this machine, at no cost"
 
 
+@answering("rb.form(rb.TextToVideo)")
 def form(model: type[Input] | Input | str) -> Form:
     """A form for a model: its input class, inputs to begin with, or the id of any model that the service describes.
 
@@ -100,6 +102,7 @@ def form(model: type[Input] | Input | str) -> Form:
     return Form(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
 
 
+@answering("rb.controls(rb.TextToVideo)")
 def controls(model: type[Input] | Input | str) -> Controls:
     """The fields of a model as plain ipywidgets, to be laid out as one likes: `rb.controls(rb.TextToVideo)["seed"]`."""
     from .widgets.forms.controls import Controls
@@ -129,7 +132,7 @@ def _connected() -> Client:
 
 def _kind(model: Any) -> type[Input]:
     if isinstance(model, str):
-        known = next((row.input for row in CATALOG if row.id == model), None)
+        known = next((row.input for row in CATALOG if model in (row.id, row.input.__name__)), None)
         return known or default_client().model(model)
     if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
         return model

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .client.service import Accepted
 from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
 from .following import Following, kind_of
+from .guesses import Hinting
 from .interrupts import raised_once
 from .libraries.ledger import NO_NAME, STORED, Entry
 from .loop import TICK_SECONDS, background
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 3600.0
 
 
-class Run:
+class Run(Hinting):
     """One run. Made by `start` and `attach`; it follows itself in the background."""
+
+    _internal = ("desk_is", "finished", "goes_on", "let_go", "shown_in")
 
     def __init__(
         self,

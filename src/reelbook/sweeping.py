@@ -68,7 +68,7 @@ class _House:
 
 
 class _Sweep(Sweep):
-    """Planning, for those who have a client."""
+    __doc__ = Sweep.__doc__
 
     def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
         """Every combination of the parts and axes, the last one varying fastest; nothing is sent."""

@@ -31,6 +31,10 @@ def checked(request: Input) -> Input:
     """The request, if it is one."""
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
+        if hasattr(type(request), "credits_due"):
+            raise ReelbookError(
+                "This is a plan of many runs and no input. Nothing was sent: plan.credits is its price, plan.run(budget=…) runs it."
+            )
         raise ReelbookError(
             f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
         )

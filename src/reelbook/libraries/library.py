@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..guesses import Hinting
 from . import disk, ledger
 from .adopting import MEDIA, Adopted, Progress, adopted, files_of, library_in
 from .books import Books
@@ -87,7 +88,7 @@ class Summary:
     """The last runs, the newest first."""
 
 
-class Library:
+class Library(Hinting):
     """What `rb.library()` gives. Nothing is made on disk until something is written."""
 
     def __init__(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..guesses import Hinting
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -56,7 +57,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class LocalFile:
+class LocalFile(Hinting):
     """A video or a picture on this machine."""
 
     path: Path

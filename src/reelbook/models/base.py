@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import InvalidInput, Problem, printable
 from .problems import problems_of
+from .signatures import positional_field, present
 
 WIRE: Mapping[str, bool] = {"wire": True}
 """The validation context of a service: JSON exactly as the schema says, no help for floating-point noise."""
@@ -35,6 +36,26 @@ def _is_argument(name: str) -> bool:
     return name.isidentifier() and is_as_read and not keyword.iskeyword(name) and not name.startswith("__")
 
 
+def _by_name(kind: type[Part], by_position: tuple[Any, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The one value that may come without a name, under its field's name."""
+    name = positional_field(kind)
+    if name is None:
+        wrong = "takes its values by name, such as seed=7"
+    elif len(by_position) > 1:
+        wrong = (
+            f"takes only `{name}` without a name; write the others with theirs, such as {_second_field(kind, name)}=…"
+        )
+    elif name in values:
+        wrong = f"was given `{name}` twice, first without its name"
+    else:
+        return {name: by_position[0]}
+    raise InvalidInput(kind.__name__, [Problem((), f"A {kind.__name__} {wrong}.", "by_position")])
+
+
+def _second_field(kind: type[Part], first: str) -> str:
+    return next((field.alias or name for name, field in kind.model_fields.items() if name != first), "seed")
+
+
 class Part(BaseModel):
     """A small immutable value inside an input, such as one LoRA."""
 
@@ -48,15 +69,27 @@ class Part(BaseModel):
     )
 
     # Only by position, because a described model may have a field of the name `self`.
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, *by_position: Any, **values: Any) -> None:
         try:
-            self.__pydantic_validator__.validate_python(values, self_instance=self)
+            named = {**_by_name(type(self), by_position, values), **values} if by_position else values
+            self.__pydantic_validator__.validate_python(named, self_instance=self)
         except ValidationError as error:
             raise InvalidInput(type(self).__name__, problems_of(type(self), error)) from None
 
     # Tells pydantic that this constructor only rewords errors: a part nested in an input is then
     # validated without it, and keeps its place (`loras[0].scale`) in the input's own error.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if cls.model_fields:
+            present(cls, cls.model_json_schema(), cls.__doc__ or "", f"rb.{cls._spelling()}")
+
+    def __dir__(self) -> list[str]:
+        # Without the methods of pydantic, which completion would mix in.
+        own = {name for kind in type(self).__mro__ if issubclass(kind, Part) for name in vars(kind)}
+        return sorted({*type(self).model_fields, *(name for name in own if not name.startswith(("_", "model_")))})
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self).__name__

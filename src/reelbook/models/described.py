@@ -31,6 +31,7 @@ from .description.form import Form, form_of
 from .description.frozen import Record, same, sameness, thawed
 from .description.openapi import source_of
 from .description.schema import said_by
+from .signatures import present
 from .values import on_the_wire
 
 
@@ -64,8 +65,12 @@ class Described(Input):
 
     if TYPE_CHECKING:
         # Its fields are only known once a description is read.
-        def __init__(self, /, **values: Any) -> None: ...
+        def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Leave the signature to whoever makes the class: its description is not there yet."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -194,6 +199,7 @@ def _made(endpoint_id: str, schema: str) -> type[Described]:
     make: Any = create_model
     made: type[Described] = make(_name_for(endpoint_id, form), __base__=base, __doc__=about, **fields)
     made.endpoint_id, made._form, made._attributes = endpoint_id, form, attributes
+    present(made, form.shown, about, f"rb.{made._spelling()}")
     return made
 
 

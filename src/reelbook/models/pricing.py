@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..errors import BadRates
+from ..guesses import Hinting
 from .base import Input
 from .catalog import CATALOG, Endpoint, endpoint_for
 from .image_to_video import ImageToVideo
@@ -49,7 +50,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Hinting):
     """What a run will cost, how that comes about, and who says so."""
 
     credits: int | None

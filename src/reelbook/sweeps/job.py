@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Interrupted, ReelbookError
+from ..guesses import Hinting
 from ..interrupts import raised_once
 from ..loop import TICK_SECONDS, background
 from ..models.problems import shown
@@ -49,7 +50,7 @@ class StillRunning(ReelbookError, TimeoutError):
         )
 
 
-class SweepJob:
+class SweepJob(Hinting):
     """A plan that is being run, in the background. Made by `plan.start`; its methods may be called from any thread."""
 
     def __init__(self, plan: Plan, client: Client, options: Options) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ..errors import Interrupted
+from ..guesses import Hinting, answering
 from ..interrupts import raised_once
 from ..models.base import Input
 from ..models.pricing import Estimate
@@ -45,8 +46,10 @@ class Recipe:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Hinting):
     """Every run of a sweep. A plan never changes; what changes one gives another."""
+
+    _internal = ("distinct", "facts", "house", "knowing", "known", "recipe")
 
     base: Input
     """The input that is varied."""
@@ -257,6 +260,7 @@ class Plan:
             raise mistake(f"The plan could not be written to {path}: {error}.", "unwritable") from error
         return None
 
+    @answering("plan.run(budget=plan.credits)")
     def run(
         self,
         *,
@@ -294,6 +298,7 @@ class Plan:
             except KeyboardInterrupt:
                 raise Interrupted(job.interrupted()) from None
 
+    @answering("plan.start(budget=plan.credits)")
     def start(
         self,
         *,

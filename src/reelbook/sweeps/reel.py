@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..guesses import Hinting
 from ..libraries.columns import column
 from ..libraries.folder import library_folder
 from ..libraries.rows import INPUT_JSON, parsed
@@ -39,7 +40,7 @@ MEASURES = "measures"
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
-class Reel:
+class Reel(Hinting):
     """The files and the money of a table. It knows them by its columns, so it does not matter what became of the rest."""
 
     def __init__(self, table: pd.DataFrame) -> None:

@@ -12,7 +12,11 @@ from .planning import planned
 
 
 class Sweep:
-    """A plan of runs: `sweep(base, seed=range(4), num_frames=[49, 97])`, or `sweep.read("boats.toml")`."""
+    """Plan runs: every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
+
+    `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
+    Beside axes by name it takes `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+    """
 
     def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
         """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
