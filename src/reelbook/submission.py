@@ -36,7 +36,7 @@ from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
 from .loop import TICK_SECONDS
 from .models.base import Input
-from .models.catalog import endpoint_for
+from .models.catalog import endpoint_for, is_reusable
 from .models.pricing import Estimate
 
 PATIENCE_SECONDS = 120.0
@@ -349,12 +349,6 @@ class Submission:
             raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
 
 
-def is_reusable(request: Input) -> bool:
-    """Whether the same input gives the same result: it names its seed, or its model has nothing to draw by chance."""
-    row = endpoint_for(request)
-    return (row is not None and row.pure) or _seed(request) is not None
-
-
 def _priced(value: Any, priceless: Collection[str]) -> Any:
     """A value of an input without the fields that no price depends on."""
     if isinstance(value, dict):
@@ -370,10 +364,3 @@ def _later(error: TooManyRequests, attempt: int) -> float:
     floor = float(told) if isinstance(told, (int, float)) or (isinstance(told, str) and told.isdecimal()) else 0.0
     pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
     return floor + pause
-
-
-def _seed(request: Input) -> Any:
-    try:
-        return request["seed"]
-    except KeyError:
-        return None

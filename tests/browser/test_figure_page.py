@@ -250,7 +250,7 @@ def everything(clips: list[LocalFile], folder: Path) -> str:
     """One of each display."""
     (folder / "a.png").write_bytes(png(600, 300))
     (folder / "b.png").write_bytes(png(300, 600))
-    working = run_of(status="IN_PROGRESS", progress=(0.4, "painting"), logs=["Understood: one boat."])
+    working = run_of(status="IN_PROGRESS", progress=(0.4, "painting"), logs=["Scene: one boat."])
     sail = ImageToVideo(prompt="the boat sails", image_url="https://example.org/boat.png")
     reason = RunFailed("request-1", "The source could not be fetched.", "file_download_error")
     failed: Any = StandIn(sail, status="failed", failure=reason, credits=0)

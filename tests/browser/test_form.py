@@ -162,7 +162,7 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert "a paper boat bb dd 00 &lt;b&gt;at sea" in pictures[0].data["text/html"]
     # One small picture of what was made.
     assert json.dumps(saved.cells[0]).count("data:image") == 1
-    assert "● done" in pictures[0].data["text/html"]
+    assert "● completed" in pictures[0].data["text/html"]
     assert Path(filling.path).stat().st_size < 60_000
     assert filling.cell_errors() == []
 
@@ -234,7 +234,9 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
-    expect(page.locator(".rbf > .rbf-problem")).to_have_text("The kernel has ended; run the cell again to go on.")
+    expect(page.locator(".rbf-inputs > .rbf-problem")).to_have_text(
+        "The kernel has ended; run the cell again to go on."
+    )
     expect(state).to_have_text("?uncertain · it was running")
     expect(page.locator(".rbf-run-actions button")).to_have_count(0)
     page.get_by_role("textbox", name="Prompt").first.fill("after the end")

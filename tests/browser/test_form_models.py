@@ -108,7 +108,7 @@ class Forms:
         expect(run).to_be_enabled()
         self.tab_to(run)
         self.page.keyboard.press("Enter")
-        expect(self[name].locator(".rbf-run-state")).to_contain_text("done", timeout=PATIENCE)
+        expect(self[name].locator(".rbf-run-state")).to_contain_text("completed", timeout=PATIENCE)
 
     def begin(self, name: str) -> None:
         """Put the focus where the form begins; from there on, keys lead."""
@@ -331,7 +331,7 @@ def test_what_was_made_from_an_earlier_output_plays(forms: Forms) -> None:
 
     forms.run_button("moving").click()
     expect(form.locator(".rbf-run-cell")).not_to_have_count(runs)
-    expect(form.locator(".rbf-run-state")).to_contain_text("done", timeout=PATIENCE)
+    expect(form.locator(".rbf-run-state")).to_contain_text("completed", timeout=PATIENCE)
 
     clip = playback(form.locator("video"))
     assert clip["error"] is None

@@ -271,11 +271,13 @@ def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., F
           document.querySelector('.rbf-image').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
         }"""
     )
-    expect(problem).to_have_text("immense.png has 50 MB; 50 MB are the most. Make it smaller. What was here stays.")
+    expect(problem).to_have_text(
+        "immense.png has 50 MB; the limit is 50 MB. Make it smaller. The earlier picture stays."
+    )
     assert len(form.sent) == before
     form.give(form.image.locator(".rbf-image"), "drop", files=[file("notes.png", b"only words")])
     expect(problem).to_contain_text(
-        "notes.png is no picture. PNG, JPEG, WebP and GIF can be sent. What was here stays."
+        "notes.png is no picture. PNG, JPEG, WebP and GIF can be sent. The earlier picture stays."
     )
     clip = film(tmp_path / "clip.mp4", frames=4).path.read_bytes()
     form.give(form.image.locator(".rbf-image"), "drop", files=[file("clip.mp4", clip, "video/mp4")])
@@ -462,7 +464,7 @@ def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> N
     form.line.get_by_label("Addresses or paths").fill("https://example.org/b.png\nhttps://example.org/c.png")
     form.line.get_by_role("button", name="Add 2 pictures").click()
 
-    expect(form.line.locator(".rbf-tl-troubles")).to_have_text("40 pictures are the most; 1 left out.")
+    expect(form.line.locator(".rbf-tl-troubles")).to_have_text("At most 40 pictures; 1 left out.")
     expect(form.tiles).to_have_count(40)
     shot(form.page, "form-timeline-troubles")
     form.tiles.first.press("Delete")
@@ -700,7 +702,7 @@ def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: s
     expect(form.line).to_contain_text("all.png is not there")
     form.line.get_by_role("button", name="Preview").click()
     form.image.get_by_role("button", name="Earlier output").click()
-    expect(form.image).to_contain_text("Nothing was made here yet.")
+    expect(form.image).to_contain_text("No earlier outputs yet.")
     expect(form.image).to_contain_text("Sent as a PNG")
     shot(form.page, f"form-pictures-{scheme}-{width}", whole=True)
 

@@ -65,7 +65,7 @@ window.urls = new Set();
 const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
 URL.createObjectURL = (blob) => { const url = create(blob); urls.add(url); return url; };
 URL.revokeObjectURL = (url) => { urls.delete(url); revoke(url); };
-window.begin = () => { window.made = makeRuns(link); document.querySelector(".rbf").append(made.el); };
+window.begin = () => { window.made = makeRuns(link); document.querySelector(".rbf").append(made.said, made.el); };
 begin();
 """
 
@@ -121,7 +121,7 @@ def open_page(chromium: Browser) -> Iterator[Open]:
         assert complaints == []
 
 
-def entry(key: int, status: str = "done", mark: str = "●", **more: Any) -> dict[str, Any]:
+def entry(key: int, status: str = "completed", mark: str = "●", **more: Any) -> dict[str, Any]:
     """One run as the kernel tells of it."""
     return {
         "key": str(key),
@@ -217,7 +217,7 @@ def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> N
         page.keyboard.press("Space")
         form.carry(page, lambda: float(page.evaluate("document.querySelector('video').currentTime")) > 0.2)
         page.get_by_role("button", name="Show log").click()
-        page.get_by_text("Asked and answered").click()
+        page.get_by_text("Details").click()
         form.carry(page, lambda: root.locator(".rbf-run-facts").count() == 2)
         form.carry(page, lambda: "sketch" in root.locator(".rbf-run-log").inner_text())
         page.get_by_role("button", name="Copy code").click()
@@ -360,7 +360,7 @@ def test_a_state_is_read_aloud_once_and_progress_is_not(open_page: Open) -> None
 
     (first, second) = page.evaluate("spoken")
     assert silent == 0
-    assert first[1] == "Run 1 done, 3.2 s"
+    assert first[1] == "Run 1 completed, 3.2 s"
     assert second[1] == "Run 2 failed, content policy violation · 1 s"
     assert second[0] - first[0] >= 990
 
@@ -426,7 +426,7 @@ def test_each_state_has_its_actions(open_page: Open) -> None:
     page.evaluate("runs => setRuns(runs)", [entry(2, files=[clip(), clip(360, 640)]), entry(1)])
     expect(names).to_have_text(["Use these inputs", "Copy code", "Sweep a field…", "Save all"])
     page.get_by_role("button", name="Use these inputs").click()
-    expect(page.get_by_text("The form above has the inputs of this run now.")).to_be_visible()
+    expect(page.get_by_text("The form has the inputs of this run now.")).to_be_visible()
     page.get_by_role("button", name="Sweep a field…").click()
     page.wait_for_function("kernel.swept === 1")
 

@@ -385,7 +385,7 @@ def test_no_more_sizes_are_taken_than_the_model_takes(build: Build) -> None:
     paste(adding(page), ", ".join(f"{100 + number}x100" for number in range(12)))
 
     assert len(drafted(page, "target_sizes")) == SIZES["most"]
-    expect(page.get_by_role("status")).to_have_text("9 sizes are the most; 3 left out.")
+    expect(page.get_by_role("status")).to_have_text("At most 9 sizes; 3 left out.")
 
 
 def test_targets_are_drawn_to_one_scale_with_their_canvases(build: Build) -> None:
@@ -438,7 +438,7 @@ def test_without_canvases_the_targets_alone_are_drawn(build: Build) -> None:
     [("7", 7), ("-3", -3), ("0", 0), ("9007199254740991", 2**53 - 1), ("9007199254740993", "9007199254740993"), ("1" * 60, "1" * 60), ("a boat", "a boat"), ("1,000", "1,000"), ("", None)],
 )  # fmt: skip
 def test_a_seed_keeps_every_digit(build: Build, typed: str, value: Any) -> None:
-    """Whole numbers of any length arrive as typed; beyond what a page can count, as text; none is left to the service."""
+    """Whole numbers of any length arrive as typed; beyond what a page can count, as text; none is chosen by the service."""
     page = build(SEED)
     seed = page.get_by_label("Seed", exact=True)
 
@@ -470,7 +470,7 @@ def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
     """The dice lock a new seed; unlocking leaves it to the service, and locking again brings it back."""
     page = build(SEED)
     said, lock = page.locator(".rbf-seed-said"), page.get_by_role("button", name="Lock the seed")
-    expect(said).to_have_text("The service draws a new one for each run.")
+    expect(said).to_have_text("The service draws a new seed for each run.")
 
     page.get_by_role("button", name="Throw the dice").click()
     thrown = drafted(page, "seed")
@@ -511,7 +511,7 @@ def test_four_seeds_are_offered_where_there_are_sweeps(build: Build, seed: int, 
     page.evaluate("() => { link.sweep = (name, seeds) => link.swept.push([name, seeds]); }")
     page.evaluate("link.judge([])")
     button.dispatch_event("click")
-    expect(page.locator(".rbf-seed-said")).to_have_text("Type a seed first, or roll the dice.")
+    expect(page.locator(".rbf-seed-said")).to_have_text("Type a seed first, or draw one.")
     show(page, "seed", seed)
     button.click()
 

@@ -100,7 +100,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(run).to_be_focused()
-    expect(page.locator(".rbf-sweep-state")).to_contain_text("done", timeout=60_000)
+    expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=30_000)

@@ -56,7 +56,7 @@ def run(page: Page, prompt: str) -> None:
     expect(button).to_be_enabled()
     button.click()
     expect(cards(page)).to_have_count(before + 1, timeout=ROOM)
-    expect(cards(page).first.locator("b")).to_have_text("done", timeout=ROOM)
+    expect(cards(page).first.locator("b")).to_have_text("completed", timeout=ROOM)
 
 
 def see(page: Page, name: str) -> None:
@@ -104,7 +104,7 @@ def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) ->
     page = studio.page
     run(page, "a paper boat")
     run(page, "a red tram")
-    expect(page.locator(".rbs-cost")).to_have_text("Here so far: 106 credits in 2 runs")
+    expect(page.locator(".rbs-cost")).to_have_text("This session: 106 credits in 2 runs")
     expect(page.locator(".rbs-service")).to_contain_text("999,788 credits left")
     expect(cards(page).first.locator("img")).to_be_visible()
 
@@ -189,7 +189,7 @@ def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
     nbformat.validate(saved)
     (picture,) = [output.data for output in saved.cells[0].outputs if "text/html" in output.get("data", {})]
 
-    assert "Here so far: 106 credits in 2 runs" in picture["text/plain"]
+    assert "This session: 106 credits in 2 runs" in picture["text/plain"]
     assert "a red tram" in picture["text/html"]
     assert "a paper boat" in picture["text/html"]
     assert json.dumps(saved.cells[0]).count("data:image") == 1

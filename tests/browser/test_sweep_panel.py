@@ -64,7 +64,7 @@ def test_a_sweep_is_watched_paused_and_cancelled_from_its_cell(sweeping: OpenNot
     expect(buttons).to_have_text(["Resume", "Cancel"], timeout=30_000)
     # What was sent goes on and is drawn; colours are measured once the panel stands still.
     expect(page.locator(".rb:has([role=progressbar])")).not_to_contain_text(
-        re.compile("running|queued"), timeout=30_000
+        re.compile("running|waiting"), timeout=30_000
     )
     paused = panel(page)
     sweeping.use_theme("JupyterLab Dark")

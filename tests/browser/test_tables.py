@@ -198,7 +198,7 @@ def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
     cell = page.locator("td[data-state=completed]").first
     word, sign = (one.evaluate("one => getComputedStyle(one).color") for one in (cell, cell.locator(".rb-sign")))
 
-    assert cell.inner_text() == "● done"
+    assert cell.inner_text() == "● completed"
     assert sign != word == page.locator(".rb-summary").evaluate("one => getComputedStyle(one).color")
 
 
@@ -255,7 +255,7 @@ def test_columns_can_be_chosen(opened: Open) -> None:
     page.get_by_label("prompt").check()
     page.get_by_label("seed").uncheck()
     chosen = page.locator("thead th").all_inner_texts()
-    page.get_by_role("button", name="As at first").click()
+    page.get_by_role("button", name="Reset").click()
 
     assert set(chosen) - set(before) == {"prompt"}
     assert set(before) - set(chosen) == {"seed"}

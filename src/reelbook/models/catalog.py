@@ -99,3 +99,14 @@ def endpoint(endpoint_id: str) -> Endpoint:
 def endpoint_for(request: Input) -> Endpoint | None:
     """The row of an input; None for a model that the catalog does not know."""
     return next((row for row in CATALOG if row.id == request.endpoint_id), None)
+
+
+def is_reusable(request: Input) -> bool:
+    """Whether the same input gives the same result: it names its seed, or its model has nothing to draw by chance."""
+    row = endpoint_for(request)
+    if row is not None and row.pure:
+        return True
+    try:
+        return request["seed"] is not None
+    except KeyError:
+        return False

@@ -202,9 +202,9 @@ def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyP
 
     told = [form.upload(content, "big.png")["error"] for content in (bomb(50_000, 50_000), bytes(bitmap), bytes(gif))]
 
-    assert told[0] == "big.png has 50,000 × 50,000 pixels; 40 megapixels are the most. Make it smaller."
+    assert told[0] == "big.png has 50,000 × 50,000 pixels; the limit is 40 megapixels. Make it smaller."
     # Pillow's own limit, which is one for the whole process, may be lifted: then they are counted here.
-    assert all(words.endswith("pixels; 40 megapixels are the most. Make it smaller.") for words in told[1:])
+    assert all(words.endswith("pixels; the limit is 40 megapixels. Make it smaller.") for words in told[1:])
 
 
 def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypa
 
     assert [answer for answer, _ in first] == [{"arrived": "one", "part": 0}]
     assert [answer for answer, _ in second] == [
-        {"uploaded": "one", "error": "film.png has 1 kB; 50 MB are the most. Make it smaller."}
+        {"uploaded": "one", "error": "film.png has 1 kB; the limit is 50 MB. Make it smaller."}
     ]
     assert third == []
 
@@ -290,7 +290,7 @@ def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypa
     assert "the machine where the kernel runs" in told[0]
     assert told[1].endswith("is a folder. Name one picture in it.")
     assert told[2] == "notes.png is no picture. PNG, JPEG, WebP and GIF can be sent."
-    assert told[3].startswith("large.png has 6 kB; 0.005 MB are the most.")
+    assert told[3].startswith("large.png has 6 kB; the limit is 0.005 MB.")
     assert "cannot be read" in told[4]
     assert "cannot be read" in told[5]
     assert ["no address" in odd[0], "no home folder" in odd[1], "no ordinary file" in odd[2]] == [True] * 3

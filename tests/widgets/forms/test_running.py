@@ -20,8 +20,9 @@ from reelbook.display.ticker import UPDATE_SECONDS, ticker
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
-from reelbook.widgets.forms import clips, history, running
-from reelbook.widgets.forms.running import MOST_KEPT, TWICE, Running
+from reelbook.widgets.forms import clips, history, presses, running
+from reelbook.widgets.forms.presses import ENDED, GOING, SAME, TWICE
+from reelbook.widgets.forms.running import MOST_KEPT, Running
 from tests.client.variants import Hosted, Reply
 from tests.display.stand_in import StandIn
 from tests.support import KEY, Serve, png, read_charges
@@ -125,8 +126,9 @@ def client(folder: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clicks count at once, however quick they are."""
-    monkeypatch.setattr(running, "DOUBLE_SECONDS", 0.0)
+    """Presses count at once, however quick they are."""
+    monkeypatch.setattr(presses, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(presses, "RECENT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -153,13 +155,13 @@ def paid(folder: Path) -> list[str]:
 
 
 def test_a_click_runs_it_and_pays_once(paper: Callable[..., Paper], client: Client, folder: Path) -> None:
-    """The entry goes from waiting to done, with its files, its facts and what it cost; the account has paid that."""
+    """The entry goes from waiting to completed, with its files, its facts and what it cost; the account has paid that."""
     form = paper(stitch(1.0))
     before, charged = client.account()["credits_available"], len(paid(folder))
 
     run = form.run()
 
-    assert (run["status"], run["mark"]) == ("done", "●")
+    assert (run["status"], run["mark"]) == ("completed", "●")
     assert run["facts"][-1] == f"{PRICE} credits"
     assert run["files"][0]["kind"] == "video/mp4"
     assert (run["files"][0]["width"], run["files"][0]["height"]) == (16, 16)
@@ -187,7 +189,7 @@ def test_a_click_never_blocks_the_kernel(paper: Callable[..., Paper], client: Cl
 
     assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, history.SENDING)
     assert meanwhile["can"] == ["use"]
-    assert form.runs[0]["status"] == "done"
+    assert form.runs[0]["status"] == "completed"
 
 
 def test_two_clicks_while_it_is_being_sent_pay_once(
@@ -246,6 +248,88 @@ def test_two_deliberate_clicks_pay_twice(paper: Callable[..., Paper], folder: Pa
     assert [run.take for run in form.running.runs] == [0, 1]
 
 
+def test_a_press_while_one_runs_is_asked_about_and_paid_for_only_then(
+    paper: Callable[..., Paper], client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a seed: the page is told, with a number that the next press carries; each number starts one run."""
+    monkeypatch.setattr(presses, "DOUBLE_SECONDS", 0.0)
+    form = paper(rb.TextToVideo(prompt="under way", num_frames=1441, resolution="480p"))
+    charged = len(paid(folder))
+
+    form.press("run")
+    form.until(lambda paper: bool(paper.running.runs))
+    form.press("run")
+    offer = form.answer("again")[0]
+    form.press("run", again=offer["again"] + 7)
+    assert len(paid(folder)) == charged + 1
+    newest = form.sent[-1][0]
+    form.press("run", again=newest["again"])
+    form.until(lambda paper: len(paper.running.runs) == 2)
+    form.press("run", again=newest["again"])
+
+    assert offer == {"said": GOING, "again": 1}
+    assert form.sent[-1][0]["said"] == GOING
+    assert len(paid(folder)) == charged + 2
+    for run in form.running.runs:
+        run.cancel()
+    form.until(lambda paper: all(map(is_over, paper.runs)))
+
+
+def test_a_press_just_after_the_end_is_asked_about(
+    paper: Callable[..., Paper], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quick service is done before the second press comes, which was meant for the first run; a later one is not asked."""
+    monkeypatch.setattr(presses, "DOUBLE_SECONDS", 0.0)
+    form = paper(rb.TextToVideo(prompt="ended just now", num_frames=9, resolution="480p"))
+    form.run()
+    charged = len(paid(folder))
+
+    form.press("run")
+    offered = form.answer("again")[0]
+    monkeypatch.setattr(presses, "RECENT_SECONDS", 0.0)
+    form.press("run")
+    form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
+
+    assert offered["said"] == ENDED
+    assert len(paid(folder)) == charged + 1
+
+
+def test_the_same_seed_is_not_sent_again_while_it_runs(
+    paper: Callable[..., Paper], folder: Path, at_once: None
+) -> None:
+    """The result would be the same, so that no number is offered; other inputs run at once."""
+    value = rb.TextToVideo(prompt="seeded", num_frames=1441, resolution="480p", seed=5)
+    form = paper(value)
+    charged = len(paid(folder))
+
+    form.press("run")
+    form.until(lambda paper: bool(paper.running.runs))
+    form.press("run", again=1)
+    form.asked = value.revised(seed=6)
+    form.press("run")
+    form.until(lambda paper: len(paper.running.runs) == 2)
+
+    assert [content for content, _ in form.sent] == [{"said": SAME}]
+    assert len(paid(folder)) == charged + 2
+    for run in form.running.runs:
+        run.cancel()
+    form.until(lambda paper: all(map(is_over, paper.runs)))
+
+
+def test_a_held_key_never_pays_twice(paper: Callable[..., Paper], folder: Path) -> None:
+    """Enter repeats thirty times a second, and takes no offer that nobody could have read."""
+    form = paper(rb.TextToVideo(prompt="held down", num_frames=9, resolution="480p"))
+    charged = len(paid(folder))
+
+    for _ in range(60):
+        form.press("run", again=len(form.sent))
+    form.until(lambda paper: bool(paper.runs) and all(map(is_over, paper.runs)))
+
+    assert len(form.running.runs) == 1
+    assert len(paid(folder)) == charged + 1
+    assert {content["said"] for content, _ in form.sent} == {TWICE}
+
+
 def test_several_run_at_once(paper: Callable[..., Paper], client: Client, at_once: None) -> None:
     """Other inputs do not wait for the first to be sent."""
     gate, started = threading.Event(), threading.Semaphore(0)
@@ -265,7 +349,7 @@ def test_several_run_at_once(paper: Callable[..., Paper], client: Client, at_onc
     form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
 
     assert both
-    assert {run["status"] for run in form.runs} == {"done"}
+    assert {run["status"] for run in form.runs} == {"completed"}
 
 
 def test_what_the_library_has_is_shown_and_costs_nothing(
@@ -427,7 +511,7 @@ def test_what_the_service_says_to_a_cancel_is_told(
 
     assert words in told["said"]
     assert "cancel" in told["can"]
-    assert form.runs[0]["status"] == "done"
+    assert form.runs[0]["status"] == "completed"
 
 
 def test_all_forms_together_are_told_four_times_a_second(paper: Callable[..., Paper]) -> None:

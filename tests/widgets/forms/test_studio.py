@@ -215,12 +215,12 @@ def test_costs_and_credits_are_those_of_the_service(client: Client, opened: Call
     other = opened()
     other.run(stitch(2.0))
 
-    assert paid == "Here so far: 64 credits in 2 runs"
+    assert paid == "This session: 64 credits in 2 runs"
     assert page.head.account["service"] == "Embedded service on this machine"
     assert "uploads" in page.head.account["offers"]
-    assert other.head.cost == "Here so far: 0 credits in 0 runs · 1 from the library at no cost"
+    assert other.head.cost == "This session: 0 credits in 0 runs · 1 from the library at no cost"
     assert [run.endpoint_id for run in page.studio.runs] == [rb.ImagesToVideo.endpoint_id, rb.SmartResize.endpoint_id]
-    assert repr(page.studio) == "<Studio: Smart resize. Here so far: 64 credits in 2 runs.>"
+    assert repr(page.studio) == "<Studio: Smart resize. This session: 64 credits in 2 runs.>"
 
 
 def test_an_account_that_cannot_be_asked_is_told(serve: Serve, tmp_path: Path, opened: Callable[..., Watched]) -> None:
@@ -254,7 +254,7 @@ def test_runs_of_all_forms_are_in_the_gallery(client: Client, opened: Callable[.
     page.tell(page.gallery, do="bring", run=card["key"], file=0)
 
     assert [one["name"] for one in page.gallery.cards] == ["Images to video", "Smart resize"]
-    assert (card["status"], card["mark"], card["paid"], card["count"]) == ("done", "●", "53 credits", 1)
+    assert (card["status"], card["mark"], card["paid"], card["count"]) == ("completed", "●", "53 credits", 1)
     assert card["file"]["kind"] == "video/mp4"
     assert page.gallery.cards[1]["count"] == 2
     assert large["can"] == ["use", "code", "facts"]
@@ -271,7 +271,7 @@ def test_what_failed_is_in_the_gallery_with_its_words(client: Client, opened: Ca
 
     assert (card["status"], card["mark"]) == ("failed", "✕")
     assert card["error"]
-    assert page.head.cost == "Here so far: 0 credits in 1 run"
+    assert page.head.cost == "This session: 0 credits in 1 run"
 
 
 def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
@@ -320,7 +320,7 @@ def test_earlier_runs_come_a_page_at_a_time(client: Client, opened: Callable[...
     assert (second["from"], second["more"]) == (PAGE, False)
     assert first["total"] == PAGE + len(second["cards"])
     assert len({card["key"] for card in [*first["cards"], *second["cards"]]}) == first["total"]
-    assert {card["status"] for card in first["cards"]} == {"done"}
+    assert {card["status"] for card in first["cards"]} == {"completed"}
     assert (nothing["cards"], nothing["total"]) == ([], 0)
     assert page.answer("facts")["code"].startswith("rb.run(rb.ImagesToVideo(")
 
@@ -335,12 +335,12 @@ def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Call
     form.observe(lambda _: page._ring(), "sweeps")
     page.until(lambda: bool(form.sweeps.get("plan")))
     form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "budget": 500}, [])
-    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "Here so far: 106 credits in 2 runs")
+    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 106 credits in 2 runs")
     page.tell(page.gallery, do="use", run=page.gallery.cards[0]["key"])
     page.answer("used")
 
     assert len(page.studio.jobs) == 1
-    assert {card["status"] for card in page.gallery.cards} == {"done"}
+    assert {card["status"] for card in page.gallery.cards} == {"completed"}
     assert page.studio.value.fps == 42.0
 
 
@@ -357,7 +357,7 @@ def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened
     states = json.dumps([part.get_state() for part in (page.head, page.gallery)], default=str)
 
     assert "a paper &lt;b&gt;boat" in picture["text/html"]
-    assert "Here so far: 53 credits in 1 run" in picture["text/plain"]
+    assert "This session: 53 credits in 1 run" in picture["text/plain"]
     assert picture["text/html"].count("data:image/jpeg") == 1
     assert len(picture["text/html"]) < 30_000
     assert "data:" not in states
@@ -415,7 +415,7 @@ def test_a_studio_goes_on_where_an_update_fails_once(client: Client, opened: Cal
 
     card = page.run(stitch(52.0))
 
-    assert card["status"] == "done"
+    assert card["status"] == "completed"
     assert fails == []
 
 

@@ -311,11 +311,11 @@ def test_a_swept_field_need_not_be_filled(bench: Callable[..., Bench]) -> None:
     form = bench(rb.TextToVideo)
 
     told = form.vary(seed="1, 2")
-    assert told["why"] == "Mend the form first: Prompt: this is required."
+    assert told["why"] == "Correct the form first. Prompt: this is required."
     told = form.vary(prompt="a boat\na kite", seed="1, 2")
     assert told["plan"]["possible"] == 4
     form.form.edit("num_frames", 5)
-    form.until(lambda: form.form.sweeps["why"].startswith("Mend the form first: Number of frames = 5"))
+    form.until(lambda: form.form.sweeps["why"].startswith("Correct the form first. Number of frames = 5"))
 
 
 def test_the_plan_follows_the_form(bench: Callable[..., Bench]) -> None:
@@ -406,7 +406,7 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
     assert list(form.form.jobs[-1].frame["status"]) == ["completed"] * 4
     assert len(paid(folder)) == charged + 4
     assert client.account()["credits_available"] == before - 4 * PRICE
-    assert (told["state"], told["mark"], told["table"], told["sheet"]) == ("done", "●", "form.jobs[-1].frame", 4)
+    assert (told["state"], told["mark"], told["table"], told["sheet"]) == ("completed", "●", "form.jobs[-1].frame", 4)
     assert "4 of 4" in next(content["html"] for content, _ in reversed(form.sent) if "sweep_panel" in content)
     assert Image.open(io.BytesIO(picture)).width <= 1280
     assert (again["runs"], again["due"], again["line"].split(" · ")[2]) == (
@@ -433,7 +433,7 @@ def test_the_picture_that_stays_has_what_was_made(bench: Callable[..., Bench]) -
 
     form.form._pictures_shown = [place(one) for one in drawn]
     form.tell(do="run")
-    form.until(lambda: drawn[1] and "● done" in drawn[1][-1])
+    form.until(lambda: drawn[1] and "● completed" in drawn[1][-1])
     form.vary(output_format=["jpeg"])
     form.run(100)
     form.until(lambda: "sweep done" in drawn[1][-1])
@@ -510,7 +510,7 @@ def test_whoever_follows_the_sweeps_and_fails_stops_nothing(bench: Callable[...,
     form.run()
     told = form.done()
 
-    assert (told["state"], told["error"], len(paid(folder))) == ("done", "", charged + 3)
+    assert (told["state"], told["error"], len(paid(folder))) == ("completed", "", charged + 3)
 
 
 def test_a_form_can_be_closed_by_who_follows_its_sweeps(bench: Callable[..., Bench]) -> None:
@@ -541,7 +541,7 @@ def test_what_cannot_be_sent_back_does_not_silence_a_sweep(bench: Callable[..., 
     content = {"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "prompt", "typed": typed}]}
 
     form.form._handle_custom_msg(content, [])
-    form.until(lambda: form.form.sweeps["why"] == "Mend the values above first.")
+    form.until(lambda: form.form.sweeps["why"] == "Correct the values above first.")
 
     json.dumps(form.form.sweeps, ensure_ascii=False, allow_nan=False).encode()
     assert form.form.sweeps["axes"][0]["words"]
@@ -679,7 +679,7 @@ def test_a_click_never_blocks_the_kernel(bench: Callable[..., Bench], monkeypatc
     assert took < 0.5
     assert (meanwhile["started"], meanwhile["why"]) == (True, STARTED)
     assert (meanwhile["jobs"][0]["state"], meanwhile["jobs"][0]["can"]) == ("being prepared", [])
-    assert told["state"] == "done"
+    assert told["state"] == "completed"
 
 
 # Code.

@@ -14,7 +14,7 @@ from .travelling import TYPED, is_same, is_typed
 
 FEW_CHOICES, MOST_LETTERS = 4, 40
 LONG_JSON = 60
-LEFT = "left to the service"
+LEFT = "chosen by the service"
 
 
 class Unset(Enum):

@@ -257,7 +257,7 @@ class Form(Speaking):
             self.send({"said": elsewhere(now or self.shop.service_to_come())})
             return
         if run := self._running.handles.get("run"):
-            run({**content, "client": now}, buffers)
+            run({**content, "client": now, "change": self.state["change"]}, buffers)
 
     def _here(self, content: dict[str, Any], _: list[memoryview]) -> None:
         self.refresh()

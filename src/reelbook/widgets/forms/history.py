@@ -38,7 +38,7 @@ LONGEST_WHOLE, LONGEST_REASON, LONGEST_LINE = 400, 900, 200
 MOST_FILES = 40
 """Files of one run that the page shows; the others are in `run.media`."""
 WORDS = {
-    "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "done", "from library": "from library", "failed": "failed",
+    "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "completed", "from library": "from library", "failed": "failed",
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
 SENDING = "being sent to the service"
@@ -62,6 +62,21 @@ class Entry:
     is_cancelling: bool = False
     said: str = ""
     """What the service answered when it was asked to cancel."""
+    change: int | None = None
+    """The number of the form's last change when it was asked for."""
+
+    ended_at: float | None = None
+    """When its end was first noticed, by the monotonic clock."""
+
+    def notice(self) -> None:
+        """Remember when it ended, once it has."""
+        if self.ended_at is None and self.is_over:
+            self.ended_at = time.monotonic()
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it has its result."""
+        return self.run is not None and self.run.status == "completed"
 
     @property
     def is_sending(self) -> bool:
@@ -128,7 +143,9 @@ def _shown(entry: Entry) -> dict[str, Any]:
 
 def _state(entry: Entry) -> dict[str, Any]:
     status = entry.status
-    state = {"key": entry.key, "status": WORDS.get(status, "running"), "mark": MARKS.get(status, MARKS["running"])}
+    state: dict[str, Any] = {"key": entry.key, "status": WORDS.get(status, "running"), "mark": MARKS.get(status, MARKS["running"])}
+    if entry.change is not None:
+        state["change"] = entry.change
     return {**state, "sending": True} if entry.is_sending else state
 
 

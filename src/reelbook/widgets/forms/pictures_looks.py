@@ -195,7 +195,7 @@ def bytes_of_address(address: str) -> bytes:
 
 def too_large(count: int) -> str:
     """That a file is too large, in words that go on after its name."""
-    return f"has {size(count)}; {MOST_BYTES / 1e6:g} MB are the most. Make it smaller."
+    return f"has {size(count)}; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _check_kind(head: bytes) -> None:
@@ -212,7 +212,7 @@ def _check_kind(head: bytes) -> None:
 
 def _check_pixels(seen: tuple[int, int]) -> None:
     if seen[0] * seen[1] > MOST_PIXELS:
-        raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; {MEGAPIXELS} are the most. Make it smaller.")
+        raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
 
 
 def _thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
@@ -236,7 +236,7 @@ def _readable() -> Iterator[None]:
     except NotAPicture:
         raise
     except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning):
-        raise NotAPicture(f"has too many pixels; {MEGAPIXELS} are the most. Make it smaller.") from None
+        raise NotAPicture(f"has too many pixels; the limit is {MEGAPIXELS}. Make it smaller.") from None
     # Whatever else a decoder stumbles over, it is the file.
     except Exception:
         raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None

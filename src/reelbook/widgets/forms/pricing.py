@@ -131,7 +131,7 @@ def told(price: Estimate | None) -> dict[str, Any]:
         [line.label, f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"]
         for line in price.breakdown
     ]
-    source = "assumed, from the catalog kept here" if about else "exact, says the service"
+    source = "estimated from the catalog" if about else "exact, quoted by the service"
     amount = credits_told(price.credits, price.source)
     return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}
 

@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from .clips import Clips
 from .history import Entry, details, is_same, kept, shown
 from .keeping_up import KeepingUp
+from .presses import Presses, Refusal
 from .shop import EMBEDDED, elsewhere
 from .speaking import Handle
 
@@ -25,12 +26,9 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 50
 """Runs that stay on the page; all of them are in the library."""
-DOUBLE_SECONDS = 0.6
-"""Two clicks on the same within this time are one that was made twice."""
 MOST_LINES, LONGEST_LINE = 2_000, 1_000
-TWICE = "Clicked twice: it is run once."
-AGREED, NOT_CANCELLED = "The service was told to stop it.", "The service did not cancel it: it goes on."
-TOO_LATE = "It was over before it could be cancelled."
+AGREED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
+TOO_LATE = "It had ended before it could be cancelled."
 
 log = logging.getLogger("reelbook")
 
@@ -42,7 +40,7 @@ class Running:
         self._form: Form | None = form
         self._entries: list[Entry] = []
         self._count = self._ends = 0
-        self._clicked = float("-inf")
+        self._presses = Presses()
         self._guard = threading.RLock()
         self._keeping = KeepingUp(self, Running._tell, Running._bundle, Running._key, Running._is_over)
         self._clips = Clips(form, _files_of(self))
@@ -87,26 +85,24 @@ class Running:
         except ReelbookError as error:
             form.send({"said": str(error)})
             return
-        entry = self._begun(value)
-        if entry is None:
-            form.send({"said": TWICE})
+        change = content.get("change")
+        entry = self._begun(value, content.get("again"), change if type(change) is int else None)
+        if isinstance(entry, Refusal):
+            form.send(entry.message)
             return
         self._keeping.ring()
         # Where it was to run when Run was pressed, as the form says it.
         seen = content.get("client")
         form.in_background("run", lambda: self._start(entry, seen))
 
-    def _begun(self, value: Input) -> Entry | None:
-        """A new entry; None where the same is being sent, or was asked for by the other half of a double click."""
-        now = time.monotonic()
+    def _begun(self, value: Input, again: Any, change: int | None) -> Entry | Refusal:
+        """A new entry; else why this press starts nothing."""
         with self._guard:
-            latest = self._entries[-1] if self._entries else None
-            is_double = latest is not None and latest.value == value and now - self._clicked < DOUBLE_SECONDS
-            self._clicked = now
-            if is_double or any(entry.is_sending and entry.value == value for entry in self._entries):
-                return None
+            refusal = self._presses.refusal(value, self._entries, again)
+            if refusal is not None:
+                return refusal
             self._count += 1
-            entry = Entry(str(self._count), value)
+            entry = Entry(str(self._count), value, change=change)
             self._entries.append(entry)
             return entry
 
@@ -200,6 +196,8 @@ class Running:
         with self._guard:
             entries = kept(self._entries, MOST_KEPT)
             older = len(self._entries) - len(entries)
+        for entry in entries:
+            entry.notice()
         runs = [shown(entry) for entry in entries]
         if older:
             runs[-1] = {**runs[-1], "older": older}

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 MOST_CARDS = 120
 """Runs of this studio on the page; all of them are in the library."""
-USED = "The form above has the inputs of this run now."
+USED = "The form has the inputs of this run now."
 
 log = logging.getLogger("reelbook")
 
 
 class Gallery(Part):
-    """Cards, the run that is looked at large, and runs beside each other. The studio says what there is."""
+    """Cards, the run that is looked at large, and runs side by side. The studio says what there is."""
 
     cards: Any = traitlets.List().tag(sync=True)
     """The runs of this studio, the newest first; see `studio_cards`."""

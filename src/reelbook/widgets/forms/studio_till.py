@@ -78,7 +78,7 @@ def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:
     """What all of it has cost, in one line.
 
     >>> cost_told([])
-    'Here so far: nothing was run yet'
+    'This session: nothing run yet'
     """
     total, runs, free, unknown, going, about = 0, 0, 0, 0, 0, False
     for entry in entries:
@@ -97,9 +97,9 @@ def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:
     for swept in sweeps:
         total, runs, going = total + swept.credits, runs + swept.runs, going + swept.under_way
     if not (runs or free or unknown or going):
-        return "Here so far: nothing was run yet"
+        return "This session: nothing run yet"
     spent = credits_told(total, "estimated" if about and total else None)
-    return "Here so far: " + joined(
+    return "This session: " + joined(
         f"{spent} in {_many(runs, 'run')}",
         f"{free} from the library at no cost" if free else "",
         f"{unknown} of unknown cost" if unknown else "",

@@ -27,6 +27,8 @@ SHEET_RUNS, SHEET_WIDTH, SHEET_QUALITY = 24, 1280, 85
 LONGEST_ERROR = 900
 CAN = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
 """What can be done in which state."""
+WORDS = {"sending": "being prepared", "preparing": "being prepared", "done": "completed"}
+"""The state of a sweep as people read it, where that is not its own name."""
 MARKED = {
     "sending": "waiting",
     "preparing": "waiting",
@@ -95,7 +97,7 @@ def told(entry: Started, place: int) -> dict[str, Any]:
     state = entry.state
     words = {
         "key": entry.key,
-        "state": {"sending": "being prepared", "preparing": "being prepared"}.get(state, state),
+        "state": WORDS.get(state, state),
         "mark": MARKS.get(MARKED.get(state, state), MARKS["running"]),
         "over": entry.is_over,
         "runs": len(entry.plan),
@@ -124,7 +126,8 @@ def told(entry: Started, place: int) -> dict[str, Any]:
 def spoken(progress: Progress) -> str:
     """What is read aloud when its state changes."""
     is_short = progress.state == "done" and bool(progress.reason)
-    words = f"Sweep {'stopped' if is_short else progress.state}, {progress.finished:,} of {progress.total:,} runs"
+    state = "stopped" if is_short else WORDS.get(progress.state, progress.state)
+    words = f"Sweep {state}, {progress.finished:,} of {progress.total:,} runs"
     return f"{words}. {cut(progress.reason or '', 300)}" if is_short else words
 
 

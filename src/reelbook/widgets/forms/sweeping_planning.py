@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 0.1
 """So long nothing may change before a plan is made; a fast typist makes one plan and not ten."""
 MOST_VIEWS = 100
-CHOOSE, MEND, MAKING = "Choose a field and its values.", "Mend the values above first.", "The plan is being made …"
+CHOOSE, MEND, MAKING = "Choose a field and its values.", "Correct the values above first.", "The plan is being made …"
 NONE_POSSIBLE = "No run of this plan is possible."
 
 log = logging.getLogger("reelbook")
@@ -142,7 +142,7 @@ class Planning:
         if isinstance(base, InvalidInput):
             base = filled(form, self._draft, axes, base)
         if isinstance(base, InvalidInput):
-            return None, f"Mend the form first: {problem_told(base.problems[0], form.labels)}"
+            return None, f"Correct the form first. {problem_told(base.problems[0], form.labels)}"
         self._answer(stamp, axes, None, MAKING)
         with self.bell:
             self._number += 1

@@ -82,7 +82,7 @@ def money(content: Mapping[str, Any], made: Made) -> tuple[int, int | None, str]
     if chosen.budget is None:
         return 0, None, "Give a budget: the most credits that this sweep may cost."
     if made.shown["unpriced"] and chosen.price is None:
-        return 0, None, "Nobody knows what these runs cost. Say the most that one run may cost."
+        return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
     return chosen.budget, chosen.price, ""
 
 

@@ -1,5 +1,6 @@
 // @ts-check
 /** A form: its head, its fields, what it costs and does, and its runs. */
+import { makeRunButton } from "./form_button.js";
 import { dom } from "./form_dom.js";
 import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
@@ -29,15 +30,19 @@ function renderForm({ model, el }) {
   const open = drawn.filter((/** @type {any} */ field) => !field.node.folded);
   const rest = drawn.filter((/** @type {any} */ field) => field.node.folded);
   const fold = formFold(rest);
-  const foot = formFoot(link, name, sweep.button);
   const runs = makeRuns(link);
+  const foot = formFoot(link, name, { sweep: sweep.button, said: runs.said, pressed: runs.awaited });
+  const results = formResults(sweep, runs);
   const trouble = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
   const others = dom("p", { class: "rbf-caption", hidden: true });
-  const root = dom("div", { class: "rb rbf mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
+  const root = dom("div", { class: "rb rbf rbf-form mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
     dom("style", { text: FORM_STYLE }),
-    formHead(sheet),
-    dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
-    fold?.el, others, trouble, foot.el, sweep.el, runs.el);
+    dom("div", { class: "rbf-body" },
+      dom("div", { class: "rbf-inputs" },
+        formHead(sheet),
+        dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
+        fold?.el, others, trouble, foot.el, sweep.el),
+      results.el));
   // What is typed here is no command for the notebook around it.
   for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
   formCatches(root);
@@ -79,13 +84,14 @@ function renderForm({ model, el }) {
     }),
   ];
   show();
-  const unhide = formTwinHidden(model.get("twin"));
+  const unhide = formOutput(model.get("twin"));
   el.append(root);
   link.ask({ do: "here", view: link.view });
   return () => {
     offs.forEach((off) => off());
     drawn.forEach((/** @type {any} */ field) => field.dispose());
     foot.dispose();
+    results.dispose();
     sweep.dispose();
     runs.dispose();
     link.dispose();
@@ -126,69 +132,82 @@ function formFold(fields) {
   return { el, tell(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
     const now = problems.filter(({ at }) => names.has(at[0])).length;
     const changed = fields.filter((field) => field.node.name in draft && JSON.stringify(draft[field.node.name]) !== JSON.stringify(field.node.default)).length;
-    count.textContent = [` ${fields.length}`, changed ? `${changed} changed` : "", now ? `${now} to mend` : ""].filter(Boolean).join(" · ");
+    count.textContent = [` ${fields.length}`, changed ? `${changed} changed` : "", now ? `${now} to correct` : ""].filter(Boolean).join(" · ");
     // A problem that nobody sees cannot be mended.
     if (now && !wrong) el.open = true;
     wrong = now;
   } };
 }
 
-/** What it costs, and what can be done. @param {any} link @param {string} name @param {HTMLElement} sweep */
-function formFoot(link, name, sweep) {
+/** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. @param {any} sweep @param {any} runs */
+function formResults(sweep, runs) {
+  const empty = dom("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
+  const el = dom("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
+  const show = () => { empty.hidden = !sweep.results.hidden || !runs.el.hidden; };
+  const seen = new MutationObserver(show);
+  for (const part of [sweep.results, runs.el]) seen.observe(part, { attributeFilter: ["hidden"] });
+  const first = (/** @type {HTMLElement} */ part) => { if (empty.nextSibling !== part) empty.after(part); };
+  runs.onNew(() => first(runs.el));
+  sweep.onNew(() => first(sweep.results));
+  show();
+  return { el, dispose: () => seen.disconnect() };
+}
+
+/**
+ * What it costs, and what can be done.
+ * @param {any} link @param {string} name @param {{sweep: HTMLElement, said: HTMLElement, pressed: () => void}} parts
+ */
+function formFoot(link, name, { sweep, said, pressed }) {
   const why = dom("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
-  const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": why.id }));
   const lines = dom("table", { class: "rbf-lines" });
-  const amount = dom("summary", {});
-  const price = dom("details", { class: "rbf-price" }, amount, lines);
+  const source = dom("summary", {});
+  const price = dom("details", { class: "rbf-price" }, source, lines);
   const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
   const insert = dom("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
   const copied = dom("span", { class: "rbf-caption", role: "status" });
   const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
-  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, price, copy, insert, sweep, copied), why, code);
-  let waiting = false;
+  const button = makeRunButton(link, why, press), run = button.el;
+  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), dom("div", { class: "rbf-answer" }, why, said), price, code);
   /** What the button said when it was pressed. */
-  let seen = { change: 0, credits: /** @type {number | null} */ (null) };
+  let seen = { change: 0, credits: /** @type {number | null} */ (null), again: {} };
   const foot = { el, tell, dispose };
 
   /** @param {any[]} homeless */
   function tell(homeless) {
     const { state } = link;
-    const isSending = link.model.get("runs").some((/** @type {any} */ entry) => entry.sending);
-    // Not `disabled`, which would take the focus away from who has just pressed it.
-    run.setAttribute("aria-disabled", String(!state.ready || isSending || waiting));
-    const label = state.price.credits === null ? "Run" : `Run · ${state.price.told}`;
-    const text = waiting ? "Waiting for the kernel …" : isSending ? "Sending …" : label;
-    if (run.textContent !== text) run.textContent = text;
+    button.tell();
     const words = state.ready || link.hasEnded ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
-    amount.textContent = [state.price.told, state.price.source].filter(Boolean).join(" · ");
+    source.textContent = state.price.source || state.price.told;
     lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
     price.title = state.price.lines.map((/** @type {string[]} */ line) => line.join(" ")).join(", ");
-    if (waiting && link.isHeard) begin();
+    if (button.isWaiting && link.isHeard) begin();
   }
   // Only what stands in the form is run, at the price that stands on the button: what overtakes the press must not be paid for.
   function begin() {
     const { ready, price } = link.state;
-    waiting = false;
+    button.wait(false);
     link.wasTried = true;
     if (ready && price.credits !== seen.credits) link.tell(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
-    else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change });
+    else if (ready) {
+      pressed();
+      link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
+    }
     tell([]);
   }
-  run.addEventListener("click", () => {
+  function press() {
     link.flush();
     if (run.getAttribute("aria-disabled") === "true") return;
-    seen = { change: link.state.change, credits: link.state.price.credits };
+    seen = { change: link.state.change, credits: link.state.price.credits, again: button.take() };
     if (link.isHeard) begin();
     else {
-      waiting = true;
-      tell([]);
+      button.wait(true);
       // A kernel that has ended never hears what was typed; waiting for it would never end.
       link.ask({ do: "here", view: link.view }).then((/** @type {boolean} */ isSent) => isSent || rest());
     }
-  });
+  }
   const rest = () => {
-    waiting = false;
+    button.wait(false);
     tell([]);
   };
   /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */
@@ -200,8 +219,6 @@ function formFoot(link, name, sweep) {
   };
   copy.addEventListener("click", () => ask("copy"));
   insert.addEventListener("click", () => ask("insert"));
-  const onRuns = () => tell([]);
-  link.model.on("change:runs", onRuns);
   // What was said of the code was about what stood here before.
   const offEdits = link.on("draft", () => { copied.textContent = ""; });
   const off = link.on("code", async (/** @type {any} */ said) => {
@@ -229,7 +246,7 @@ function formFoot(link, name, sweep) {
   function dispose() {
     off();
     offEdits();
-    link.model.off("change:runs", onRuns);
+    button.dispose();
   }
   return foot;
 }
@@ -253,10 +270,13 @@ function formCatches(root) {
   });
 }
 
-/** Hides the picture that stays in the notebook while the form itself is there. @param {string} mark */
-function formTwinHidden(mark) {
+// What cuts off an output may not be what the results stick to: they would scroll away with it.
+const FORM_OUTPUT = ".jp-CodeCell:not(.jp-mod-outputsScrolled) :is(.jp-OutputArea, .jp-OutputArea-child, .jp-OutputArea-output):has(.rbf-form) { overflow: clip visible !important; }";
+
+/** Hides the picture that stays in the notebook while the form itself is there, and lets its results stick. @param {string} mark */
+function formOutput(mark) {
   const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; }` });
+  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${FORM_OUTPUT}` });
   document.head.append(style);
   return () => style.remove();
 }

@@ -229,7 +229,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
     made.src = url;
     made.addEventListener("error", () => {
       if (isOver || video !== made) return;
-      words.textContent = "This browser cannot play it. Save it to look at it elsewhere.";
+      words.textContent = "This browser cannot play it. Save it to play it elsewhere.";
       made.replaceWith(still);
       video = null;
     });

@@ -21,16 +21,16 @@ export function makeField(place) {
   const make = CONTROLS[node.special] ?? CONTROLS[node.kind] ?? CONTROLS.json;
   const control = make(place);
   const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
-  if (node.required) label.append(" ", dom("span", { class: "rbf-needed", text: "· needed" }));
+  if (node.required) label.append(" ", dom("span", { class: "rbf-needed", text: "Required" }));
   // Their place is kept while they are hidden, so that nothing moves under who is typing.
   const isKept = !node.required && !place.nested;
   const mark = dom("span", { class: "rbf-changed", title: "changed", hidden: true }, dom("span", { class: "rb-hidden", text: "changed" }));
-  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", text: "↺", hidden: true, onclick: () => {
+  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", text: "Reset", hidden: true, onclick: () => {
     place.change(undefined);
     field.show(undefined);
     fieldFocus(control.el);
   } });
-  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, isKept ? mark : null), dom("span", { class: "rbf-label-tools" }, control.lead, isKept ? reset : null));
+  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, isKept ? mark : null, isKept ? reset : null), dom("span", { class: "rbf-label-tools" }, control.lead));
   const problem = dom("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
   const help = node.help ? dom("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
   const isWide = node.long || FIELD_WIDE.includes(node.kind) || ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
@@ -46,8 +46,8 @@ export function makeField(place) {
       const isChanged = value !== undefined && JSON.stringify(value) !== JSON.stringify(node.default);
       mark.hidden = !isChanged;
       reset.hidden = value === undefined;
-      reset.title = isOpen ? "Leave to the service" : `Back to ${fieldShort(node.default)}`;
-      reset.setAttribute("aria-label", `${isOpen ? "Leave to the service" : "Reset"}: ${node.label}`);
+      reset.title = isOpen ? "Let the service choose" : `Reset to ${fieldShort(node.default)}`;
+      reset.setAttribute("aria-label", `Reset: ${node.label}`);
       control.show(value);
     },
     /** @param {Problem[]} problems */

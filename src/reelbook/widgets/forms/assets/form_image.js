@@ -91,7 +91,7 @@ class ImageField {
     words.title = receives.textContent = live.textContent = "";
     if (!picture || picture.length > PICTURE_MOST_LETTERS) {
       thumb.clear();
-      words.textContent = picture ? "An address of many letters" : "Drop or paste a picture here";
+      words.textContent = picture ? "A long address" : "Drop or paste a picture here";
       receives.textContent = picture ? "" : "PNG, JPEG, WebP or GIF";
       return;
     }
@@ -133,7 +133,7 @@ class ImageField {
       this.#giveUp();
       this.#set(first);
     }
-    if (gifts.length > 1) this.parts.live.textContent = `Only the first of ${gifts.length} was taken.`;
+    if (gifts.length > 1) this.parts.live.textContent = `Only the first of ${gifts.length} pictures is used.`;
   }
 
   #typed() {
@@ -209,8 +209,8 @@ class ImageField {
       this.parts.live.textContent = `${name} is in place.`;
     } catch (error) {
       if (this.#coming !== mine || mine.signal.aborted) return;
-      const words = error instanceof PictureRefused ? error.message : "The kernel did not take it. Is it still running?";
-      this.#complain(this.#value ? `${words} What was here stays.` : words, error instanceof PictureRefused && error.film ? source : null);
+      const words = error instanceof PictureRefused ? error.message : "The kernel did not accept it. Is it still running?";
+      this.#complain(this.#value ? `${words} The earlier picture stays.` : words, error instanceof PictureRefused && error.film ? source : null);
     } finally {
       clearTimeout(late);
       if (this.#coming === mine) this.#giveUp();

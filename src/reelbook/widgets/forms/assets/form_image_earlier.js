@@ -38,7 +38,7 @@ export function pictureEarlier(shelf, choose) {
     newer.hidden = from === 0;
     older.hidden = !page.more;
     const last = from + page.earlier.length;
-    told.textContent = page.error || (page.earlier.length ? `${from + 1} to ${last}, the newest first` : "Nothing was made here yet.");
+    told.textContent = page.error || (page.earlier.length ? `${from + 1} to ${last}, the newest first` : "No earlier outputs yet.");
     if (hadFocus) list.querySelector("button")?.focus();
   };
 

@@ -136,7 +136,7 @@ export class PictureShelf {
    * @returns {Promise<string>}
    */
   async bring(file, name, { still = false, most = PICTURE_MOST_BYTES, signal, told = () => {} } = {}) {
-    if (file.size > most) throw new PictureRefused(`${name} has ${pictureBytes(file.size)}; ${pictureBytes(most)} are the most. Make it smaller.`);
+    if (file.size > most) throw new PictureRefused(`${name} has ${pictureBytes(file.size)}; the limit is ${pictureBytes(most)}. Make it smaller.`);
     if (!file.size) throw new PictureRefused(`${name} is empty.`);
     const id = this.#named();
     const of = Math.ceil(file.size / PICTURE_CHUNK);
@@ -173,7 +173,7 @@ export class PictureShelf {
 
   /** Send what an answer is waited for; nobody answers where nobody hears it. @param {any} content @param {any[]} [buffers] */
   async #send(content, buffers) {
-    if (!(await this.link.ask(content, buffers))) this.#uploads.get(content.id)?.done({ error: "The kernel did not take it." });
+    if (!(await this.link.ask(content, buffers))) this.#uploads.get(content.id)?.done({ error: "The kernel did not accept it." });
   }
 
   #named() {

@@ -7,7 +7,7 @@ import { CONTROLS } from "./form_fields.js";
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
 
-export const PLAIN_SERVICE = "left to the service";
+export const PLAIN_SERVICE = "chosen by the service";
 const PLAIN_SLIDER_STEPS = 10000;
 
 /** Whether two JSON values are the same. @param {unknown} one @param {unknown} other */

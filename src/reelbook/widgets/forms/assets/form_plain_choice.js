@@ -54,7 +54,7 @@ function makePlainList(place) {
     "aria-expanded": "false", "aria-controls": listId, "aria-autocomplete": "list", placeholder: plainEmpty(node),
   }));
   const list = dom("ul", { class: "rbf-combo-list", id: listId, role: "listbox", "aria-labelledby": place.labelledBy });
-  const none = dom("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice has these words." });
+  const none = dom("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice matches." });
   list.hidden = none.hidden = true;
   let value = /** @type {unknown} */ (undefined);
   let active = -1;

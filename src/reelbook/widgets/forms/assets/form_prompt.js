@@ -39,7 +39,7 @@ function makePrompt(place) {
     const found = texts.filter((one) => one.toLowerCase().includes(wanted));
     list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", dir: "auto", title: one, text: one, onclick: () => choose(one) }))));
     list.hidden = !found.length;
-    const few = wanted ? "None of them has that in it." : "Nothing was asked here yet.";
+    const few = wanted ? "No prompt contains that." : "No earlier prompts yet.";
     told.textContent = found.length ? "" : few;
   };
   const turn = (/** @type {boolean} */ isOpen) => {

@@ -8,7 +8,7 @@ import { clipBox, clipReserve, makeClip } from "./form_clip.js";
 /** @typedef {import("./form_clip.js").ClipFile} ClipFile */
 /** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
 /**
- * @typedef {{key: string, status: string, mark: string, sending?: true, line?: string, fraction?: number, since?: number, log?: string,
+ * @typedef {{key: string, status: string, mark: string, sending?: true, change?: number, line?: string, fraction?: number, since?: number, log?: string,
  *   lines?: number, lead?: string, facts?: string[], whole?: string, expanded?: string, files?: ClipFile[], shapes?: number[][], said?: string,
  *   error?: string, blamed?: string[][], advice?: string, code?: string, can: string[], older?: number}} RunEntry
  */
@@ -26,7 +26,7 @@ export function runsLost(entry) {
 }
 
 /** A time as one says it. @param {number} seconds */
-function runsDuration(seconds) {
+export function runsDuration(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole} s`;
   const minutes = Math.floor(whole / 60);
@@ -36,7 +36,7 @@ function runsDuration(seconds) {
 
 /** A sign and its word, then the rest. @param {RunEntry} entry */
 export function runsState(entry) {
-  return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: entry.mark }), dom("b", { text: entry.status })];
+  return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), dom("b", { text: entry.status })];
 }
 
 /** Prompt and facts of a run; a fact stays on one line. @param {RunEntry} entry */
@@ -113,7 +113,7 @@ function runsLog(link, key) {
 /** What was asked and answered, fetched when somebody wants it; and the code of the run. @param {FormLink} link @param {string} key */
 function runsDetails(link, key) {
   const body = dom("div", {});
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Asked and answered" }), body));
+  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Details" }), body));
   /** @type {((code: string) => void)[]} */
   let waiting = [];
   /** @type {string | null} */
@@ -121,7 +121,7 @@ function runsDetails(link, key) {
   const off = link.on("facts", (content) => {
     if (content.facts !== key) return;
     code = content.code;
-    const tables = [["asked", content.asked], ["answered", content.answered]].filter(([, facts]) => facts.length);
+    const tables = [["Inputs", content.asked], ["Outputs", content.answered]].filter(([, facts]) => facts.length);
     body.replaceChildren(...tables.map(([name, facts]) => runsTable(name, facts)));
     waiting.forEach((done) => done(content.code));
     waiting = [];
@@ -204,7 +204,7 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
     if (entry.advice) parts.push(dom("p", { text: entry.advice }));
     if (entry.code) parts.push(dom("pre", {}, dom("code", { text: entry.code })));
     if (entry.facts?.length || entry.lead) parts.push(runsCaption(entry));
-    if (entry.expanded) parts.push(dom("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded to: ", dom("bdi", { text: entry.expanded })));
+    if (entry.expanded) parts.push(dom("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded prompt: ", dom("bdi", { text: entry.expanded })));
     if (entry.said) parts.push(dom("p", { class: "rbf-caption", text: entry.said }));
     words.replaceChildren(...parts);
   };
@@ -224,7 +224,7 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
     if (can.has("code")) found.push(details.copy);
     const sweep = /** @type {any} */ (link).openSweep;
     if (sweep && entry.files && can.has("use")) found.push(runsAction("Sweep a field…", "Put the inputs of this run into the form, and vary one field", async () => { if (await use()) sweep.call(link); }));
-    if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Put it on this computer", () => clips.forEach((clip) => clip.save())));
+    if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Save to this computer", () => clips.forEach((clip) => clip.save())));
     // The button that has the focus may be there still; one that is gone hands it on to the next.
     const focused = actions.contains(document.activeElement) ? document.activeElement : null;
     actions.replaceChildren(...found);

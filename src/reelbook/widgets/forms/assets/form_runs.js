@@ -1,5 +1,5 @@
 // @ts-check
-/** The runs of a form: the newest large under it, the others as a strip of small pictures. */
+/** The runs of a form: the newest large, the others as a strip of small pictures. */
 
 import { dom } from "./form_dom.js";
 import { ClipShelf, clipSeen } from "./form_clip.js";
@@ -9,7 +9,8 @@ import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
 
 const RUNS_SPEAK_AFTER = 1000; // Milliseconds from one thing that is read aloud to the next.
-const RUNS_USED = "The form above has the inputs of this run now.";
+const RUNS_USED = "The form has the inputs of this run now.";
+const RUNS_IN_VIEW = 0.7; // So much of a result is enough to be seen.
 const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 
 /** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
@@ -116,7 +117,44 @@ function runsSpeaker() {
   };
 }
 
-/** The runs of a form, below it. @param {FormLink} link @returns {{el: HTMLElement, dispose(): void}} */
+/** Brings something into view unless most of it is there already. @param {HTMLElement} el */
+export function runsReveal(el) {
+  const observer = new IntersectionObserver(([{ intersectionRatio }]) => {
+    observer.disconnect();
+    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (intersectionRatio < RUNS_IN_VIEW) el.scrollIntoView({ block: "nearest", behavior: isCalm ? "auto" : "smooth" });
+  });
+  observer.observe(el);
+}
+
+/**
+ * Whether somebody waits for what a press starts: from the press until it has started, or until they do something else.
+ * @returns {{begin: () => void, end: () => boolean, dispose: () => void}}
+ */
+export function runsWaited() {
+  const KINDS = ["wheel", "touchmove", "pointerdown", "keydown"];
+  let is = false;
+  const gone = (/** @type {Event} */ event) => { if (!(/** @type {any} */ (event).repeat)) end(); };
+  const end = () => {
+    const was = is;
+    is = false;
+    KINDS.forEach((kind) => document.removeEventListener(kind, gone, true));
+    return was;
+  };
+  return {
+    begin: () => {
+      is = true;
+      KINDS.forEach((kind) => document.addEventListener(kind, gone, { capture: true, passive: true }));
+    },
+    end,
+    dispose: end,
+  };
+}
+
+/**
+ * The runs of a form. `said` stands beside the button, and is what a press was answered.
+ * @param {FormLink} link
+ */
 export function makeRuns(link) {
   const model = link.model;
   const shelf = new ClipShelf(link), speaker = runsSpeaker();
@@ -133,7 +171,10 @@ export function makeRuns(link) {
     chosen = key === newest ? null : key;
     draw();
   });
-  const el = dom("div", { class: "rbf-runs" }, said, slot, strip.el, speaker.el);
+  const el = dom("div", { class: "rbf-runs" }, slot, strip.el, speaker.el);
+  const waited = runsWaited();
+  /** @type {() => void} */
+  let onNew = () => {};
 
   /** @returns {RunEntry[]} */
   const told = () => {
@@ -159,10 +200,11 @@ export function makeRuns(link) {
 
   const draw = () => {
     const entries = told();
-    el.hidden = !entries.length && !said.textContent;
+    el.hidden = !entries.length;
     if (!entries.length) return;
     // Whoever presses Run wants to see what comes of it.
-    if (entries[0].key !== newest) chosen = null;
+    const isNew = entries[0].key !== newest;
+    if (isNew) chosen = null;
     newest = entries[0].key;
     const entry = entries.find((one) => one.key === chosen) ?? entries[0];
     if (large && large.key !== entry.key) {
@@ -175,6 +217,9 @@ export function makeRuns(link) {
       slot.append(large.el);
     }
     strip.update(entries, entry.key);
+    if (!isNew) return;
+    onNew();
+    if (waited.end()) runsReveal(large.el);
   };
 
   const changed = () => {
@@ -190,7 +235,6 @@ export function makeRuns(link) {
       said.textContent = content.said;
       answered = Date.now();
       speaker.say("", content.said);
-      el.hidden = false;
     }),
     // Whoever goes on with the form has read it.
     link.on("state", () => { if (Date.now() - answered > RUNS_SAID) said.textContent = ""; }),
@@ -206,9 +250,13 @@ export function makeRuns(link) {
   link.ask({ do: "clock" });
 
   return {
-    el,
+    el, said,
+    awaited: waited.begin,
+    /** @param {() => void} listener Called when there is another run. */
+    onNew: (listener) => { onNew = listener; },
     dispose: () => {
       clearInterval(ticking);
+      waited.dispose();
       model.off("change:runs", changed);
       offs.forEach((off) => off());
       large?.dispose();

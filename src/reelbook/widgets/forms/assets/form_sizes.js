@@ -13,7 +13,7 @@ import { sizesPlain, sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./
 /** @typedef {import("./form_sizes_rule.js").SizesFacts} SizesFacts */
 /** @typedef {import("./form_special_rows.js").SpecialRow & {input: HTMLInputElement, words: HTMLElement, fix: HTMLButtonElement}} SizesRow */
 
-const SIZES_HINT = "Separate several by commas or lines.";
+const SIZES_HINT = "Separate several with commas or new lines.";
 
 class SizesControl {
   /** @param {Place} place */
@@ -105,7 +105,7 @@ class SizesControl {
     this._rows.rows.at(-1)?.el.scrollIntoView({ block: "nearest" });
     const left = texts.length - added.length;
     const told = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length} sizes.`;
-    this._changed(left ? `${this._most} sizes are the most; ${left} left out.` : told);
+    this._changed(left ? `At most ${this._most} sizes; ${left} left out.` : told);
   }
 
   /** @param {string} text */

@@ -16,7 +16,7 @@ function makeSeed(place) {
   const fallback = place.node.default ?? null;
   const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
   const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said"), role: "status" });
-  input.placeholder = fallback === null ? "left to the service" : specialText(fallback);
+  input.placeholder = fallback === null ? "chosen by the service" : specialText(fallback);
   input.setAttribute("aria-describedby", said.id);
   /** What was unlocked last, to come back to. @type {unknown} */
   let last;
@@ -31,7 +31,7 @@ function makeSeed(place) {
     if (value !== undefined) last = value;
     set(value === undefined ? (last ?? seedDrawn(place.node)) : undefined);
   };
-  const dice = specialButton("dice", "Throw the dice: a new seed", () => set(seedDrawn(place.node)));
+  const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(place.node)));
   const lock = specialButton("unlocked", "", turn);
   lock.hidden = !!place.node.required;
   const next = seedsButton(place, () => specialNumber(input.value), (words) => specialSay(said, words));
@@ -40,9 +40,9 @@ function makeSeed(place) {
     const isLocked = specialNumber(input.value) !== undefined;
     lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
     lock.setAttribute("aria-pressed", String(isLocked));
-    lock.title = isLocked ? "Locked. Unlock to leave the seed open." : "Lock a seed: the same for every run";
+    lock.title = isLocked ? "Locked: every run has this seed. Unlock to let the service choose." : "Lock a seed, so that every run has the same";
     next.tell();
-    specialSay(said, isLocked ? "The same for every run." : fallback === null ? "The service draws a new one for each run." : `${fallback} unless you set one.`);
+    specialSay(said, isLocked ? "The same for every run." : fallback === null ? "The service draws a new seed for each run." : `${fallback} unless you set one.`);
   };
   lock.setAttribute("aria-label", "Lock the seed");
   input.addEventListener("input", () => {
@@ -60,17 +60,17 @@ function makeSeed(place) {
 
 /** The way from one seed to a sweep of four, where the form has sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
 function seedsButton(place, read, say) {
-  const el = dom("button", { type: "button", class: "rbf-quiet", text: "Next four" });
+  const el = dom("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
   el.addEventListener("click", () => {
     const seeds = seedsNext(read(), place.node);
     if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
-    else say("Type a seed first, or roll the dice.");
+    else say("Type a seed first, or draw one.");
   });
   const tell = () => {
     const seeds = seedsNext(read(), place.node);
     el.hidden = place.nested || typeof place.link.sweep !== "function";
     el.setAttribute("aria-disabled", String(!seeds.length));
-    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Needs a seed to begin with";
+    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Type a seed first";
   };
   return { el, tell };
 }

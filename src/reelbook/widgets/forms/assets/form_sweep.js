@@ -31,8 +31,8 @@ function sweepSpeaker() {
 }
 
 /**
- * The section, the button that opens it, and two functions on the link by which others open it.
- * @param {any} link @param {string} name @returns {{el: HTMLElement, button: HTMLElement, dispose: () => void}}
+ * The section, the button that opens it, what came of its sweeps, and two functions on the link by which others open it.
+ * @param {any} link @param {string} name
  */
 export function makeSweep(link, name) {
   const model = link.model;
@@ -52,8 +52,8 @@ export function makeSweep(link, name) {
     plan.changed();
   };
   const axes = makeSweepAxes(link, name, changed);
-  const plan = makeSweepPlan(link, name, { isSettled, say: speaker.say });
   const jobs = makeSweepJobs(link, speaker.say);
+  const plan = makeSweepPlan(link, name, { isSettled, say: speaker.say, pressed: jobs.awaited });
 
   const close = dom("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
     toggle(false);
@@ -61,7 +61,7 @@ export function makeSweep(link, name) {
   } });
   const el = dom("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
     dom("div", { class: "rbf-sweep-head" }, dom("b", { text: "Sweep" }), dom("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
-    axes.el, plan.el, jobs.el, speaker.el);
+    axes.el, plan.el, speaker.el);
   const button = dom("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
     if (isOpen) toggle(false);
     else link.openSweep();
@@ -112,7 +112,7 @@ export function makeSweep(link, name) {
   ];
   show();
   return {
-    el, button,
+    el, button, results: jobs.el, onNew: jobs.onNew,
     dispose: () => {
       clearTimeout(timer);
       model.off("change:sweeps", show);

@@ -1,6 +1,7 @@
 // @ts-check
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
 import { dom } from "./form_dom.js";
+import { runsReveal, runsWaited } from "./form_runs.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
@@ -57,7 +58,7 @@ function sweepSheet(link, job) {
   const off = link.on("sweep_sheet", (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
     if (content.sweep_sheet !== job.key || address) return;
     const rest = job.sheet > SWEEP_SHEET_RUNS ? ` The first ${SWEEP_SHEET_RUNS} of ${job.sheet.toLocaleString("en")}; ${job.table}.reel.sheet() has more.` : "";
-    caption.textContent = content.words ?? `Time goes across, runs go down.${rest}`;
+    caption.textContent = content.words ?? `Time runs across, one row for each run.${rest}`;
     if (!buffers.length) return;
     address = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
     image.src = address;
@@ -115,7 +116,7 @@ function sweepLarge(link, first) {
   /** @param {SweepJobTold} told */
   const update = (told) => {
     job = told;
-    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: told.mark }), dom("b", { text: told.state }), ` · ${told.runs.toLocaleString("en")} run${told.runs === 1 ? "" : "s"}`);
+    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": told.state, text: told.mark }), dom("b", { text: told.state }), ` · ${told.runs.toLocaleString("en")} run${told.runs === 1 ? "" : "s"}`);
     problem.textContent = told.error;
     problem.hidden = !told.error;
     before.hidden = !told.before;
@@ -149,9 +150,14 @@ export function makeSweepJobs(link, say) {
   const el = dom("div", { class: "rbf-sweep-jobs", hidden: true }, slot, older);
   /** @type {ReturnType<typeof sweepLarge> | null} */
   let large = null;
-  let states = "", lines = "";
+  let states = "", lines = "", newest = "";
+  const waited = runsWaited();
+  let onNew = () => {};
   return {
     el,
+    awaited: waited.begin,
+    /** @param {() => void} listener Called when another sweep was started. */
+    onNew: (listener) => { onNew = listener; },
     /** @param {SweepJobTold[]} jobs The newest first. @param {string} shown */
     update(jobs, shown) {
       el.hidden = !jobs.length;
@@ -182,7 +188,14 @@ export function makeSweepJobs(link, say) {
       const spoken = jobs.map((one) => one.error || one.spoken?.replace(/, .*/, "") || one.state).join();
       if (states && spoken !== states) say(jobs.map((one) => one.error || one.spoken).find(Boolean) ?? "");
       states = spoken;
+      if (jobs[0].key === newest) return;
+      newest = jobs[0].key;
+      onNew();
+      if (waited.end()) runsReveal(large.el);
     },
-    dispose: () => large?.dispose(),
+    dispose: () => {
+      waited.dispose();
+      large?.dispose();
+    },
   };
 }

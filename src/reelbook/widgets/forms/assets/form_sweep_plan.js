@@ -35,9 +35,9 @@ function sweepWhole(input) {
 
 /**
  * @param {any} link @param {string} name
- * @param {{isSettled: () => boolean, say: (words: string) => void}} to
+ * @param {{isSettled: () => boolean, say: (words: string) => void, pressed: () => void}} to
  */
-export function makeSweepPlan(link, name, { isSettled, say }) {
+export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) {
   const model = link.model;
   const line = dom("p", { class: "rbf-sweep-line" });
   const notes = dom("ul", { class: "rbf-sweep-notes" });
@@ -72,7 +72,7 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     if (!plan) return told.why ?? "Choose a field and its values.";
     if (!link.isHeard) return "The form has changed; the plan is being made …";
     if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
-    if (!priced.hidden && sweepWhole(price) === null) return "Nobody knows what these runs cost. Say the most that one run may cost.";
+    if (!priced.hidden && sweepWhole(price) === null) return "The price of these runs is unknown. Set the most that one run may cost.";
     if (sweepWhole(budget) === null) return "The budget is a whole number of credits.";
     return "";
   };
@@ -152,6 +152,7 @@ export function makeSweepPlan(link, name, { isSettled, say }) {
     if (!plan || link.hasEnded || reason(plan)) return tell();
     pressed = plan.number;
     said = "";
+    started();
     link.ask({ do: "sweep_run", plan: plan.number, ...money() });
     return tell();
   });

@@ -146,7 +146,7 @@ class Timeline {
     let added = 0;
     for (const [number, gift] of gifts.entries()) {
       if (reel.room < 1) {
-        troubles.push(`${timelineCount(reel.mostItems, "picture")} are the most; ${gifts.length - number} left out.`);
+        troubles.push(`At most ${timelineCount(reel.mostItems, "picture")}; ${gifts.length - number} left out.`);
         break;
       }
       const name = words ?? timelineGiftName(gift);

@@ -83,7 +83,7 @@ export function timelineHold(reel, strip) {
   /** @param {boolean} isInFrames */
   const lengthWords = (isInFrames) => {
     if (isInFrames) return "Frames are a whole number, such as 24.";
-    return reel.rate ? "Seconds are a number, such as 1.5." : "Say first how many frames are shown each second.";
+    return reel.rate ? "Seconds are a number, such as 1.5." : "Set the frames per second first.";
   };
 
   const holdAll = () => {

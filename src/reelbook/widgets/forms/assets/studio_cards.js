@@ -67,7 +67,7 @@ export function studioCards(shelf, label, { open, pick }) {
     const facts = (card.facts ?? []).filter((fact) => fact !== card.paid);
     const caption = [card.lead, ...facts].filter(Boolean).join(" · ");
     one.state.replaceChildren(
-      dom("span", {}, dom("span", { class: "rbf-run-mark", "aria-hidden": "true", text: card.mark }), dom("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
+      dom("span", {}, dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": card.status, text: card.mark }), dom("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
       dom("span", { class: "rbs-paid", text: card.paid ?? "" }));
     one.words.replaceChildren(
       ...(card.error ? [dom("span", { class: "rbs-error", text: card.error })] : []),

@@ -16,8 +16,8 @@ export function studioCompare(shelf, cards, clock, close) {
   const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
   const said = dom("span", { class: "rbf-caption", role: "status", text: "Loading" });
   const grid = dom("div", { class: "rbs-beside" });
-  const el = dom("section", { class: "rbs-compare", tabindex: "-1", "aria-label": `${cards.length} runs beside each other` },
-    dom("div", { class: "rbs-bar" }, dom("b", { text: "Beside each other" }), said, done));
+  const el = dom("section", { class: "rbs-compare", tabindex: "-1", "aria-label": `${cards.length} runs side by side` },
+    dom("div", { class: "rbs-bar" }, dom("b", { text: "Side by side" }), said, done));
   const stage = document.createElement("template");
   // A text of ours with nothing in it that comes from elsewhere.
   stage.innerHTML = STUDIO_CLOCK;

@@ -33,7 +33,7 @@ export function studioEarlier(link, list, changed) {
     models = content.models ?? models;
     more.hidden = !content.more;
     more.disabled = false;
-    told.textContent = content.words ?? (content.total ? `${cards.length} of ${content.total.toLocaleString("en")} in the library` : text || model ? "Nothing in the library fits." : "Nothing was made before.");
+    told.textContent = content.words ?? (content.total ? `${cards.length} of ${content.total.toLocaleString("en")} in the library` : text || model ? "No run in the library matches." : "No earlier runs.");
     changed();
   });
   button.addEventListener("click", () => {

@@ -18,7 +18,7 @@ export function studioGallery(link, clock) {
   const models = /** @type {HTMLSelectElement} */ (dom("select", { "aria-label": "Model" }));
   const bar = studioPicked(() => compare(), () => { picked.clear(); draw(); });
   const slot = dom("div", {});
-  const empty = dom("p", { class: "rbf-caption", text: "What is run above appears here." });
+  const empty = dom("p", { class: "rbf-caption", text: "Your runs appear here." });
   /** What was chosen to be compared, by key. @type {Map<string, StudioCard>} */
   const picked = new Map();
   const does = {
@@ -159,7 +159,7 @@ function studioPicked(compare, clear) {
     show: (size) => {
       el.hidden = size === 0;
       go.disabled = size < 2;
-      const words = size < 2 ? "1 chosen; choose another one to compare it with" : `${size} chosen${size === STUDIO_MOST ? ", the most that fit" : ""}`;
+      const words = size < 2 ? "1 chosen; choose one more to compare" : `${size} chosen${size === STUDIO_MOST ? ", the maximum" : ""}`;
       if (size && told.textContent !== words) told.textContent = words;
     },
   };
@@ -172,7 +172,7 @@ function studioPicked(compare, clear) {
  */
 function studioLarge(link, shelf, card, { now, close, pick }) {
   const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
-  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose it, and another one, to see them beside each other", "aria-pressed": "false", hidden: !card.file });
+  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose this run and another to see them side by side", "aria-pressed": "false", hidden: !card.file });
   const said = dom("span", { class: "rbf-caption", role: "status" });
   const body = dom("div", {});
   const el = dom("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },

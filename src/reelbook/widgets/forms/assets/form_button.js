@@ -1,0 +1,94 @@
+// @ts-check
+/** The button that runs a form: what a run costs, how far the one under way is, and whether another press starts another. */
+import { dom } from "./form_dom.js";
+import { runsDuration, runsIsLive } from "./form_run.js";
+
+/** @typedef {import("./form_run.js").RunEntry} RunEntry */
+
+const BUTTON_OFFER = 8000; // Milliseconds for which another press starts another run.
+
+/**
+ * @param {any} link @param {HTMLElement} why Where the answer to a press stands when nothing else is to be said.
+ * @param {() => void} pressed
+ */
+export function makeRunButton(link, why, pressed) {
+  const label = dom("span", { class: "rbf-run-label" });
+  const fill = dom("span", { class: "rbf-run-fill", hidden: true });
+  const el = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary rbf-run-button", "aria-describedby": why.id }, label, fill));
+  let isWaiting = false, skew = 0, timer = 0;
+  /** The number with which a press starts another run; 0 where none is offered. */
+  let again = 0;
+
+  /** The newest run that is under way, and whether it has what stands in the form now. */
+  const going = () => {
+    /** @type {RunEntry | undefined} */
+    const entry = link.hasEnded ? undefined : link.model.get("runs").find(runsIsLive);
+    return { entry, isSame: !!entry && entry.change === link.state.change && link.isHeard };
+  };
+
+  /** @param {RunEntry} entry */
+  const progress = (entry) => {
+    const done = entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
+    const since = entry.since ? runsDuration((Date.now() + skew) / 1000 - entry.since) : "";
+    const ahead = /^\d+ ahead/.exec(entry.line ?? "")?.[0] ?? "";
+    const word = entry.status === "running" ? "Running" : "Waiting";
+    return [word, done || ahead, since].filter(Boolean).join(" · ");
+  };
+
+  const tell = () => {
+    const { state } = link, { entry, isSame } = going();
+    const isSending = link.model.get("runs").some((/** @type {RunEntry} */ one) => one.sending);
+    const price = state.price.credits === null ? "" : ` · ${state.price.told}`;
+    const isBusy = isWaiting || isSending || (isSame && !again);
+    // Not `disabled`, which would take the focus away from who has just pressed it.
+    el.setAttribute("aria-disabled", String(!state.ready || isSending || isWaiting));
+    el.classList.toggle("rbf-run-busy", isBusy);
+    const text = isWaiting ? "Waiting for the kernel …" : isSending ? "Sending …" : isSame && entry && !again ? progress(entry) : `${again ? "Run another" : "Run"}${price}`;
+    if (label.textContent !== text) label.textContent = text;
+    fill.hidden = !entry;
+    fill.style.width = `${Math.round(100 * (entry?.fraction ?? 0))}%`;
+  };
+
+  const withdraw = () => {
+    clearTimeout(timer);
+    again = 0;
+  };
+  const offs = [
+    link.on("again", (/** @type {any} */ content) => {
+      withdraw();
+      again = content.again;
+      timer = window.setTimeout(() => {
+        withdraw();
+        tell();
+      }, BUTTON_OFFER);
+      tell();
+    }),
+    // Other inputs are another matter.
+    link.on("draft", () => withdraw()),
+    link.on("clock", (/** @type {any} */ content) => { skew = 1000 * content.clock - Date.now(); }),
+  ];
+  el.addEventListener("click", pressed);
+  link.model.on("change:runs", tell);
+  const ticking = window.setInterval(() => { if (going().isSame) tell(); }, 1000);
+  return {
+    el, tell,
+    get isWaiting() { return isWaiting; },
+    /** @param {boolean} is Whether the kernel has yet to hear what was typed. */
+    wait: (is) => {
+      isWaiting = is;
+      tell();
+    },
+    /** What a press carries, once. @returns {{again?: number}} */
+    take: () => {
+      const taken = again ? { again } : {};
+      withdraw();
+      return taken;
+    },
+    dispose: () => {
+      clearTimeout(timer);
+      clearInterval(ticking);
+      offs.forEach((off) => off());
+      link.model.off("change:runs", tell);
+    },
+  };
+}

@@ -1,0 +1,182 @@
+"""A form and a studio as a laptop shows them: 1280×800 and 480 pixels, light and dark, pictures for people to look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import overflow, shot
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+for prompt in ("a green tram in the rain", "a lighthouse at dusk"):
+    rb.start(rb.TextToVideo(prompt=prompt, num_frames=9, seed=7)).wait()
+form = rb.form(rb.TextToVideo(prompt="a red fox in the snow", num_frames=9, seed=3))
+form"""
+STUDIO = """\
+studio = rb.studio(rb.TextToVideo(prompt="a red fox in the snow", num_frames=9, seed=3))
+studio"""
+LAPTOP, PHONE = (1280, 800), (480, 800)
+ROOM = 60_000
+RUN = ".rbf-foot .rbf-primary"
+IN_VIEW = """selector => {
+  const box = document.querySelector(selector).getBoundingClientRect();
+  const room = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+  return box.height > 0 && box.top >= room.top - 1 && box.bottom <= room.bottom + 1;
+}"""
+# In which part of the form the buttons stand whose ground is their border's colour.
+FILLED = """() => [...document.querySelectorAll('.rbf-primary')].filter((one) => {
+  const {backgroundColor, borderColor} = getComputedStyle(one);
+  return one.offsetWidth && backgroundColor === borderColor;
+}).map((one) => one.closest('.rbf-sweep-plan, .rbf-foot').className)"""
+
+
+@pytest.fixture(scope="module")
+def laptop(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
+    """A notebook on a small laptop, with a form in its first cell and a studio in its second."""
+    library = str(tmp_path_factory.mktemp("screens") / "library")
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    texts = (START.format(library=library), STUDIO)
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "screens.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, width=LAPTOP[0], height=LAPTOP[1]) as notebook:
+        notebook.open()
+        notebook.command("notebook:run-cell")
+        expect(notebook.page.locator(".rbf-foot")).to_be_visible(timeout=ROOM)
+        yield notebook
+
+
+def top(page: Page, selector: str) -> None:
+    """Bring the upper edge of something to that of the window."""
+    page.locator(selector).first.evaluate("one => one.scrollIntoView({block: 'start'})")
+    page.wait_for_timeout(200)
+
+
+def pictures(notebook: OpenNotebook, name: str, selector: str, tall: int) -> None:
+    """It as a laptop shows it, and whole, in both widths and both themes."""
+    page = notebook.page
+    for theme in ("Light", "Dark"):
+        notebook.use_theme(f"JupyterLab {theme}")
+        top(page, selector)
+        shot(page, f"{name}-1280x800-{theme.lower()}")
+        for width, height in ((LAPTOP[0], tall), (PHONE[0], 2 * tall)):
+            notebook.resize(width, height)
+            top(page, selector)
+            assert overflow(page) <= 0
+            shot(page, f"{name}-{width}-{theme.lower()}")
+        notebook.resize(*LAPTOP)
+    notebook.use_theme("JupyterLab Light")
+
+
+def in_view(page: Page, selector: str) -> bool:
+    """Whether all of it is within the notebook's part of the window."""
+    return bool(page.evaluate(IN_VIEW, selector))
+
+
+def scrolled(page: Page) -> float:
+    return float(page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollTop"))
+
+
+def press_at_the_edge(page: Page) -> None:
+    """Press Run where it stands at the lower edge of the window, when nothing moves any more."""
+    run = page.locator(RUN).first
+    expect(run).to_be_enabled()
+    run.evaluate("button => button.scrollIntoView({block: 'end'})")
+    run.click()
+
+
+def test_pressing_run_changes_what_is_in_view(laptop: OpenNotebook) -> None:
+    """The result begins beside the inputs, the button says how far it is, and nothing is moved for it."""
+    page = laptop.page
+    run = page.locator(RUN).first
+    expect(run).to_have_text("Run · 53 credits")
+    expect(page.locator(".rbf-empty")).to_have_text("Results appear here.")
+    shot(page, "laptop-form-new")
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("49")
+
+    press_at_the_edge(page)
+    at = scrolled(page)
+    expect(run).to_contain_text(re.compile(r"^(Running|Waiting) · "))
+    shot(page, "laptop-run-pressed")
+    seen = in_view(page, ".rbf-run-state"), in_view(page, RUN)
+    expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=ROOM)
+    expect(run).to_have_text("Run · 53 credits")
+    expect(page.locator(".rbf-run-media video, .rbf-clip-still[src]").first).to_be_visible()
+    shot(page, "laptop-run-done")
+
+    assert seen == (True, True)
+    assert in_view(page, ".rbf-run-media")
+    assert scrolled(page) == at
+    assert laptop.complaints == []
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
+
+
+def test_in_one_column_the_result_comes_into_view(laptop: OpenNotebook) -> None:
+    """Below 900 pixels it is scrolled to when it begins; not for somebody who has gone on to something else."""
+    page = laptop.page
+    laptop.resize(900, 800)
+    page.locator("[data-field=seed] input[type=text]").first.fill("4")
+
+    press_at_the_edge(page)
+    expect(page.locator(".rbf-run-cell")).to_have_count(2)
+    page.wait_for_function(f"selector => ({IN_VIEW})(selector)", arg=".rbf-run-state")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    shot(page, "laptop-run-one-column")
+    expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=ROOM)
+    page.locator("[data-field=seed] input[type=text]").first.fill("5")
+    press_at_the_edge(page)
+    page.locator(".rbf-name").first.dispatch_event("pointerdown")
+    at = scrolled(page)
+    expect(page.locator(".rbf-run-cell")).to_have_count(3)
+    expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=ROOM)
+    moved = scrolled(page) - at
+    laptop.resize(*LAPTOP)
+
+    assert moved == 0
+
+
+def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:
+    """With a sweep beside it: the sweep's button is the one that is filled."""
+    page = laptop.page
+    page.get_by_role("button", name="Sweep…").click()
+    page.get_by_label("Field to vary").select_option("Seed")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
+    page.locator(".rbf-sweep .rbf-primary").click()
+    expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4", timeout=ROOM)
+    expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=ROOM)
+
+    pictures(laptop, "laptop-form", ".rbf", 2000)
+    filled = page.evaluate(FILLED)
+
+    assert filled == ["rbf-sweep-plan"]
+
+
+def test_a_studio_on_a_laptop(laptop: OpenNotebook) -> None:
+    """Three runs in the gallery, one of them large, and those of before."""
+    page = laptop.page
+    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
+    laptop.command("notebook:run-cell")
+    expect(page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
+    studio = page.locator(".jp-Cell").nth(1)
+    for number, seed in enumerate((7, 8), 1):
+        studio.locator("[data-field=seed] input[type=text]").first.fill(str(seed))
+        expect(studio.locator(RUN)).to_be_enabled()
+        studio.locator(RUN).click()
+        expect(studio.locator(".rbs-card")).to_have_count(number, timeout=ROOM)
+        expect(studio.locator(".rbs-card").first).to_contain_text(re.compile("completed|from library"), timeout=ROOM)
+    page.get_by_role("button", name="Earlier runs").click()
+    expect(studio.locator(".rbs-earlier .rbs-card").first).to_be_visible()
+    studio.locator(".rbs-card").first.click()
+    expect(studio.locator(".rbs-large video")).to_be_visible()
+
+    pictures(laptop, "laptop-studio", ".rbs", 2400)
