@@ -143,7 +143,7 @@ def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], t
 
 
 def test_a_script_that_ends_in_a_hurry_is_not_held_up(environment: dict[str, str], shared: Served) -> None:
-    """With a run under way and an error of its own, only the error is told, and the run is left to the service."""
+    """With a run under way and an error of its own, only the error is told, and the run is chosen by the service."""
     script = (
         BEGIN + "print(rb.start(rb.TextToVideo(prompt='a long one', num_frames=1441)).request_id)\nsys.exit('enough')\n"
     )

@@ -186,7 +186,7 @@ def _estimate(options: argparse.Namespace) -> int:
     found = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
     for line in found.breakdown:
         print(f"  {line}")
-    print(f"{found.credits} credits ({found.source}, from the catalog kept here; the service's own price counts)")
+    print(f"{found.credits} credits ({found.source}, from the built-in catalog; the service's own price counts)")
     return 0
 
 

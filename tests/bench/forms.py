@@ -63,7 +63,7 @@ def by_hand() -> Any:
         widgets.Textarea("[]", description="LoRAs, as JSON", **SUCH),
         widgets.Dropdown(options=["480p", "720p"], value="720p", description="Resolution", **SUCH),
         widgets.Dropdown(options=["9:16", "1:1", "16:9"], value="16:9", description="Aspect ratio", **SUCH),
-        widgets.Text(placeholder="left to the service", description="Seed", **SUCH),
+        widgets.Text(placeholder="chosen by the service", description="Seed", **SUCH),
         whole("Frames", 121, 9, 1441),
         whole("Frames per second", 24, 1, 60),
         whole("Steps of the first pass", 8, 2, 12),

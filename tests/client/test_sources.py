@@ -198,7 +198,7 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
     "no picture": ("notes.png", ["is 'notes.png', which is no picture;"]),
     "another kind": ("scan.tif", ["is 'scan.tif', which is a TIFF;", "PIL.Image.open"]),
     "cut short": ("short.png", ["is a PNG that is damaged or cut short"]),
-    "a large file": ("large.png", ["is 'large.png', which has 50.1 MB; 50 MB are the most. Make it smaller."]),
+    "a large file": ("large.png", ["is 'large.png', which has 50.1 MB; the limit is 50 MB. Make it smaller."]),
     "a pipe": ("pipe", ["is 'pipe', which is no ordinary file."]),
     "another protocol": ("s3://bucket/boat.png", ["is 's3://bucket/boat.png'; only http and https addresses are fetched. Download it"]),
     "somebody else's home": ("~nobody-of-that-name/a.png", ["nobody of that name has a home folder here"]),
@@ -338,7 +338,7 @@ def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.
     for picture in (large, as_data(large)):
         with pytest.raises(InvalidInput) as caught:
             sent(Service(), closer(picture))
-        assert "`image_url` has 0.0 MB. This service takes no uploads, and inside a request 0.005 MB are the most: give a smaller picture, or an http(s) address." in str(caught.value)  # fmt: skip
+        assert "`image_url` has 0.0 MB. This service takes no uploads, and inside a request the limit is 0.005 MB: give a smaller picture, or an http(s) address." in str(caught.value)  # fmt: skip
         assert sent(Service("uploads"), closer(picture))["image_url"] == "file_0001"
 
 
@@ -350,7 +350,7 @@ def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest
     assert len(each) < 8_000
     sent(Service(), ImagesToVideo(images=[each] * 2))
     for images in ([each] * 4, [png(seed, 50) for seed in range(4)], [as_data(each)] * 4):
-        with pytest.raises(InvalidInput, match=r"^ImagesToVideo: With its pictures inside, the request has 0.0 MB; 0.0 MB are the most\. Give fewer"):  # fmt: skip
+        with pytest.raises(InvalidInput, match=r"^ImagesToVideo: With its pictures inside, the request has 0.0 MB; the limit is 0.0 MB\. Give fewer"):  # fmt: skip
             sent(Service(), ImagesToVideo(images=images))
     sent(Service("uploads"), ImagesToVideo(images=[each] * 4))
 

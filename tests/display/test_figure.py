@@ -207,7 +207,7 @@ class TestActions:
         assert not [details for details in page.all("details") if "open" in details]
         for words in (
             "num_frames49",
-            "14 fields at their defaults",
+            "14 with default values",
             BOAT.endpoint_id,
             "request-1",
             "53 credits · charged",

@@ -90,12 +90,12 @@ def test_the_line_follows_the_run(cell: Cell) -> None:
     with watch(run):
         vars(run).update(status="IN_PROGRESS", progress=(0.5, "painting"))
         second = cell.next_update()
-        run.logs.append("Understood: one boat.")
+        run.logs.append("Scene: one boat.")
         third = cell.next_update()
 
     assert cell.shown[0]["text/plain"] == "◔ 2 ahead in the queue · 3 s"
     assert second["text/plain"].startswith("◑ painting · 50%")
-    assert "Understood: one boat." in third["text/html"]
+    assert "Scene: one boat." in third["text/html"]
 
 
 def test_nothing_is_sent_while_nothing_is_new(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +303,7 @@ class TestTerminal:
 
         written = capsys.readouterr().err
         assert written.startswith("\r\x1b[K◑ painting")
-        assert written.rpartition("\x1b[K")[2].startswith("● done · 3.2 s · 53 credits · ")
+        assert written.rpartition("\x1b[K")[2].startswith("● completed · 3.2 s · 53 credits · ")
         assert written.endswith("\n")
 
     def test_no_text_of_a_service_gives_the_terminal_orders(

@@ -40,7 +40,7 @@ def failed(failure: ReelbookError, request: Any = SAIL, **others: Any) -> Run:
         ({"status": "IN_PROGRESS", "progress": (0.0, "starting")}, "◑ starting · 3 s"),
         ({"status": "IN_PROGRESS", "progress": (0.254, "pass 2")}, "◑ pass 2 · 25% · 3 s"),
         ({"status": "IN_PROGRESS", "progress": (0.5, "x"), "timings": {"total": 200.0}}, "◑ x · 50% · 3 min 20 s"),
-        ({"status": "completed"}, "● done · 3.2 s"),
+        ({"status": "completed"}, "● completed · 3.2 s"),
         ({"status": "completed", "from_library": True}, "◉ from library · 3.2 s"),
     ],
 )
@@ -67,7 +67,7 @@ def test_what_comes_from_the_library_says_so(tmp_path: Path) -> None:
     text = bare(run_figure(run)).text
 
     assert "53 credits · ◉ from library" in text
-    assert "paid when it was made; from the library, so nothing now" in text
+    assert "paid when it was made; nothing now" in text
 
 
 class TestFailure:

@@ -64,7 +64,7 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
     html, line = panel_html(progress(failures=(group,))), panel_line(progress())
 
     assert line == (
-        "5 of 10 · 4 done · 1 of them from the library · 2 running · 1 failed · 3 not started · "
+        "5 of 10 · 4 completed · 1 of them from the library · 2 running · 1 failed · 3 not started · "
         "159 of 530 credits spent · 106 more set aside · 15 s · 12 a minute · about 25 s left"
     )
     assert all(
@@ -130,7 +130,7 @@ def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
 
     assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
     assert all(f"{mark} {count} {word}" in html for mark, count, word in (
-        ("●", 4, "done"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
+        ("●", 4, "completed"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
     ))  # fmt: skip
 
 

@@ -113,7 +113,7 @@ class TestWithoutScripts:
         assert page.heads == ["poster", "run", "status", "seed", "credits", "seconds"]
         assert len(page.texts["tr"]) == FIRST + 1
         assert page.texts["tr"][2] == "1✕ failed1532.04"
-        assert page.texts["p"][0] == "30 runs · 15 done · 15 failed · 1,590 credits"
+        assert page.texts["p"][0] == "30 runs · 15 completed · 15 failed · 1,590 credits"
         assert page.notes == f"The first {FIRST} of 30 rows."
         pictures = [found for tag, found in page.attributes if tag == "img"]
         assert len(pictures) == FIRST
@@ -147,8 +147,10 @@ class TestWithoutScripts:
         """`text/plain` says how many runs, how they went, and what they cost; an estimate is marked."""
         table = runs(2, credits_source=["charged", "estimated"])
 
-        assert table_bundle(table)["text/plain"] == table_line(table) == "2 runs · 1 done · 1 failed · ≈ 106 credits"
-        assert table_line(runs(1)) == "1 run · 1 done · 53 credits"
+        assert (
+            table_bundle(table)["text/plain"] == table_line(table) == "2 runs · 1 completed · 1 failed · ≈ 106 credits"
+        )
+        assert table_line(runs(1)) == "1 run · 1 completed · 53 credits"
         assert table_line(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
 
     def test_only_what_is_spent_is_summed(self) -> None:
@@ -506,7 +508,7 @@ class TestWeight:
         page = Page(table_html(runs(HUNDRED + 1)))
 
         assert page.payload["rows"] == HUNDRED
-        assert table_line(runs(HUNDRED + 1)).startswith("the first 100 of 101 runs · 50 done")
+        assert table_line(runs(HUNDRED + 1)).startswith("the first 100 of 101 runs · 50 completed")
         assert page.notes == "The first 24 of 100 rows. These are the first 100 of 101 rows."
 
 

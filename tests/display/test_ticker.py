@@ -150,11 +150,11 @@ class TestKernel:
         page.run("rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=25, resolution='480p', seed=1))")
         page.run("1 + 1")
 
-        page.until("● done", 1)
+        page.until("● completed", 1)
         page.run("client.close()")
 
         # What the control sent at last may still have been on its way.
-        (bundles,) = [found for found in page.shown.values() if "● done" in found[-1]["text/plain"]]
+        (bundles,) = [found for found in page.shown.values() if "● completed" in found[-1]["text/plain"]]
         assert bundles[0]["text/plain"].startswith(("◔", "◑"))
         assert re.search(r'<video src="data:video/mp4;base64,', bundles[-1]["text/html"])
         assert bundles[-1].keys() == {"text/plain", "text/html", "image/jpeg"}

@@ -91,9 +91,9 @@ class TestInput:
         page = bare(input_card(BOAT))
 
         text = page.text
-        assert text.index("prompta paper boat") < text.index("num_frames49") < text.index("14 at their defaults")
-        assert text.index("14 at their defaults") < text.index("frame_rate24")
-        assert "≈ 53 credits, from the catalog kept here" in text
+        assert text.index("prompta paper boat") < text.index("num_frames49") < text.index("14 with default values")
+        assert text.index("14 with default values") < text.index("frame_rate24")
+        assert "≈ 53 credits, from the built-in catalog" in text
         assert len(page.all("details")) == 2
 
     def test_nobody_is_asked_for_it(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,7 +196,7 @@ def _content(path: Path, picture: Image) -> bytes:
 
 
 def _too_large(name: str, size: int) -> str:
-    return f"is {name}, which has {size / 1e6:,.1f} MB; {MOST_BYTES / 1e6:g} MB are the most. Make it smaller."
+    return f"is {name}, which has {size / 1e6:,.1f} MB; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _unreadable(name: str, text: str, error: Exception) -> str:
@@ -272,7 +272,7 @@ def _as_text(kind: str, inside: Mapping[Place, Source]) -> dict[str, str]:
 def _too_large_inside(loc: Place, source: Source) -> str:
     return (
         f"{subject(loc)} has {source.size / 1e6:,.1f} MB. This service takes no uploads, and inside a request "
-        f"{MOST_IN_REQUEST / 1e6:g} MB are the most: give a smaller picture, or an http(s) address."
+        f"the limit is {MOST_IN_REQUEST / 1e6:g} MB: give a smaller picture, or an http(s) address."
     )
 
 
@@ -280,7 +280,7 @@ def _check_length(kind: str, wire: Mapping[str, Any]) -> None:
     length = len(json.dumps(wire, ensure_ascii=False, separators=(",", ":")).encode()) + ENVELOPE
     if length > MOST_BODY:
         words = (
-            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; {MOST_BODY / 1e6:.1f} MB are the most. "
+            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MOST_BODY / 1e6:.1f} MB. "
             "Give fewer or smaller pictures, or http(s) addresses."
         )
         raise InvalidInput(kind, [Problem((), words, "picture")])

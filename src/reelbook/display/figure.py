@@ -109,7 +109,7 @@ def actions(known: Told, file: LocalFile | None) -> Markup:
         parts.append(folded("Code", code_block(known.code)))
     tables = [fact_table(facts, caption=name, size=12) for name, facts in _tables(known, file) if facts]
     if tables:
-        parts.append(folded("Asked and answered", Markup("").join(tables)))
+        parts.append(folded("Details", Markup("").join(tables)))
     return Markup(
         '<div class="rb-actions" style="display:flex;flex-wrap:wrap;gap:0 16px;font-size:12px;margin-top:2px">{}</div>'
     ).format(Markup("").join(parts))
@@ -117,7 +117,7 @@ def actions(known: Told, file: LocalFile | None) -> Markup:
 
 def _tables(known: Told, file: LocalFile | None) -> list[tuple[str, list[tuple[str, str]]]]:
     place = [] if file is None else [("file", str(file.path))]
-    return [("asked", list(known.asked)), ("answered", [*known.answered, *place])]
+    return [("Inputs", list(known.asked)), ("Outputs", [*known.answered, *place])]
 
 
 def _data(file: LocalFile, shown: Embedded) -> Markup:

@@ -51,7 +51,9 @@ def _filled(labels: Mapping[str, str], state: Mapping[str, Any], value: Input) -
     yield _table(labels, changed)
     yield small(joined(state["price"]["told"], state["price"]["source"]))
     if rest:
-        yield folded(f"{len(rest)} at their defaults" if len(rest) > 1 else "1 at its default", _table(labels, rest))
+        yield folded(
+            f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value", _table(labels, rest)
+        )
     code = code_of(value)
     if len(code) <= LONGEST:
         yield folded("Code", code_block(code))

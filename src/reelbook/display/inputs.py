@@ -28,7 +28,9 @@ def input_card(request: Input) -> str:
     if line := _price(request):
         parts.append(small(line))
     if rest:
-        parts.append(folded(f"{len(rest)} at their defaults" if len(rest) > 1 else "1 at its default", _table(rest)))
+        parts.append(
+            folded(f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value", _table(rest))
+        )
     code = code_of(request)
     if len(code) <= LONGEST:
         parts.append(folded("Code", code_block(code)))
@@ -47,4 +49,4 @@ def _price(request: Input) -> str:
         return ""
     if guess.credits is None or endpoint_for(request) is None:
         return "rb.estimate(…) tells the price"
-    return f"{credits_told(guess.credits, 'assumed')}, from the catalog kept here; rb.estimate(…) asks the service"
+    return f"{credits_told(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"

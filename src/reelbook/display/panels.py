@@ -20,9 +20,9 @@ POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
-    ("completed", "done", "#1a7f37", "--rb-good"),
+    ("completed", "completed", "#1a7f37", "--rb-good"),
     ("running", "running", "#0b62c4", "--rb-accent"),
-    ("waiting", "queued", "#0b62c4", "--rb-accent"),
+    ("waiting", "waiting", "#0b62c4", "--rb-accent"),
     ("failed", "failed", "#c1242c", "--rb-bad"),
     ("uncertain", "uncertain", "#9a6700", "--rb-warn"),
     ("cancelled", "cancelled", "#57606a", "--rb-soft"),

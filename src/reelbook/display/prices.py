@@ -17,7 +17,7 @@ ROW = Markup(
     '<tr><{0} style="text-align:left;padding:3px 32px 3px 0;border:0">{1}</{0}><{0} style="text-align:right;border:0">{2}</{0}></tr>'
 )
 TABLE = Markup('<table class="rb-facts" style="border-collapse:collapse;margin:2px 0"><tbody>{}</tbody></table>')
-ORIGINS = {"exact": "exact, says the service"}
+ORIGINS = {"exact": "exact, quoted by the service"}
 
 
 def estimate_table(estimate: Estimate) -> str:
@@ -25,7 +25,7 @@ def estimate_table(estimate: Estimate) -> str:
     total = credits_told(estimate.credits) or "unknown"
     rows = [ROW.format("td", cut(line.label, LONGEST), _amount(line)) for line in estimate.breakdown]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
-    origin = ORIGINS.get(estimate.source, "≈ assumed, from the catalog kept here")
+    origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     return card(TABLE.format(Markup("").join(rows)), small(origin))
 
 

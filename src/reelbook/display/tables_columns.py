@@ -28,9 +28,6 @@ UNSETTLED = frozenset(
 
 FILES = ("output_video", "output_images")
 
-STATE_WORDS = {"completed": "done"}
-"""What a state is called on the page, where that is not its own name."""
-
 MOST_VARYING = 8
 MOST_DATA = 3_000_000
 """Bytes of the cells of one table; beyond it columns that are not shown stay away."""
@@ -233,5 +230,5 @@ def _shown(name: str, column: Cells, role: str) -> Place:
     """A column to be seen; states with their sign and the word for people."""
     if role != "state":
         return Place(column, is_shown=True, role=role)
-    words = [None if word is None else f"{MARKS.get(word, '·')} {STATE_WORDS.get(word, word)}" for word in column.words]
+    words = [None if word is None else f"{MARKS.get(word, '·')} {word}" for word in column.words]
     return Place(Cells(column.name, words), is_shown=True, role=role, keys=column.words)

@@ -129,7 +129,7 @@ def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
             frames and f"{cut(frames, 12)} frames" + (f" at {cut(rate, 8)}/s" if rate else ""),
             f"{seconds:.1f} s" if seconds else "",
             credits_told(int(paid), words(SOURCE, row)) if paid is not None and math.isfinite(paid) else "",
-            "" if state.endswith(" done") else state,
+            "" if state.endswith(" completed") else state,
         )
 
     return [line(row) for row in range(count)]

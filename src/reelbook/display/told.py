@@ -27,7 +27,7 @@ Facts = list[tuple[str, str]]
 
 LONGEST_LEAD, LONGEST_VALUE, MOST_FACTS = 60, 300, 40
 FOUND = f"{MARKS['from library']} from library"
-PAID_BEFORE = "paid when it was made; from the library, so nothing now"
+PAID_BEFORE = "paid when it was made; nothing now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def status_line(run: Run) -> str:
     if run.status in ("failed", "cancelled", "unfinished"):
         return f"{MARKS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
-        mark, how = (MARKS["from library"], "from library") if run.from_library else (MARKS["completed"], "done")
+        mark, how = (MARKS["from library"], "from library") if run.from_library else (MARKS["completed"], "completed")
         return f"{mark} {how} · {duration(run.timings['total'])}"
     seconds = f"{run.timings['total']:.0f} s" if run.timings["total"] < 60 else duration(run.timings["total"])
     if run.status == "IN_QUEUE":
@@ -159,7 +159,7 @@ def input_facts(request: Part) -> Facts:
     rest = len(type(request).model_fields) - len(changed)
     facts = _some((name, text_of(value)) for name, value in changed.items())
     return (
-        [*facts, ("all else", f"{rest} fields at their defaults" if rest > 1 else "1 field at its default")]
+        [*facts, ("other fields", f"{rest} with default values" if rest > 1 else "1 with its default value")]
         if rest
         else facts
     )
@@ -211,7 +211,7 @@ def _run_facts(run: Run) -> Facts:
 
 def _by(paid: str, source: Any) -> str:
     """Credits, and from where the figure is."""
-    words = {"charged": "charged, says the service", "estimated": "estimated here; the service tells no charge"}
+    words = {"charged": "charged by the service", "estimated": "estimated; the service reports no charge"}
     return joined(paid, words.get(str(source), "")) if paid else ""
 
 

@@ -80,7 +80,7 @@ def encoded(value: Any) -> tuple[bytes, str]:
 def checked(content: bytes) -> bytes:
     """The same bytes, if they are a picture that can be sent."""
     if len(content) > MOST_BYTES:
-        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; {MOST_BYTES / 1e6:g} MB are the most. Make it smaller.")
+        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller.")
     header = header_of(content)
     if header is None:
         what = guessed(content)
@@ -95,7 +95,7 @@ def checked(content: bytes) -> bytes:
 def _check_pixels(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise NotAPicture(
-            f"has {width:,} × {height:,} pixels; {MOST_PIXELS / 1e6:g} megapixels are the most. Make it smaller."
+            f"has {width:,} × {height:,} pixels; the limit is {MOST_PIXELS / 1e6:g} megapixels. Make it smaller."
         )
 
 

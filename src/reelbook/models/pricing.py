@@ -58,7 +58,7 @@ class Estimate(Hinting):
     breakdown: tuple[Line, ...] = ()
     rate_card: str | None = None
     source: Source = "assumed"
-    """`exact` from the service itself, `assumed` from the catalog kept here."""
+    """`exact` from the service itself, `assumed` from the built-in catalog."""
 
     def __repr__(self) -> str:
         amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"

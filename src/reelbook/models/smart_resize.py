@@ -183,9 +183,9 @@ class SmartResize(Input):
     target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
     """The sizes to make, each in pixels, such as 1080x1920; the result has exactly these."""
     prompt: Text = ""
-    """A further wish, such as "keep the left side"; left empty, the picture stays as it is as far as possible."""
+    """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""
     resolution: Tier = "1K"
-    """The least canvas to compose on; a larger one is taken where a target needs it. The result's size stays the same."""
+    """The smallest canvas to work on; a size that needs a larger one gets it. The size of the result does not change."""
     num_images_per_size: Whole = Field(1, ge=1, le=4)
     """How many variants of each size."""
     output_format: Literal["jpeg", "png", "webp"] = "png"

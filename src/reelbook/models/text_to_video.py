@@ -48,7 +48,7 @@ class TextToVideo(Input):
     prompt: Text
     """What the clip should show."""
     negative_prompt: Text = "worst quality, inconsistent motion, blurry, jittery, distorted"
-    """What the clip should avoid. A distilled model has no guidance to weigh it with, so it hardly acts there."""
+    """What the clip should avoid. A distilled model has no guidance to weigh it with, so it has little effect here."""
     loras: Annotated[tuple[LoRA, ...], Ordered] = ()
     """LoRA weights to mix in, in order."""
     resolution: Resolution = "720p"
@@ -56,7 +56,7 @@ class TextToVideo(Input):
     aspect_ratio: AspectRatio = "16:9"
     """The shape of the picture, width to height."""
     seed: Seed | None = None
-    """Where the randomness starts: the same seed and settings give the same clip. Left out, the service draws one."""
+    """Where the randomness starts: the same seed and settings give the same clip. Without one, the service draws it."""
     num_frames: Whole = Field(121, ge=9, le=1441)
     """How many frames to make; 121 is about five seconds at 24 per second."""
     frame_rate: Whole = Field(24, ge=1, le=60)

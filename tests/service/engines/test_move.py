@@ -104,7 +104,7 @@ def test_a_negative_prompt_takes_moves_away(tmp_path: Path, source: bytes) -> No
 
     assert psnr(*still.ends()) > 30
     assert psnr(*lively.ends()) < 22
-    assert "Taken away by the negative prompt: snow, zoom." in still.logs[1]
+    assert "Left out because of the negative prompt: snow, zoom." in still.logs[1]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_the_log_says_what_this_is(tmp_path: Path) -> None:
 
     assert "Move engine" in logs[0]
     assert "not the hosted model" in logs[0]
-    assert logs[1].startswith("Understood from the prompt: slow zoom out; then pan left, rain.")
+    assert logs[1].startswith("From the prompt: slow zoom out; then pan left, rain.")
 
 
 def test_the_file_says_where_it_comes_from(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_negative_words_take_moves_away(negative: str) -> None:
     assert free.amount(kind) > 0
     assert bound.amount(kind) == 0
     assert kind in bound.refused
-    assert f"Taken away by the negative prompt: {kind}." in said(bound)
+    assert f"Left out because of the negative prompt: {kind}." in said(bound)
 
 
 def test_the_usual_negative_prompt_takes_no_move_away() -> None:
@@ -173,7 +173,7 @@ def test_unknown_prompts_differ_and_stay_gentle() -> None:
     assert len({plan.acts for plan in plans}) == 40
     assert all(plan.own and {act.wish.kind for act in plan.acts} <= CAMERA for plan in plans)
     assert max(act.amount for plan in plans for act in plan.acts) < 0.65
-    assert all("The prompt names no move of the camera. The camera's own idea: " in said(plan) for plan in plans)
+    assert all("The prompt names no camera move. Chosen by the engine: " in said(plan) for plan in plans)
 
 
 def test_an_own_idea_respects_the_negative_prompt() -> None:

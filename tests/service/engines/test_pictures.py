@@ -258,7 +258,7 @@ def test_webp_has_a_limit_of_its_own() -> None:
     place = data.index(b"VP8L") + 9
     data[place : place + 4] = struct.pack("<I", (5999 | 4999 << 14))
 
-    with pytest.raises(PictureError, match="24 megapixels are the most for WEBP"):
+    with pytest.raises(PictureError, match="the limit is 24 megapixels for WEBP"):
         opened("a", bytes(data))
 
 

@@ -131,7 +131,7 @@ export class Table {
       box.addEventListener("change", () => this.#choose(column, box.checked));
       return made("label", {}, box, made("bdi", {}, column.name || "row"));
     });
-    const reset = made("button", { type: "button" }, "As at first");
+    const reset = made("button", { type: "button" }, "Reset");
     reset.addEventListener("click", () => {
       this.columns.forEach((column, place) => {
         column.isShown = column.isFirst;

@@ -54,7 +54,6 @@ FOOT = Markup('<footer class="rb-soft">Written {} by reelbook {}.{}</footer>\n')
 FACT = Markup('<div><dt>{}</dt><dd class="rb-number">{}</dd>{}</div>')
 SMALL = Markup('<dd class="rb-soft">{}</dd>')
 LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td><td>{}</td></tr>')
-NAMES = {"completed": "done"}
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _totals(report: Report) -> Markup:
     counts = Counter(entry.status for entry in entries if entry.status)
     states = [
         Markup('<span class="rb-state"><span class="rb-{}" aria-hidden="true">{}</span> {} {}</span>').format(
-            status.replace(" ", "-") if status in MARKS else "odd", MARKS.get(status, "·"), f"{count:,}", NAMES.get(status, status)
+            status.replace(" ", "-") if status in MARKS else "odd", MARKS.get(status, "·"), f"{count:,}", status
         )
         for status, count in counts.most_common()
     ]  # fmt: skip
@@ -280,7 +279,7 @@ def _printed(report: Report) -> Markup:
         Markup("<tr><td>{}</td>{}<td>{} {}</td><td>{}</td><td>{}</td></tr>").format(
             entry.name.removeprefix("run "),
             Markup("").join(Markup("<td><bdi>{}</bdi></td>").format(cut(word, 60)) for word in words[entry.place]),
-            MARKS.get(entry.status, ""), NAMES.get(entry.status, entry.status),
+            MARKS.get(entry.status, ""), entry.status,
             "" if entry.credits is None else f"{entry.credits:,}", entry.request_id or "",
         )
         for entry in report.entries

@@ -42,7 +42,7 @@ def _folds(group: Group, media: Mapping[Path, Shown], service: str | None) -> It
             for file in entry.files
             if (address := media[file.path].whole)
         ]
-        state = f"{MARKS.get(entry.status, '')} {'done' if entry.status == 'completed' else entry.status}".strip()
+        state = f"{MARKS.get(entry.status, '')} {entry.status}".strip()
         code = f"import reelbook as rb\n\n{entry.code}" if entry.code else ""
         told = entry.json
         yield FOLD.format(

@@ -142,7 +142,7 @@ def _checked(source: str, data: bytes) -> Image.Image:
     if width * height > most:
         raise PictureError(
             source,
-            f"it has {width:,} × {height:,} pixels; {most // 1_000_000} megapixels are the most for {picture.format}",
+            f"it has {width:,} × {height:,} pixels; the limit is {most // 1_000_000} megapixels for {picture.format}",
         )
     if max(width, height) > LONGEST_SIDE:
         raise PictureError(source, f"it has {width:,} × {height:,} pixels; a side has {LONGEST_SIDE:,} at most")

@@ -13,20 +13,18 @@ def said(plan: Plan) -> str:
     >>> from reelbook.models.image_to_video import ImageToVideo
     >>> from .plan import plan
     >>> said(plan(ImageToVideo(prompt="pan left, rain, shaky", image_url="u", negative_prompt="shake")))
-    'Understood from the prompt: pan left, rain. Taken away by the negative prompt: shake.'
+    'From the prompt: pan left, rain. Left out because of the negative prompt: shake.'
     """
     if plan.own:
         known = [_saying(act) for act in plan.acts if act.wish.kind not in CAMERA]
         own = [_saying(act) for act in plan.acts if act.wish.kind in CAMERA]
-        text = (
-            f"Understood from the prompt: {', '.join(known)}." if known else "The prompt names no move of the camera."
-        )
-        text += f" The camera's own idea: {', '.join(own)}." if own else " The camera stays where it is."
+        text = f"From the prompt: {', '.join(known)}." if known else "The prompt names no camera move."
+        text += f" Chosen by the engine: {', '.join(own)}." if own else " The camera stays still."
     else:
         steps = [", ".join(_saying(act) for act in plan.acts if act.wish.step == step) for step in range(plan.steps)]
-        text = f"Understood from the prompt: {'; then '.join(step for step in steps if step)}."
+        text = f"From the prompt: {'; then '.join(step for step in steps if step)}."
     if plan.refused:
-        text += f" Taken away by the negative prompt: {', '.join(plan.refused)}."
+        text += f" Left out because of the negative prompt: {', '.join(plan.refused)}."
     if any(act.wish.kind in ("zoom", "dolly") and act.wish.sign < 0 for act in plan.acts):
         text += " Nothing lies outside the picture, so pulling back makes its middle smaller and its margins wider."
     return text

@@ -78,17 +78,21 @@ sketch = Sketch()
 
 
 def described(scene: Scene) -> str:
-    """What was understood, for the log.
+    """What will be drawn, for the log.
 
     >>> described(scene_of("two red boats on a lake at sunset"))
-    'Understood: water with hills, pines; sunset; 2 × boat (red).'
+    'Scene: water with hills, pines; sunset; 2 × boat (red).'
+    >>> described(scene_of("a farm"))
+    'Scene: green rows with hills, barn; day; no figures.'
     """
     behind = f" with {', '.join(scene.backdrops)}" if scene.backdrops else ""
     who = [
         f"{actor.count} × {actor.kind}{f' ({chr(44).join(actor.colours)})' if actor.colours else ''}"
         for actor in scene.actors
     ]
-    return f"Understood: {scene.ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
+    # `rows-green` is one of several kinds of rows.
+    ground = "no ground" if scene.ground == "none" else " ".join(reversed(scene.ground.split("-")))
+    return f"Scene: {ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
 
 
 def _request(job: Job[TextToVideo], scene: Scene) -> Request:
