@@ -143,7 +143,11 @@ def _shown(entry: Entry) -> dict[str, Any]:
 
 def _state(entry: Entry) -> dict[str, Any]:
     status = entry.status
-    state: dict[str, Any] = {"key": entry.key, "status": WORDS.get(status, "running"), "mark": MARKS.get(status, MARKS["running"])}
+    state: dict[str, Any] = {
+        "key": entry.key,
+        "status": WORDS.get(status, "running"),
+        "mark": MARKS.get(status, MARKS["running"]),
+    }
     if entry.change is not None:
         state["change"] = entry.change
     return {**state, "sending": True} if entry.is_sending else state
