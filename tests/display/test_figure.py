@@ -15,6 +15,7 @@ from reelbook.display import embedding, strips
 from reelbook.display.figure import file_figure
 from reelbook.display.runs import run_figure, run_strip
 from reelbook.display.strips import FRAMES, GAP, HEIGHT, strip
+from reelbook.media import stills
 from reelbook.media.local import LocalFile
 from reelbook.models.files import File
 from reelbook.models.text_to_video import TextToVideo
@@ -375,6 +376,6 @@ def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
     first = strip(clip)
     strips._strip.cache_clear()
-    monkeypatch.setattr(LocalFile, "spread", lambda file, count: pytest.fail("the clip was decoded again"))
+    monkeypatch.setattr(stills, "spread", lambda *_: pytest.fail("the clip was decoded again"))
 
     assert strip(at(clip.path)) == first

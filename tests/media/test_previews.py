@@ -83,12 +83,12 @@ def test_it_is_kept_for_each_choice(tmp_path: Path) -> None:
     again, other = preview(clip), preview(clip, longest=64)
 
     folder = tmp_path / "library" / "previews"
-    place = folder / f"{clip.stem}-320-150000-12.mp4"
+    place = folder / f"{clip.stem}-2-320-150000-12.mp4"
     assert made == again == place.read_bytes()
     assert other is None
     clip.write_bytes(whole)
     assert preview(clip, longest=64, gop=6) is not None
-    assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-64-150000-6.mp4"}
+    assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-2-64-150000-6.mp4"}
     place.write_bytes((made or b"")[:-50])
     assert preview(clip) == place.read_bytes() == made
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
+from ..media.opening import MOST_PIXELS
 from ..settings import options
 from .words import size
 
@@ -69,13 +70,12 @@ def picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
 
     whole = file.path.stat().st_size
     kind = KINDS.get(file.path.suffix.lower())
-    if kind and whole <= (LARGEST if options.embed == "full" else SMALL // 4 if many else SMALL):
+    fits = whole <= (LARGEST if options.embed == "full" else SMALL // 4 if many else SMALL)
+    # A browser decodes the whole of it, too.
+    if kind and fits and file.probe.width * file.probe.height <= MOST_PIXELS:
         return _counted(Embedded(kind, file.path.read_bytes(), is_whole=True))
     # Twice as wide as it is shown, for screens that are fine enough; one among many is not looked at so closely.
-    small = poster(file.path, longest=width if many else 2 * width)
-    if small is None:
-        file.still()  # This says what is wrong with it.
-        return Embedded(note="cannot be shown here")
+    small = file.poster(longest=width if many else 2 * width)
     if len(small) > SMALL:
         small = poster(file.path, longest=width) or small
     return _counted(Embedded("image/jpeg", small))

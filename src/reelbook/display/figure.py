@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ..errors import ReelbookError
 from ..media import kept
+from ..media.opening import TooLarge
 from ..settings import options
 from . import embedding, told
 from .embedding import Embedded, uri
@@ -74,6 +75,8 @@ def figure(file: LocalFile, known: Told, *, width: int, many: bool = False, is_a
         box = _box(file, width, HEIGHT if is_alone else LOW)
         width = width if is_alone else max(box[0], LEAST_CAPTION)
         body, shown = _body(file, joined(cut(known.lead, LONGEST_LEAD), *facts), box, many)
+    except TooLarge as error:
+        body, shown = Markup(""), Embedded(note=f"{error.words}; the file is {file.path}")
     except (ReelbookError, OSError) as error:
         body, shown = _what_is_left(file, width), Embedded(note=_trouble(error, known.again))
         advice = code_block(known.again) if known.again else advice
@@ -170,24 +173,17 @@ def _still(address: str, width: int, height: int, text: str, box: str) -> Markup
 
 
 def _poster(file: LocalFile, longest: int) -> str:
-    from ..media.posters import poster
-
-    content = poster(file.path, longest=longest)
-    if content is None:
-        file.still(0.5)  # This says what is wrong with it.
-        raise ReelbookError(f"{file.path} cannot be shown.")
-    return uri("image/jpeg", content)
+    return uri("image/jpeg", file.poster(longest=longest))
 
 
 def _what_is_left(file: LocalFile, most_width: int) -> Markup:
     """The poster of a file that is lost or broken, if one was made while it was whole."""
     from ..media.posters import FOLDER
 
-    for longest in (POSTER_LONGEST, SMALL_LONGEST):
-        place = kept.place(str(file.path), FOLDER, f"{longest}.jpg")
-        content = kept.find(place, lambda found: found.startswith(b"\xff\xd8\xff")) if place else None
+    for place in kept.all_of(str(file.path), FOLDER):
+        content = kept.find(place, lambda found: found.startswith(b"\xff\xd8\xff"))
         if content:
-            style = f"display:block;width:{min(longest, most_width)}px;max-width:100%;height:auto;border-radius:6px"
+            style = f"display:block;max-width:min(100%,{most_width}px);height:auto;border-radius:6px"
             return Markup('<img src="{}" alt="what it looked like" style="{}">').format(
                 uri("image/jpeg", content), style
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from ..errors import ReelbookError
-from ..media import kept
+from ..media import kept, stills
 
 if TYPE_CHECKING:
     from ..media.local import LocalFile
@@ -31,33 +31,43 @@ def _strip(file: LocalFile, original: kept.Original) -> bytes:
     place = kept.place(original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg")
     content = kept.find(place, _is_jpeg) if place else None
     if content is None:
-        content = _jpeg(_sheet(file)) if file.is_video else _jpeg(_alone(file))
+        content = _jpeg(_drawn(file))
         if place:
             kept.keep(place, content)
     return content
 
 
+def _drawn(file: LocalFile) -> Image.Image:
+    try:
+        return _sheet(file) if file.is_video else _alone(file)
+    except ReelbookError:
+        raise
+    # Whatever a decoder stumbles over, it is the file.
+    except Exception as error:
+        raise ReelbookError(
+            f"{file.path} cannot be read ({type(error).__name__}). Pick the run up with rb.attach, which fetches it anew."
+        ) from error
+
+
 def _sheet(file: LocalFile) -> Image.Image:
-    stills = file.spread(FRAMES)
-    width = max(1, round(HEIGHT * stills[0].width / stills[0].height))
+    film = stills.spread(file.path, FRAMES, (WIDTH, HEIGHT))
+    width = min(WIDTH, max(1, round(HEIGHT * film.size[0] / film.size[1])))
     sheet = Image.new("RGB", (FRAMES * (width + GAP) - GAP, HEIGHT), FILM)
-    for place, still in enumerate(stills):
-        small = still.convert("RGB").resize((width, HEIGHT), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    for place, frame in enumerate(film.frames):
+        # One that is lower than a strip is enlarged.
+        small = frame.resize((width, HEIGHT), Image.Resampling.LANCZOS)
         sheet.paste(small, (place * (width + GAP), 0))
     return sheet
 
 
 def _alone(file: LocalFile) -> Image.Image:
-    picture = file.still()
-    if picture.width > WIDTH:
-        height = max(1, round(picture.height * WIDTH / picture.width))
-        picture = picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    return picture
+    # A high one is as high as it is.
+    return stills.picture(file.path, (WIDTH, 100 * WIDTH))
 
 
 def _jpeg(picture: Image.Image) -> bytes:
     out = io.BytesIO()
-    picture.convert("RGB").save(out, "JPEG", quality=QUALITY, optimize=True)
+    picture.convert("RGB").save(out, "JPEG", quality=QUALITY, subsampling="4:4:4", optimize=True)
     return out.getvalue()
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from uuid import uuid4
 
 SHELF = "media"
+VERSION = 2
+"""Of how these are made: what an earlier version has kept is not used any more."""
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -41,13 +43,23 @@ def place(path: str, folder: str, ending: str) -> Path | None:
     """Where something made from a file is kept; None for a file that lies on no library's shelf.
 
     >>> place(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
-    'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-320.jpg'
+    'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-2-320.jpg'
     >>> place("/films/holiday.mp4", "posters", "320.jpg")
     """
     file = Path(path)
     if file.parent.name != SHELF or not _SHELF_NAME.fullmatch(file.stem):
         return None
-    return file.parent.parent / folder / f"{file.stem}-{ending}"
+    return file.parent.parent / folder / f"{file.stem}-{VERSION}-{ending}"
+
+
+def all_of(path: str, folder: str) -> list[Path]:
+    """What is kept of a file, also by earlier versions, the largest first."""
+    there = place(path, folder, "")
+    try:
+        found = list(there.parent.glob(f"{Path(path).stem}-*")) if there else []
+        return sorted(found, key=lambda one: one.stat().st_size, reverse=True)
+    except OSError:
+        return []
 
 
 def find(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ from ..errors import ReelbookError
 from ..guesses import Hinting
 
 if TYPE_CHECKING:
-    from av import VideoFrame
+    from av import VideoFrame, VideoStream
     from av.container import InputContainer
     from PIL.Image import Image
 
@@ -89,9 +89,9 @@ class LocalFile(Hinting):
         if not self.is_video:
             yield self.still()
             return
-        with self._readable(), self._container() as container:
-            for frame in container.decode(video=0):
-                yield _picture(frame)
+        with self._readable(), self._opened() as (container, stream):
+            for frame in container.decode(stream):
+                yield _picture(frame, stream)
 
     def spread(self, count: int) -> list[Image]:
         """So many frames, evenly from the first to the last, in one pass through the file."""
@@ -100,11 +100,11 @@ class LocalFile(Hinting):
         last = self.probe.frames - 1
         wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
         found: list[Image] = []
-        with self._readable(), self._container() as container:
-            for number, frame in enumerate(container.decode(video=0)):
+        with self._readable(), self._opened() as (container, stream):
+            for number, frame in enumerate(container.decode(stream)):
                 # Only what is kept is turned into a picture, which costs more than decoding it.
                 times = wanted.count(number)
-                found += [_picture(frame)] * times if times else []
+                found += [_picture(frame, stream)] * times if times else []
         if len(found) < count:
             raise ReelbookError(
                 f"{self.path} names {last + 1} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
@@ -125,6 +125,13 @@ class LocalFile(Hinting):
         number = round(at * last) if frame is None else frame
         with self._readable():
             return self._decoded(min(max(number, 0), last))
+
+    def poster(self, *, longest: int) -> bytes:
+        """The middle of a clip, or a picture, as a small JPEG."""
+        from .posters import made
+
+        with self._readable():
+            return made(self.path, longest=longest)
 
     def preview(self, *, longest: int, most_bytes: int) -> bytes | None:
         """The clip as a small copy, for places where the file is too large; None where that cannot be."""
@@ -189,10 +196,10 @@ class LocalFile(Hinting):
             )
         return target.with_name(target.name + self.path.suffix)
 
-    def _container(self) -> InputContainer:
-        import av
+    def _opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
+        from .opening import film
 
-        return av.open(str(self.path), format=CONTAINERS[self.path.suffix.lower()])
+        return film(self.path, to_decode=False)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -210,30 +217,26 @@ class LocalFile(Hinting):
 
     def _probed(self) -> Probe:
         if self.is_video:
-            with self._container() as container:
-                stream = container.streams.video[0]
-                codec = stream.codec_context
+            with self._opened() as (container, stream):
                 # A WebM does not say how many frames it has.
                 frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
-                return Probe(codec.width, codec.height, frames, stream.average_rate or stream.guessed_rate)
-        from PIL import Image
+                return Probe(stream.width, stream.height, frames, stream.average_rate or stream.guessed_rate)
+        from .opening import picture_size
 
-        with Image.open(self.path) as picture:
-            return Probe(*picture.size, 1, None)
+        return Probe(*picture_size(self.path), 1, None)
 
     def _decoded(self, number: int) -> Image:
-        with self._container() as container:
-            stream = container.streams.video[0]
+        with self._opened() as (container, stream):
             rate = stream.average_rate or Fraction(24)
             # To the keyframe before it, then on to the frame itself.
             container.seek(int(number / rate / (stream.time_base or Fraction(1))), stream=stream)
             for frame in container.decode(stream):
                 if frame.time is not None and round(frame.time * rate) >= number:
-                    return _picture(frame)
+                    return _picture(frame, stream)
         raise ReelbookError(f"{self.path} has no frame {number}.")
 
 
-def _picture(frame: VideoFrame) -> Image:
-    # PyAV's types leave this method out, because Pillow is optional there.
-    picture: Image = frame.to_image()  # type: ignore[no-untyped-call]
-    return picture
+def _picture(frame: VideoFrame, stream: VideoStream) -> Image:
+    from . import colours
+
+    return colours.as_rgb(frame, colours.of_frame(frame, stream.codec_context.name))

@@ -11,26 +11,34 @@ from pathlib import Path
 
 from PIL import Image
 
+from ..errors import ReelbookError
 from . import kept, stills
 from .kept import Original
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
+TINY_PIXELS, TINY_QUALITY, SMALL_PIXELS = 96 * 96, 92, 200 * 200
+"""In a tiny picture a block holds several colours, and the fewer bytes are not worth their change."""
 
 
 def poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
     """The middle of a clip, or a picture, as a JPEG with no side longer than this; None where the file cannot be read."""
+    try:
+        return made(path, longest=longest)
+    # Whatever a decoder stumbles over, it is the file.
+    except Exception:
+        return None
+
+
+def made(path: str | Path, *, longest: int) -> bytes:
+    """What `poster` gives; whatever is wrong with the file is an error here."""
     file = kept.original(path)
     if file is None:
-        return None
+        raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
     place = kept.place(file.path, FOLDER, f"{longest}.jpg")
     content = kept.find(place, _is_jpeg) if place else None
     if content is None:
-        try:
-            content = _made(file, longest)
-        # Whatever a decoder stumbles over, it is the file.
-        except Exception:
-            return None
+        content = _made(file, longest)
         if place:
             kept.keep(place, content)
     return content
@@ -86,7 +94,10 @@ def _shrunk(file: Original, width: int, height: int, quality: int) -> bytes:
 
 def _jpeg(picture: Image.Image, quality: int) -> bytes:
     out = io.BytesIO()
-    picture.convert("RGB").save(out, "JPEG", quality=quality, optimize=True)
+    pixels = picture.width * picture.height
+    quality = TINY_QUALITY if pixels <= TINY_PIXELS else quality
+    colours = "4:4:4" if pixels <= SMALL_PIXELS else "4:2:0"
+    picture.convert("RGB").save(out, "JPEG", optimize=True, quality=quality, subsampling=colours)
     return out.getvalue()
 
 

@@ -15,11 +15,11 @@ from typing import cast
 import av
 from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import InputContainer, OutputContainer
-from av.video.reformatter import Interpolation
 
 from ..errors import ReelbookError
-from . import kept, stills
+from . import colours, kept, stills
 from .kept import Original
+from .opening import film
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """What browsers play inside an MP4; the first that this machine has is used."""
@@ -28,6 +28,9 @@ FOLDER = "previews"
 LONGEST, MOST_BYTES, GOP = 320, 150_000, 12
 LEAST_LONGEST, LEAST_BITS = 160, 0.04
 """A long clip has few bits for each pixel: its copy becomes smaller, down to this size, rather than a blur."""
+
+CRF, TINY_CRF, TINY_PIXELS, TINY_BITS = "26", "18", 160 * 160, 0.5
+"""x264's quality. In a tiny picture a block holds several colours, and the fewer bytes are not worth their change."""
 
 INDEX_BYTES, FRAME_BYTES = 2000, 16
 """More than the index of a small copy takes, as a whole and for each frame."""
@@ -95,18 +98,20 @@ def made(path: str | Path, *, longest: int, most_bytes: int, gop: int = GOP) -> 
 @lru_cache(maxsize=16)  # Also what cannot be made small enough, which would be tried each time it is shown.
 def _encoded(file: Original, encoder: str, longest: int, most_bytes: int, gop: int) -> bytes | None:
     out = io.BytesIO()
-    with stills.film(file.path) as (source, film), ExitStack() as stack:
-        rate = film.average_rate or film.guessed_rate or Fraction(24)
-        frames = _frames(source, film, rate)
+    with film(file.path) as (source, clip), ExitStack() as stack:
+        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
+        frames = _frames(source, clip, rate)
         # The index stands at the front, where room is left for it: FFmpeg's own way there needs a file on a disk.
         index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
         target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
-        box = _box((film.width, film.height), frames, longest, most_bytes)
+        box = _box((clip.width, clip.height), frames, longest, most_bytes)
         # PyAV knows the type of a stream only where the encoder's name stands in the code.
-        options = _options(encoder, most_bytes, max(frames / rate, Fraction(1)))
+        bits = most_bytes * 8 / (frames * box[0] * box[1])
+        crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
+        options = _options(encoder, crf, most_bytes, max(frames / rate, Fraction(1)))
         small = cast(VideoStream, target.add_stream(encoder, rate=rate, options=options))
         _prepare(small.codec_context, box, gop)
-        _copy(source.decode(film), target, small, tick=1 / rate)
+        _copy(source.decode(clip), clip.codec_context.name, target, small, tick=1 / rate)
     content = out.getvalue()
     return content if len(content) <= most_bytes else None
 
@@ -120,9 +125,16 @@ def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
     context.max_b_frames = 0
 
 
-def _copy(frames: Iterable[VideoFrame], target: OutputContainer, small: VideoStream, *, tick: Fraction) -> None:
+def _copy(
+    frames: Iterable[VideoFrame], codec: str, target: OutputContainer, small: VideoStream, *, tick: Fraction
+) -> None:
+    meant: colours.Colours | None = None
     for number, frame in enumerate(frames):
-        shrunk = frame.reformat(small.width, small.height, "yuv420p", interpolation=Interpolation.AREA)
+        if meant is None:
+            # Without these a player guesses by the height, and the copy is lower than the clip.
+            meant = colours.of_frame(frame, codec)
+            colours.tag(small.codec_context, colours.encodable(meant))
+        shrunk = colours.shrunk(frame, meant, (small.width, small.height))
         shrunk.pts, shrunk.time_base = number, tick
         target.mux(small.encode(shrunk))
     target.mux(small.encode())
@@ -141,13 +153,13 @@ def _box(size: stills.Size, frames: int, longest: int, most_bytes: int) -> still
     return max(2, 2 * round(size[0] * shrink / 2)), max(2, 2 * round(size[1] * shrink / 2))
 
 
-def _options(encoder: str, most_bytes: int, seconds: Fraction) -> dict[str, str]:
+def _options(encoder: str, crf: str, most_bytes: int, seconds: Fraction) -> dict[str, str]:
     """Good looks at first, and never more bytes than there is room for."""
     room = most_bytes * 8
     rate = str(int(room * 0.85 / seconds))
     if encoder == "libx264":
         # The buffer is what a busy moment may borrow beyond the rate. Nothing but gop tells where keyframes are.
-        return {"preset": "veryfast", "crf": "26", "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
+        return {"preset": "veryfast", "crf": crf, "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
     return {"deadline": "realtime", "cpu-used": "8", "crf": "36", "b": rate}
 
 

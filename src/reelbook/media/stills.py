@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-from PIL import Image, ImageCms, ImageOps
+import numpy as np
+from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
+from . import colours, opening
 from .local import CONTAINERS
+from .opening import ON_ITS_SIDE, ORIENTATION, film
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame, VideoStream
     from av.container import InputContainer
 
-PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
-"""The kinds of pictures that are opened; Pillow knows more, and runs other programs for some of them."""
 GROUND = (255, 255, 255)
 """What is seen through a picture that is not opaque."""
+STRIP_PIXELS = 2_000_000
 _SRGB = ImageCms.createProfile("sRGB")
+_DEEP = ("I;16", "I;16B", "I;16L", "I")
+"""Grey with more than 8 bits."""
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90,
+}  # fmt: skip
 
 Size = tuple[int, int]
 
@@ -46,26 +53,23 @@ def within(size: Size, box: Size) -> Size:
 def size_of(path: str | Path) -> Size:
     """Width and height as it is seen."""
     if is_film(path):
-        with film(path) as (_, stream):
+        with film(path, to_decode=False) as (_, stream):
             return stream.width, stream.height
-    with _opened(path) as picture:
-        # A picture on its side tells so in its Exif; these are the four ways to lie on a side.
-        return (picture.height, picture.width) if picture.getexif().get(0x0112) in (5, 6, 7, 8) else picture.size
+    return opening.picture_size(path)
 
 
-def picture(path: str | Path, box: Size) -> Image.Image:
+def picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
     """A picture inside a box, upright, in sRGB and opaque."""
-    with _opened(path) as source:
-        # A JPEG is decoded at an eighth, a quarter or half of its size where that is enough.
-        source.draft(None, (2 * box[0], 2 * box[1]))
-        upright = ImageOps.exif_transpose(source)
-    if upright.has_transparency_data:
-        upright = upright.convert("RGBA")
-    elif upright.mode not in ("RGB", "CMYK"):
-        # Resizing a picture with a palette would mix the numbers of its colours.
-        upright = upright.convert("RGB")
-    small = upright.resize(within(upright.size, box), Image.Resampling.LANCZOS, reducing_gap=3.0)
-    return _opaque(_in_srgb(small, upright.info.get("icc_profile")))
+    with opening.picture(path, (max(box), max(box))) as source:
+        source.load()
+        # Only now: some kinds tell it behind their pixels, and Pillow turns a TIFF by itself.
+        turn = source.getexif().get(ORIENTATION, 1)
+        profile = source.info.get("icc_profile")
+        inside = (box[1], box[0]) if turn in ON_ITS_SIDE else box
+        small = _reduced(source, within(source.size, inside))
+    if turn in _TURNS:
+        small = small.transpose(_TURNS[turn])
+    return _opaque(_in_srgb(small, profile))
 
 
 def middle(path: str | Path, box: Size) -> Image.Image:
@@ -83,7 +87,7 @@ def middle(path: str | Path, box: Size) -> Image.Image:
         frame = _frame_from(container, stream, goal, earliest)
         if frame is None:
             raise ReelbookError(f"{path} holds no frame. Pick the run up with rb.attach, which fetches it anew.")
-        return shrunk(frame, box)
+        return shrunk(frame, stream.codec_context.name, box)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +121,18 @@ def spread(path: str | Path, count: int, box: Size) -> Film:
 
 def frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size) -> Film:
     """The frames of a clip that `choose` names when it is told how many there are, and how many in a second."""
-    with film(path) as (container, stream):
-        packets = [packet for packet in container.demux(stream) if packet.size and packet.pts is not None]
-        times = sorted(cast(int, packet.pts) for packet in packets)
+    with film(path, to_decode=False) as (container, stream):
+        marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
+        times = sorted(mark.pts for mark in marks)
         if not times or len(times) < stream.frames:
             raise ReelbookError(
                 f"{path} names {stream.frames} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
             )
         rate = stream.average_rate or stream.guessed_rate or Fraction(24)
-        numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
-        wanted = {times[number] for number in numbers}
-        found = _decoded(stream, packets, wanted, box)
         size = stream.width, stream.height
+    numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
+    wanted = {times[number] for number in numbers}
+    found = _decoded(path, _stretches(marks, wanted), wanted, box) if wanted else {}
     if len(found) < len(wanted):
         raise ReelbookError(
             f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
@@ -136,25 +140,9 @@ def frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], b
     return Film([found[times[number]] for number in numbers], numbers, len(times), rate, size)
 
 
-def shrunk(frame: VideoFrame, box: Size) -> Image.Image:
-    """A frame as a picture inside a box."""
-    width, height = within((frame.width, frame.height), box)
-    # Shrunk while its colours are converted, which is five times as quick as one after the other.
-    small: Image.Image = frame.reformat(width, height, "rgb24", interpolation="AREA").to_image()  # type: ignore[no-untyped-call]
-    return small
-
-
-@contextmanager
-def film(path: str | Path) -> Iterator[tuple[InputContainer, VideoStream]]:
-    """A clip that is open for reading, by one thread: several clips at once are quicker than several threads for one."""
-    import av
-
-    kind = CONTAINERS[Path(path).suffix.lower()]
-    # Without this option FFmpeg decodes the first frame while it opens the file, only to know what we shall see.
-    with av.open(str(path), format=kind, options={"skip_frame": "all"}) as container:
-        stream = container.streams.video[0]
-        stream.codec_context.thread_count = 1
-        yield container, stream
+def shrunk(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
+    """A frame of a stream of this codec as a picture inside a box."""
+    return colours.as_rgb(frame, colours.of_frame(frame, codec), within((frame.width, frame.height), box))
 
 
 def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
@@ -171,7 +159,7 @@ def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earli
     context = stream.codec_context
     last: VideoFrame | None = None
     # A small picture does not show whether the edges of blocks were smoothed on the way to it.
-    context.options = {"skip_loop_filter": "all"}
+    context.options = {**context.options, "skip_loop_filter": "all"}
     for packet in container.demux(stream):
         # On the way there, frames that no other one builds on are passed over.
         is_before = packet.pts is not None and packet.pts < goal and not packet.is_keyframe
@@ -187,32 +175,57 @@ def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earli
     return last
 
 
+class _Mark(NamedTuple):
+    """One packet, without what it holds: a long clip is not to be in memory as a whole."""
+
+    number: int
+    pts: int
+    is_keyframe: bool
+
+
+def _marks(container: InputContainer, stream: VideoStream) -> Iterator[tuple[int, bool]]:
+    for packet in _packets(container, stream):
+        yield cast(int, packet.pts), packet.is_keyframe
+
+
+def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
+    return (packet for packet in container.demux(stream) if packet.size and packet.pts is not None)
+
+
 def _decoded(
-    stream: VideoStream, packets: Sequence[Packet[VideoStream]], wanted: set[int], box: Size
+    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: Size
 ) -> dict[int, Image.Image]:
     """The frames of these times. Only stretches that hold one are decoded, and of those only what it takes."""
-    context: Any = stream.codec_context
     found: dict[int, Image.Image] = {}
-    for stretch in _stretches(packets, wanted):
-        for packet in [*stretch, None]:
-            if packet is not None:
-                # What no other frame builds on is decoded only where it is itself wanted.
-                context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
-            for frame in context.decode(packet):
+    begins, ends = ({stretch[place].number for stretch in stretches} for place in (0, -1))
+    is_needed = False
+    with film(path) as (container, stream):
+        context: Any = stream.codec_context
+        for number, packet in enumerate(_packets(container, stream)):
+            is_needed = is_needed or number in begins
+            if not is_needed:
+                continue
+            # What no other frame builds on is decoded only where it is itself wanted.
+            context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
+            is_needed = number not in ends
+            for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
                 if frame.pts in wanted and frame.pts not in found:
-                    found[frame.pts] = shrunk(frame, box)
-        context.flush_buffers()
+                    found[frame.pts] = shrunk(frame, context.name, box)
+            if not is_needed:
+                context.flush_buffers()
+                if number == max(ends):
+                    break
     return found
 
 
-def _stretches(packets: Sequence[Packet[VideoStream]], wanted: set[int]) -> list[list[Packet[VideoStream]]]:
+def _stretches(packets: Sequence[_Mark], wanted: set[int]) -> list[list[_Mark]]:
     """What has to be decoded: from a keyframe to the last wanted frame before the next one."""
-    stretches: list[list[Packet[VideoStream]]] = []
+    stretches: list[list[_Mark]] = []
     for packet in packets:
         if packet.is_keyframe or not stretches:
             stretches.append([])
         stretches[-1].append(packet)
-    joined: list[list[Packet[VideoStream]]] = []
+    joined: list[list[_Mark]] = []
     for stretch in stretches:
         if joined and _leans_back(stretch, wanted):
             joined[-1] += stretch
@@ -222,16 +235,40 @@ def _stretches(packets: Sequence[Packet[VideoStream]], wanted: set[int]) -> list
     return [stretch[:end] for stretch, end in zip(joined, ends, strict=True) if end]
 
 
-def _leans_back(stretch: Sequence[Packet[VideoStream]], wanted: set[int]) -> bool:
+def _leans_back(stretch: Sequence[_Mark], wanted: set[int]) -> bool:
     """Whether a wanted frame is shown before its own keyframe; then it builds on the stretch before, too."""
-    begins = cast(int, stretch[0].pts)
+    begins = stretch[0].pts
     return any(packet.pts in wanted and packet.pts < begins for packet in stretch)
 
 
-@contextmanager
-def _opened(path: str | Path) -> Iterator[Image.Image]:
-    with Image.open(path, formats=PICTURES) as source:
-        yield source
+def _reduced(source: Image.Image, size: Size) -> Image.Image:
+    """The picture at this size in RGB, RGBA, CMYK or grey; converted a strip at a time, so that no second whole is needed."""
+    factor = max(1, min(source.width // (2 * size[0]), source.height // (2 * size[1])))
+    mode = _plain_mode(source)
+    if factor == 1 and mode == source.mode:
+        return source.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+    plain = Image.new(mode, (-(-source.width // factor), -(-source.height // factor)))
+    rows = max(1, STRIP_PIXELS // (source.width * factor)) * factor
+    for top in range(0, source.height, rows):
+        strip = _plain(source.crop((0, top, source.width, min(top + rows, source.height))), mode)
+        plain.paste(strip.reduce(factor) if factor > 1 else strip, (0, top // factor))
+    return plain.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+
+
+def _plain_mode(source: Image.Image) -> str:
+    if source.mode in _DEEP:
+        return "L"
+    if source.has_transparency_data:
+        return "RGBA"
+    # Others, such as those with a palette, cannot be shrunk: that would mix the numbers of their colours.
+    return source.mode if source.mode in ("RGB", "CMYK", "L") else "RGB"
+
+
+def _plain(strip: Image.Image, mode: str) -> Image.Image:
+    if strip.mode not in _DEEP:
+        return strip if strip.mode == mode else strip.convert(mode)
+    # Pillow would take all that is lighter than 255 of 65,535 for white.
+    return Image.fromarray((np.clip(np.asarray(strip), 0, 65535) / 257 + 0.5).astype(np.uint8))
 
 
 def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:

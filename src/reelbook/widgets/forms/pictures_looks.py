@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any, cast
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -21,6 +20,7 @@ from ...display.words import cut, joined, size
 from ...errors import ReelbookError
 from ...media import stills
 from ...media.local import LocalFile
+from ...media.opening import PICTURES
 from ...models.encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, checked, encoded
 from ...models.files import File
 from ...models.headers import Header, guessed, header_of
@@ -217,12 +217,11 @@ def _check_pixels(seen: tuple[int, int]) -> None:
 
 def _thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
     with _readable():
-        with Pillow.open(io.BytesIO(content), formats=stills.PICTURES) as opened:
+        with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
             _check_pixels(opened.size)
             on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
-        # Pillow opens what can be read like a file just as well as a path.
-        small = stills.picture(cast(Any, io.BytesIO(content)), BOX)
+        small = stills.picture(io.BytesIO(content), BOX)
     out = io.BytesIO()
     small.save(out, "JPEG", quality=80)
     return out.getvalue(), (header.height, header.width) if on_its_side else (header.width, header.height)

@@ -1,0 +1,158 @@
+"""The colours of video frames: what their numbers mean, and frames as RGB or smaller frames that keep that meaning.
+
+A stream says how its numbers become colours by four codes of ITU-T H.273: matrix, range, primaries and transfer. Where it
+does not, this follows Chromium, so that a still shows what the player shows: of H.264 three codes count or none, and
+without them a picture of 720 lines or more is BT.709 and a smaller one BT.601.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from av import VideoCodecContext, VideoFrame
+    from numpy.typing import NDArray
+
+RGB, BT709, UNSPECIFIED, BT470M, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 4, 5, 6, 7, 9
+"""Codes of matrices and primaries; most mean the same in both tables."""
+LIMITED, FULL = 1, 2
+GAMMA22, GAMMA28, SRGB, PQ, HLG = 4, 5, 13, 16, 18
+HD_LINES = 720
+
+AREA, SMOOTH = 0x20, 0x2020
+"""How swscale averages areas; the second keeps colours for each pixel on the way to RGB, without which all is two steps darker."""
+_MATRICES = {BT709: 1, 4: 4, BT470BG: 5, BT601: 5, SMPTE240M: 7, BT2020: 9, 10: 9}
+"""What swscale calls the matrices."""
+
+_WHITE = (0.3127, 0.3290)
+_PRIMARIES = {
+    BT709: ((0.640, 0.330), (0.300, 0.600), (0.150, 0.060), _WHITE),
+    BT470M: ((0.670, 0.330), (0.210, 0.710), (0.140, 0.080), (0.310, 0.316)),
+    BT470BG: ((0.640, 0.330), (0.290, 0.600), (0.150, 0.060), _WHITE),
+    8: ((0.681, 0.319), (0.243, 0.692), (0.145, 0.049), (0.310, 0.316)),
+    BT2020: ((0.708, 0.292), (0.170, 0.797), (0.131, 0.046), _WHITE),
+    11: ((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), (0.314, 0.351)),
+    12: ((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), _WHITE),
+    22: ((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), _WHITE),
+}
+"""Where red, green, blue and white lie; BT.601 of 525 lines is left out, because players show it as BT.709."""
+_GAMMAS = {GAMMA22: 2.2, GAMMA28: 2.8, 8: 1.0}
+"""Transfers that players do not take for that of sRGB."""
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """What the numbers of a stream mean; codes of H.273."""
+
+    matrix: int
+    range: int
+    primaries: int
+    transfer: int
+
+    @property
+    def is_hdr(self) -> bool:
+        """Whether it is lighter than a screen's white; what is made of it here in 8 bits of sRGB is near it at best."""
+        return self.transfer in (PQ, HLG)
+
+    @property
+    def words(self) -> str:
+        """What to say of it where a picture cannot show it; empty where it can."""
+        return (
+            f"HDR ({'PQ' if self.transfer == PQ else 'HLG'}): stills show its colours only roughly"
+            if self.is_hdr
+            else ""
+        )
+
+
+def of_frame(frame: VideoFrame, codec: str) -> Colours:
+    """The colours of a decoded frame, as a browser plays a stream of this codec."""
+    matrix, primaries, transfer = frame.colorspace, frame.color_primaries, frame.color_trc
+    if frame.format.is_rgb:
+        return Colours(RGB, FULL, BT709, SRGB)
+    is_full = frame.color_range == FULL or frame.format.name.startswith("yuvj")
+    if codec == "vp8" and UNSPECIFIED not in (primaries, transfer):
+        # Its decoder says BT.601 whatever the file says.
+        matrix = BT709 if primaries == BT709 else BT601
+    stated = (matrix, primaries, transfer)
+    if all(_is_stated(code) for code in stated) and not (codec == "vp8" and primaries == UNSPECIFIED):
+        return Colours(matrix, FULL if is_full else LIMITED, primaries, transfer)
+    if codec == "vp9":
+        matrix = matrix if _is_stated(matrix) else BT601
+    else:
+        matrix = BT709 if frame.height >= HD_LINES and not is_full else BT601
+    if matrix not in (BT709, BT601, BT470BG):
+        return Colours(matrix, FULL if is_full else LIMITED, BT709, BT709)
+    code = BT709 if matrix == BT709 else BT601
+    return Colours(code, FULL if is_full else LIMITED, code, code)
+
+
+def as_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
+    """The frame as a picture in sRGB, at another size if one is given."""
+    width, height = size or (frame.width, frame.height)
+    # Shrunk while its colours are converted, which is five times as quick as one after the other.
+    small = frame.reformat(width, height, "rgb24", interpolation=SMOOTH, dst_color_range=FULL, **_source(colours))
+    picture: Image.Image = small.to_image()  # type: ignore[no-untyped-call]  # Left out of PyAV's types: Pillow is optional.
+    if colours.primaries in _PRIMARIES and (colours.primaries != BT709 or colours.transfer in _GAMMAS):
+        return Image.fromarray(_in_srgb(np.asarray(picture), colours))
+    return picture
+
+
+def shrunk(frame: VideoFrame, colours: Colours, size: Size) -> VideoFrame:
+    """The frame at another size as an encoder takes it, its numbers meaning what `encodable` says."""
+    kept = encodable(colours)
+    matrix = _MATRICES.get(kept.matrix, 5)
+    return frame.reformat(
+        *size, "yuv420p", interpolation=AREA, dst_colorspace=matrix, dst_color_range=kept.range, **_source(colours)
+    )
+
+
+def encodable(colours: Colours) -> Colours:
+    """The colours of a copy: the same, but for RGB, which becomes BT.709."""
+    return Colours(BT709, LIMITED, BT709, BT709) if colours.matrix == RGB else colours
+
+
+def tag(context: VideoCodecContext, colours: Colours) -> None:
+    """Have an encoder write these colours into its stream and its file."""
+    context.colorspace, context.color_range = colours.matrix, colours.range
+    context.color_primaries, context.color_trc = colours.primaries, colours.transfer
+
+
+def _is_stated(code: int) -> bool:
+    return code not in (RGB, UNSPECIFIED, 3)
+
+
+def _source(colours: Colours) -> dict[str, int]:
+    if colours.matrix == RGB:
+        return {}
+    return {"src_colorspace": _MATRICES.get(colours.matrix, 5), "src_color_range": colours.range}
+
+
+def _in_srgb(pixels: NDArray[np.uint8], colours: Colours) -> NDArray[np.uint8]:
+    """The pixels in the primaries and the transfer of sRGB."""
+    codes = np.arange(256) / 255
+    gamma = _GAMMAS.get(colours.transfer)
+    curve = codes**gamma if gamma else np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
+    linear = curve.astype(np.float32)[pixels] @ _to_srgb(colours.primaries).T
+    light = np.clip(linear, 0, 1)
+    shown = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    found: NDArray[np.uint8] = np.rint(255 * shown).astype(np.uint8)
+    return found
+
+
+@lru_cache
+def _to_srgb(primaries: int) -> NDArray[np.float32]:
+    """What makes linear light of sRGB from that of other primaries."""
+    return (np.linalg.inv(_to_xyz(BT709)) @ _to_xyz(primaries)).astype(np.float32)
+
+
+def _to_xyz(primaries: int) -> NDArray[np.float64]:
+    *points, white = (np.array([x / y, 1.0, (1 - x - y) / y]) for x, y in _PRIMARIES[primaries])
+    columns = np.stack(points, axis=1)
+    return columns * np.linalg.solve(columns, white)

@@ -1,0 +1,93 @@
+"""Colours in a browser: a copy plays in the colours of its original, read from the screen's own pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from reelbook.display.embedding import KINDS, uri
+from reelbook.media.posters import poster
+from reelbook.media.previews import preview
+from tests.media.bars import COLOURS, SAYS, Says, bar_clip
+
+NEAR = 4
+SIZES = [(64, 64), (640, 360), (720, 576), (1280, 720)]
+ODD = [
+    Says("BT.601 of 625 lines", 5, 1, 5, 6),
+    Says("BT.2020", 9, 1, 9, 14),
+    Says("PQ", 9, 1, 9, 16),
+    Says("a matrix alone", 1, 1, 2, 2, is_tagged=False),
+    Says("primaries alone", 2, 1, 1, 2, is_tagged=False),
+]
+"""Other primaries, which a browser converts, and tags by halves, which it overlooks."""
+
+READ = """async ([source, isFilm, count]) => {
+  const media = document.createElement(isFilm ? "video" : "img");
+  await new Promise((done, fail) => {
+    media.onerror = () => fail(media.error?.message ?? "no picture");
+    if (isFilm) { media.muted = true; media.requestVideoFrameCallback(done); media.preload = "auto"; media.onloadeddata = () => { media.currentTime = 0.06; }; }
+    else media.onload = done;
+    media.src = source;
+  });
+  const canvas = document.createElement("canvas");
+  canvas.width = media.videoWidth ?? media.naturalWidth; canvas.height = media.videoHeight ?? media.naturalHeight;
+  const pen = canvas.getContext("2d");
+  pen.drawImage(media, 0, 0);
+  return Array.from({length: count}, (_, bar) =>
+    [...pen.getImageData(Math.floor((2 * bar + 1) * canvas.width / (2 * count)), canvas.height >> 1, 1, 1).data].slice(0, 3));
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(chromium: Browser) -> Page:
+    return chromium.new_page()
+
+
+def seen(page: Page, kind: str, content: bytes | None) -> Any:
+    """The bars as the page draws them."""
+    assert content is not None
+    return np.array(page.evaluate(READ, [uri(kind, content), kind.startswith("video"), len(COLOURS)]))
+
+
+def check(page: Page, clip: Path, *, is_near_poster: bool = True) -> None:
+    """Copy and poster beside the original, in the same browser."""
+    original = seen(page, KINDS[clip.suffix], clip.read_bytes())
+    small = preview(clip, longest=480, most_bytes=1_000_000)
+    still = poster(clip, longest=640)
+
+    assert np.abs(seen(page, "video/mp4", small) - original).max() <= NEAR
+    if is_near_poster:
+        off = np.abs(seen(page, "image/jpeg", still) - original)
+        # Without a graphics card Chromium draws the blue of BT.709 up to twelve steps too weak.
+        assert off[:, :2].max() <= NEAR
+        assert off[3:7].max() <= NEAR
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("says", SAYS, ids=str)
+def test_a_copy_and_a_poster_look_like_the_original(
+    page: Page, tmp_path: Path, says: Says, size: tuple[int, int]
+) -> None:
+    """By every tag, and without any, where the browser goes by the height and the copy is lower."""
+    check(page, bar_clip(tmp_path / "clip.mp4", size, says))
+
+
+@pytest.mark.parametrize("size", [(320, 240), (1280, 720)], ids=str)
+@pytest.mark.parametrize("says", ODD, ids=str)
+def test_odd_tags_are_taken_as_the_browser_takes_them(
+    page: Page, tmp_path: Path, says: Says, size: tuple[int, int]
+) -> None:
+    """Of HDR the copy plays as the original; its poster is said to be rough."""
+    check(page, bar_clip(tmp_path / "clip.mp4", size, says), is_near_poster=says.transfer != 16)
+
+
+@pytest.mark.parametrize("codec", ["libvpx", "libvpx-vp9"])
+@pytest.mark.parametrize("says", [SAYS[0], SAYS[2], SAYS[5]], ids=str)
+@pytest.mark.parametrize("size", [(320, 240), (1280, 720)], ids=str)
+def test_webm_has_rules_of_its_own(page: Page, tmp_path: Path, codec: str, says: Says, size: tuple[int, int]) -> None:
+    """VP9 without tags is BT.601 at any height."""
+    check(page, bar_clip(tmp_path / "clip.webm", size, says, codec=codec))
