@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """The kinds of pictures that are opened; Pillow knows more, and runs other programs for some of them."""
-MOST_BYTES = 270_000_000
+MOST_BYTES = 290_000_000
 """Of memory that decoding one picture may take."""
 MOST_PIXELS = 89_000_000
 """Of a picture, however little memory it would take; Pillow itself warns of more."""
@@ -31,7 +31,7 @@ MANY_PIXELS = 3840 * 2160
 HEAD_BYTES = 300_000
 """Bytes at the beginning of a file that mostly tell its size."""
 
-_DECODERS = {"WEBP": 16, "AVIF": 12, "TIFF": 8}
+_DECODERS = {"WEBP": 17, "AVIF": 10, "TIFF": 6}
 _MODES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
 _PROGRESSIVE = 6
 """Bytes for each pixel while it is decoded: by what some kinds take, else by what is kept of it; a progressive JPEG is whole in memory."""

@@ -1,0 +1,37 @@
+"""Files that swell: what is shown of them takes a bounded part of the kernel's memory, and they are kept and listed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+MOST_MIB = 300
+SHOWN = {"animated.gif", "bits.png", "middling.webp", "palette.png", "plain.jpg", "still.gif"}
+"""What takes little enough to be shown: one byte for a pixel, or less; the others are said to be too large."""
+
+
+def test_no_file_takes_more_memory_than_is_allowed(tmp_path: Path) -> None:
+    """Thirteen kinds, one after the other and then together, in a process of their own."""
+    made = f"from pathlib import Path; from tests.media.swelling import main; main(Path({str(tmp_path)!r}))"
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", made], check=True, cwd=root, timeout=300)
+    shown = subprocess.run(
+        [sys.executable, "-m", "tests.media.swelling_shown", str(tmp_path)],
+        check=True, cwd=root, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+
+    found = {name: rest for name, *rest in map(json.loads, shown.stdout.splitlines())}
+
+    assert len(found) == 14
+    assert {name: growth for name, (_, growth, *_) in found.items() if growth > MOST_MIB} == {}
+    assert {name for name, (_, _, has_poster, told, _) in found.items() if has_poster and not told} == SHOWN | {
+        "together"
+    }
+    assert {name for name, (_, _, has_poster, told, _) in found.items() if told and not has_poster} == set(
+        found
+    ) - SHOWN - {"together"}
+    assert all(is_saved for *_, is_saved in found.values())
+    assert found["largest.webp"][0] == [16_383, 16_383]
+    assert found["film.mp4"][0] == [9_000, 4_500]
