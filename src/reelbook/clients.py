@@ -18,6 +18,7 @@ from .accepting import accepted
 from .client.asked import checked, checked_take
 from .client.http import Http
 from .client.key import Key
+from .client.looks import Looks
 from .client.names import checked_id
 from .client.service import ServiceCalls
 from .client.transfer import Downloads
@@ -295,7 +296,7 @@ class Client(Hinting):
         if known is None:
             # Asked before it is written down, so that a misspelt id leaves nothing behind.
             try:
-                await desk.calls.status(model, request_id)
+                await Looks(desk.calls).status(model, request_id)
             except NotFound as error:
                 raise NotFound(
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
@@ -385,7 +386,7 @@ async def _desk(
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
     past = await books.do(services.past_seconds)
-    watcher = Watcher(calls, past=lambda endpoint_id: past.get(endpoint_id, ()))
+    watcher = Watcher(Looks(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
     return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
 
 

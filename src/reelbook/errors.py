@@ -66,6 +66,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
+LONGEST_ID = 100
+"""How much of an id is shown."""
 LONGEST_SENTENCE = 1_800
 """How much of its text an error shows; what a service answers can be a whole page."""
 
@@ -188,17 +190,21 @@ class ServiceError(ReelbookError):
         error_type: str | None = None,
         request_id: str | None = None,
         facts: Mapping[str, Any] | None = None,
+        foreign: bool = False,
     ) -> None:
         super().__init__(message)
         self.message, self.status, self.error_type = printable(message), status, error_type
         self.request_id, self.facts = request_id, dict(facts or {})
+        self.foreign = foreign
+        """Whether it has not the shape in which the service refuses: a gateway may have said it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only facts do not travel in `args`, and an error must survive a pickle.
-        return _revive, (type(self), self.message, self.status, self.error_type, self.request_id, self.facts)
+        state = (self.message, self.status, self.error_type, self.request_id, self.facts, self.foreign)
+        return _revive, (type(self), *state)
 
     def sentence(self) -> str:
-        of = f" (Request {self.request_id}.)" if self.request_id else ""
+        of = f" (Request {readable_id(self.request_id)}.)" if self.request_id else ""
         return f"{_cut(_ended(self.message))}{of} {self.advice}"
 
 
@@ -209,8 +215,19 @@ def _revive(
     error_type: str | None,
     request_id: str | None,
     facts: dict[str, Any],
+    foreign: bool = False,
 ) -> ServiceError:
-    return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts)
+    return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts, foreign=foreign)
+
+
+def readable_id(request_id: str) -> str:
+    """An id as it can be shown anywhere: on one line, without letters that a terminal obeys, and not too long.
+
+    >>> readable_id("r-7"), readable_id(".. " + chr(10)), len(readable_id("x" * 9000))
+    ('r-7', "'.. \\\\n'", 100)
+    """
+    text = request_id if request_id.isprintable() and request_id == request_id.strip() else ascii(request_id)
+    return text if len(text) <= LONGEST_ID else f"{text[: LONGEST_ID - 1]}…"
 
 
 def _ended(text: str) -> str:
@@ -250,7 +267,10 @@ class NotFound(ServiceError):
 class NotReady(ServiceError):
     """The result of a run is not there yet."""
 
-    advice = "It is paid for and not lost: wait a little, then run or attach it again, at no further cost."
+    advice = (
+        "It is paid for: wait a little, then run the same again or attach it, to ask once more at no cost. "
+        "Only fresh=True pays for another one."
+    )
 
 
 class Refused(ServiceError):
@@ -368,7 +388,7 @@ class RunFailed(ReelbookError):
     def sentence(self) -> str:
         kind = f" [{self.error_type}]" if self.error_type else ""
         return (
-            f"Run {self.request_id} failed{kind}: {_cut(_ended(self.message))} "
+            f"Run {readable_id(self.request_id)} failed{kind}: {_cut(_ended(self.message))} "
             "Read its logs, change the input if it is at fault, and run it again."
         )
 
@@ -382,7 +402,7 @@ class RunCancelled(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {self.request_id} was cancelled before it was finished, so there is no result. "
+            f"Run {readable_id(self.request_id)} was cancelled before it was finished, so there is no result. "
             "Run it again when you like; the account shows what was given back."
         )
 
@@ -396,7 +416,7 @@ class RunTimeout(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {self.request_id} was still {self.status} after {self.waited:g} s. "
+            f"Run {readable_id(self.request_id)} was still {self.status} after {self.waited:g} s. "
             "The service is still working on it: wait() again, or cancel() it."
         )
 
@@ -410,6 +430,6 @@ class DownloadFailed(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {self.request_id} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
+            f"Run {readable_id(self.request_id)} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
             f"The result is still at the service: attach({self.request_id!r}, model=…) fetches it again, at no cost."
         )

@@ -9,15 +9,24 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pydantic import ValidationError
 
-from . import errors
-from .client.retries import SETTLED
+from .client import outcomes
+from .client.outcomes import RESULT_SECONDS
 from .client.service import Accepted
 from .client.transfer import Brought
-from .errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed, ServiceError
+from .errors import (
+    DownloadFailed,
+    NotReady,
+    ReelbookError,
+    RunCancelled,
+    RunFailed,
+    ServiceBroken,
+    ServiceError,
+    Unreachable,
+)
 from .libraries import ledger, recovery, services
 from .libraries.identity import dumps
 from .libraries.ledger import CANCELLED, COMPLETED, EXPIRED, FAILED, STORED, Entry
@@ -31,7 +40,8 @@ from .models.queue import IN_PROGRESS, QueueStatus
 if TYPE_CHECKING:
     from .submission import Desk
 
-RESULT_SECONDS = 10.0
+LONGEST_PAUSE = 2.0
+"""Between two times of asking for a result."""
 OTHERS_SECONDS, LONGEST_OTHERS_SECONDS = 0.05, 0.5
 STORED_SCHEME = "reelbook:"
 """Begins the address of a file that came inside the answer itself, and is kept on the shelf only."""
@@ -84,7 +94,8 @@ class Following:
             books = self._desk.books
             if self.failure is not None and self.entry.owner is not None:
                 # Not `await`: nothing here may be held up by a closed ledger.
-                books.ask(partial(ledger.left, run=self.entry.id, owner=books.owner))
+                why = (kind_of(self.failure), str(self.failure)) if isinstance(self.failure, NotReady) else None
+                books.ask(partial(ledger.left, run=self.entry.id, owner=books.owner, why=why))
 
     async def _others(self) -> None:
         """Wait for a run that another process is at; take it over if that one dies."""
@@ -101,7 +112,7 @@ class Following:
         entry = self.entry
         if entry.state == CANCELLED:
             raise RunCancelled(self.request_id)
-        if entry.state in (FAILED, EXPIRED, ledger.REJECTED):
+        if entry.state in (FAILED, ledger.REJECTED):
             raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
         if entry.state not in ledger.PAID:
             raise ReelbookError(
@@ -114,19 +125,11 @@ class Following:
         if entry.state == COMPLETED and entry.output is not None:
             return
         try:
-            output = answer.output if answer is not None and answer.output is not None else await self._finished()
-        except (RunFailed, RunCancelled) as error:
-            state = CANCELLED if isinstance(error, RunCancelled) else FAILED
-            # A service that has lost an upload says so here; the next try sends the picture anew.
-            desk.uploads.forget(str(error))
-            if isinstance(error, RunFailed) and error.error_type == EXPIRED:
-                state = EXPIRED
-            message = error.message if isinstance(error, RunFailed) else "cancelled"
-            charged, kind = self._charged(), kind_of(error)
-            await desk.record(lambda db: ledger.ended(db, self.entry.id, state, kind, message, charged))
-            self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+            output = answer.output if answer is not None and self._is_whole(answer.output) else await self._finished()
+        except (RunFailed, RunCancelled, NotReady) as error:
+            if not isinstance(error, NotReady) or error.error_type == outcomes.EXPIRED:
+                await self._ended(error)
             raise
-        self._check_whole(output)
         # Files inside the answer go to the shelf first, so that the ledger need not hold them.
         kept = dumps(await self._without_files(dict(output)))
         charged, metrics = self._charged(), self.status.metrics or {}
@@ -134,62 +137,64 @@ class Following:
         await desk.record(lambda db: ledger.completed(db, self.entry.id, kept, charged, queued, running))
         self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
 
-    def _check_whole(self, output: Any) -> None:
-        """Refuse an answer that cannot be the result: kept as it is, it would be served from the library for ever."""
+    async def _ended(self, error: RunFailed | RunCancelled | NotReady) -> None:
+        """Write down that it has ended without a result, or that the service does not know it any more."""
+        desk = self._desk
+        # A service that has lost an upload says so here; the next try sends the picture anew.
+        desk.uploads.forget(str(error))
+        state = {RunFailed: FAILED, RunCancelled: CANCELLED}.get(type(error), EXPIRED)
+        message = "cancelled" if isinstance(error, RunCancelled) else error.message
+        charged, kind = self._charged(), kind_of(error)
+        await desk.record(lambda db: ledger.ended(db, self.entry.id, state, kind, message, charged))
+        self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))
+
+    def _is_whole(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
+        """Whether this can be the result: what is kept is served from the library for ever."""
         known = any(row.id == self.entry.model for row in CATALOG)
-        if not isinstance(output, Mapping) or (known and not self._typed(output).files):
-            raise ReelbookError(
-                f"Run {self.request_id} is finished, and the service answered a result without any file: {str(output)[:200]}. "
-                "It is paid for: run the same again to ask for the result once more, at no cost."
-            )
+        return isinstance(output, Mapping) and (not known or bool(self._typed(output).files))
 
     async def _finished(self) -> Mapping[str, Any]:
+        """The output, once the run has ended."""
         desk, entry = self._desk, self.entry
         if not self._is_new:
             kept = await desk.books.do(partial(services.addresses_of, request_id=self.request_id))
             desk.calls.restore(self.request_id, json.loads(kept) if kept else {})
+        # One that was not known before is asked about once.
+        refusals = 0.0 if entry.state == EXPIRED else outcomes.REFUSED_SECONDS
         try:
             final = await desk.watcher.follow(
-                entry.model, self.request_id, self._seen, since=entry.sent, closely=self._watched
+                entry.model, self.request_id, self._seen, since=entry.sent, closely=self._watched, refusals=refusals
             )
-        except errors.NotFound as error:
-            raise RunFailed(
-                self.request_id, f"The service does not know this request any more: {error.message}", EXPIRED
-            ) from None
+        except (ServiceError, Unreachable) as reason:
+            raise outcomes.unfinished(self.request_id, reason) from None
         self._seen(final)
-        reason, kind = getattr(final, "error", None), getattr(final, "error_type", None)
-        if kind == "cancelled":
-            raise RunCancelled(self.request_id)
-        if reason:
-            raise RunFailed(self.request_id, _sentence(reason), kind if isinstance(kind, str) else None)
+        ended = outcomes.ending_in(final)
+        if ended is not None:
+            raise ended
         output = getattr(final, "output", None)
-        return output if isinstance(output, dict) else await self._result()
+        return output if self._is_whole(output) else await self._result()
 
     async def _result(self) -> Mapping[str, Any]:
-        """The output; a service may need a moment between saying that it is finished and handing it out."""
-        deadline = time.monotonic() + RESULT_SECONDS
+        """The output of a run that has ended; what stands before it may need a moment to hand it out."""
+        deadline, pause = time.monotonic() + RESULT_SECONDS, TICK_SECONDS
         while True:
+            reason: ReelbookError
             try:
-                return await self._desk.calls.result(self.entry.model, self.request_id)
-            except errors.NotReady:
-                if time.monotonic() > deadline:
-                    raise  # It is paid for, and may be there when it is run again.
-                await asyncio.sleep(TICK_SECONDS)
-            except (errors.Unauthorized, errors.ServiceBroken, errors.TooManyRequests, errors.Forbidden) as refusal:
-                passing = refusal.error_type is None or _is_passing(refusal)
-                if not passing and not isinstance(refusal, errors.Unauthorized):
-                    raise RunFailed(self.request_id, refusal.message, refusal.error_type) from None
-                # About the call, not about the run, which is paid for.
-                if not isinstance(refusal, errors.ServiceBroken) or time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(TICK_SECONDS)
-            except ServiceError as refusal:
-                if refusal.status == 499:
-                    raise RunCancelled(self.request_id) from None
-                if refusal.error_type is None and "without saying why" in refusal.message:
-                    raise  # Of a gateway on the way, perhaps: what is paid for is not given up for that.
-                kind = EXPIRED if isinstance(refusal, errors.NotFound) else refusal.error_type
-                raise RunFailed(self.request_id, refusal.message, kind) from None
+                output = await self._desk.calls.result(self.entry.model, self.request_id)
+            except (ServiceError, Unreachable) as error:
+                ended = outcomes.ending(self.request_id, error)
+                if ended is not None:
+                    raise ended from None
+                reason = error
+            else:
+                if self._is_whole(output):
+                    return output
+                words = f"the service answered a result without any file: {str(output)[:200]}"
+                reason = ServiceBroken(words, status=200, foreign=True)
+            if time.monotonic() + pause > deadline or outcomes.is_about_the_account(reason):
+                raise outcomes.unfinished(self.request_id, reason) from None
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, LONGEST_PAUSE)
 
     async def _shelved(self) -> None:
         """Every file of the output on this machine, and the row marked so."""
@@ -300,11 +305,6 @@ def merged(seen: list[str], news: list[str]) -> list[str]:
     return seen + [line for line in news if line not in seen]
 
 
-def _is_passing(refusal: ServiceError) -> bool:
-    """Whether a gate in front of the service may have said it: theirs have codes of their own too."""
-    return refusal.status in (429, 502, 503, 504) and refusal.error_type not in SETTLED
-
-
 def _as_text(value: Any) -> Any:
     """An input as the ledger has it, with its pictures as `sha256:…` texts."""
     if isinstance(value, dict):
@@ -316,14 +316,10 @@ def _as_text(value: Any) -> Any:
 
 def kind_of(error: ReelbookError) -> str:
     """A short name for what went wrong, for the column of a table."""
-    if isinstance(error, RunFailed) and error.error_type:
+    if isinstance(error, RunFailed | NotReady) and error.error_type:
         return error.error_type
     return "cancelled" if isinstance(error, RunCancelled) else type(error).__name__
 
 
 def _seconds(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _sentence(error: Any) -> str:
-    return error if isinstance(error, str) else str(error)[:500]

@@ -25,7 +25,7 @@ from .submission import Desk
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
 """The address where nobody is connected; nothing is sent there."""
-_ENDED = (ledger.FAILED, ledger.CANCELLED, ledger.EXPIRED, ledger.REJECTED)
+_ENDED = (ledger.FAILED, ledger.CANCELLED, ledger.REJECTED)
 
 
 def runs_with(client: Client, entries: Sequence[Entry]) -> list[Run]:

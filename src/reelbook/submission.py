@@ -22,7 +22,6 @@ from .client.uploads import Uploads
 from .client.watch import Watcher
 from .errors import (
     LibraryError,
-    NotReady,
     ReelbookError,
     ServiceError,
     TooManyRequests,
@@ -235,24 +234,8 @@ class Submission:
         price = self.price
         if price is None and not (reusable and not self.fresh and await self._is_stored(service, name)):
             price = (await desk.estimate(request)).credits
-        if not self.fresh:
-            await self._look_again(service, name)
         offers = (await desk.calls.nature()).features
         return Asked(service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable)
-
-    async def _look_again(self, service: str, name: str) -> None:
-        """Ask once more for a result that the service did not have, before it is paid for again."""
-        calls, books = self.desk.calls, self.desk.books
-        entry = await books.do(lambda db: ledger.expired(db, services.current(db, service), name, self.take))
-        if entry is None or entry.request_id is None:
-            return
-        try:
-            await calls.result(entry.model, entry.request_id)
-        except NotReady:
-            pass  # It is at work on it.
-        except ReelbookError:
-            return
-        await books.do(partial(ledger.revived, run=entry.id))
 
     async def _is_stored(self, service: str, name: str) -> bool:
         """Whether the library has it, so that its price need not be asked for."""

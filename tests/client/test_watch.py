@@ -22,7 +22,16 @@ import pytest
 from reelbook.client.http import Http
 from reelbook.client.service import ServiceCalls
 from reelbook.client.watch import Watcher
-from reelbook.errors import Forbidden, NotFound, ReelbookError, Refused, ServiceBroken, TooManyRequests, Unauthorized
+from reelbook.errors import (
+    Forbidden,
+    NotFound,
+    ReelbookError,
+    Refused,
+    ServiceBroken,
+    ServiceError,
+    TooManyRequests,
+    Unauthorized,
+)
 from reelbook.errors import Unreachable as NobodyThere
 from reelbook.models.queue import QueueStatus
 from tests.client.pretend import MODEL, Pretended, clock, followed, moved
@@ -425,7 +434,7 @@ def test_a_refused_key_is_told_at_once(kind: type[ReelbookError]) -> None:
 
 
 def test_a_request_that_is_not_known_yet_is_asked_again_and_a_lost_one_is_told() -> None:
-    """404 in the first ten seconds may mean too early; after that it means gone."""
+    """404 may be a gateway's, and be over in a moment; after a minute of it the last one is told."""
     service = Pretended()
 
     async def story(until: float) -> float:
@@ -435,22 +444,27 @@ def test_a_request_that_is_not_known_yet_is_asked_again_and_a_lost_one_is_told()
         return clock()
 
     assert moved(story(3.0)) <= 8
+    assert moved(story(40.0)) <= 60
     with pytest.raises(NotFound):
         moved(story(1000.0))
 
 
-def test_a_run_from_long_ago_that_is_not_found_is_told_at_once() -> None:
-    """`since` says that it is not young any more."""
+@pytest.mark.parametrize("kind", [NotFound, Refused, Unauthorized, Forbidden])
+@pytest.mark.parametrize(("limit", "least", "most"), [(60.0, 60, 90), (0.0, 0, 1)])
+def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
+    kind: type[ServiceError], limit: float, least: float, most: float
+) -> None:
+    """However old it is; one that had expired before is asked once. A page with 401 may be a gateway's as well."""
     service = Pretended()
-    service.trouble = lambda request_id: broken(NotFound)
+    service.trouble = lambda request_id: kind("A page", status=400, foreign=True)
 
     async def story() -> float:
         service.take("a", 2.0)
-        with pytest.raises(NotFound):
-            await Watcher(service, wall=lambda: 5000.0).follow(MODEL, "a", nothing, since=4000.0)
+        with pytest.raises(kind):
+            await Watcher(service, wall=lambda: 5000.0).follow(MODEL, "a", nothing, since=4000.0, refusals=limit)
         return clock()
 
-    assert moved(story()) < 1
+    assert least <= moved(story()) < most
 
 
 def test_runs_that_ended_long_ago_teach_nothing() -> None:

@@ -54,6 +54,8 @@ class Reply:
     """Bytes and text go out as they are, anything else as JSON."""
     headers: Mapping[str, str] = field(default_factory=dict)
     fault: Fault = ""
+    delay: float = 0.0
+    """Seconds before anything is answered."""
     gate: threading.Event | None = None
     """Nothing is answered before this is set."""
     pieces: Sequence[bytes] | None = None
@@ -247,6 +249,7 @@ class Hosted:
         self._count(answering=1)
         try:
             reply = _as_reply(answer, request)
+            await asyncio.sleep(reply.delay)
             if reply.gate is not None:
                 await asyncio.to_thread(reply.gate.wait)
             return await _given(reply, reader, writer) and headers.get("connection", "").lower() != "close"

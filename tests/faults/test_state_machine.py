@@ -35,7 +35,7 @@ stored    → completed
 rejected  → intent
 cancelled → intent
 failed    → intent
-expired   → intent accepted
+expired   → completed failed cancelled
 uncertain → accepted failed planned
 """
 MAY_FOLLOW = {line.split()[0]: set(line.split()[2:]) for line in LEGAL.strip().splitlines()}

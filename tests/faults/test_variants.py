@@ -223,7 +223,6 @@ WAYS: Sequence[Mapping[str, Mapping[str, Any]]] = (
         "failure as a 500": {"failed_result": Reply(500, {"detail": WHY, "error_type": "engine_error"})},
         "failure as a list": {"failed_result": Reply(422, {"detail": [{"loc": ["body", "image_url"], "msg": WHY, "type": "value_error"}]})},
         "failure in an error object": {"failed_result": Reply(400, {"error": {"message": WHY, "code": "unsafe"}})},
-        "failure as a page": {"failed_result": page(422, "Unprocessable"), "failure": "an HTML page titled “Unprocessable”"},
     },
     {  # A cancellation.
         "success": {},

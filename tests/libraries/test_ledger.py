@@ -447,7 +447,7 @@ def test_failed_attempts_stay_counted(db: Ledger) -> None:
     ledger.ended(db, run, "failed", None, "no", 10)
     sent(db)
     ledger.accepted(db, run, "r2")
-    ledger.ended(db, run, "expired", None, "gone", None)
+    ledger.ended(db, run, "failed", None, "gone", None)
 
     again = claimed(db)
 
@@ -682,7 +682,40 @@ def test_who_attaches_an_expired_run_asks_once_more(db: Ledger) -> None:
 
     verdict = asking.attached(db, "svc", "m", "r1", HERE)
 
-    assert (verdict.do, verdict.entry.id, verdict.entry.state) == ("follow", run, "accepted")
+    assert (verdict.do, verdict.entry.id, verdict.entry.state) == ("follow", run, "expired")
+
+
+def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
+    """It is paid for: only a new take is. Whoever wants the same again hears what the service says by then."""
+    run = accepted(db)
+    ledger.ended(db, run, "expired", "expired", "gone", None)
+
+    again = choose(db, PLAIN, HERE)
+    ledger.completed(db, run, "{}", None, None, None)
+    fresh = choose(db, PLAIN, HERE, fresh=True)
+
+    assert (again.do, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
+    assert ledger.read(db, run).state == "completed"
+    assert (fresh.do, fresh.entry.take) == ("send", 1)
+
+
+def test_an_expired_take_without_a_seed_is_over_once_there_is_another(db: Ledger) -> None:
+    """Whoever has paid for another one is not asked about the lost one for ever."""
+    first = choose(db, UNSEEDED, HERE).entry.id
+    ledger.sending(db, first, HERE.owner, None)
+    ledger.accepted(db, first, "r1")
+    ledger.ended(db, first, "expired", "expired", "gone", None)
+
+    again = choose(db, UNSEEDED, HERE)
+    fresh = choose(db, UNSEEDED, HERE, fresh=True).entry.id
+    ledger.sending(db, fresh, HERE.owner, None)
+    ledger.accepted(db, fresh, "r2")
+    ledger.completed(db, fresh, "{}", None, None, None)
+    ledger.stored(db, fresh, "[]")
+    next_one = choose(db, UNSEEDED, HERE)
+
+    assert (again.do, again.entry.id) == ("follow", first)
+    assert (next_one.do, next_one.entry.take) == ("send", 2)
 
 
 def test_an_unknown_request_gets_a_row(db: Ledger) -> None:

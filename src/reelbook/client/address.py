@@ -11,6 +11,8 @@ from urllib.parse import SplitResult, quote, urlsplit
 from ..errors import NotFound, ReelbookError, Unreachable
 
 RENEWAL_SECONDS = 60.0
+LONGEST_URL = 60_000
+"""Longer addresses cannot be asked."""
 PORTS = {"http": 80, "https": 443}
 
 
@@ -41,7 +43,7 @@ class Address:
 
     def local(self, url: object) -> str | None:
         """The path of an address that the service named, if it is its own; the key goes nowhere else."""
-        if not isinstance(url, str) or len(url) > 2_000 or not url.isprintable():
+        if not isinstance(url, str) or len(url) > LONGEST_URL or not url.isprintable():
             return None
         try:
             named, own = urlsplit(url), urlsplit(self.base_url)
@@ -68,13 +70,17 @@ class Address:
             self._renewal = None
 
 
-def request_path(endpoint_id: str, request_id: str, *rest: str) -> str:
-    """The path of a request in its model's queue.
+def request_path(endpoint_id: str, request_id: str, *rest: str, is_accepted: bool = False) -> str:
+    """The path of a request in its model's queue; what a service itself has accepted under an odd id, is quoted.
 
     >>> request_path("svc/smart-resize", "a b", "status")
     '/svc/smart-resize/requests/a%20b/status'
+    >>> request_path("svc/smart-resize", "../a", is_accepted=True)
+    '/svc/smart-resize/requests/%2E%2E%2Fa'
     """
-    return "/".join(["", model_path(endpoint_id), "requests", _segment(request_id, "request"), *rest])
+    # The dots too: alone between two slashes they would be taken for a way up.
+    named = _quoted(request_id).replace(".", "%2E") if is_accepted and not _is_plain(request_id) else None
+    return "/".join(["", model_path(endpoint_id), "requests", named or _segment(request_id, "request"), *rest])
 
 
 def model_path(endpoint_id: str) -> str:
@@ -84,16 +90,22 @@ def model_path(endpoint_id: str) -> str:
 
 def _segment(text: str, what: str, *, whole: str | None = None) -> str:
     """One quoted part of a path; an id that a proxy could take for a way to another address is refused here."""
-    if any(part in ("", ".", "..") for part in re.split(r"[/\\]", text)) or not text.isprintable():
+    if not _is_plain(text):
         raise NotFound(
             f"There is no {what} {(whole or text)[:100]!r}; ids do not look like that.",
             status=404,
             error_type="not_found",
         )
-    try:
-        return quote(text, safe="")
-    except UnicodeEncodeError:
-        raise ReelbookError(f"The {what} id has a letter that cannot be sent. Copy it again.") from None
+    return _quoted(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nobody on the way takes such an id for anything but an id."""
+    return text.isprintable() and not any(part in ("", ".", "..") for part in re.split(r"[/\\]", text))
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="surrogatepass")
 
 
 def _checked(base_url: str) -> str:

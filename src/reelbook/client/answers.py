@@ -14,6 +14,7 @@ from typing import Any
 from .. import errors
 from ..errors import ServiceBroken, ServiceError
 from .key import Key
+from .outcomes import is_own
 
 LONGEST_TEXT = 500
 LONGEST_ID = 200
@@ -100,6 +101,7 @@ def unreadable(answer: Answer, key: Key) -> ServiceBroken:
         "Is this the address of a model service?",
         status=answer.status,
         request_id=_request_id(answer, {}, key),
+        foreign=True,
     )
 
 
@@ -121,6 +123,7 @@ def refusal(answer: Answer, key: Key) -> ServiceError:
         error_type=_text(body.get("error_type")) or _text(inner.get("code")) or _text(inner.get("type")),
         request_id=_request_id(answer, body, key),
         facts=facts,
+        foreign=not is_own(value),
     )
 
 

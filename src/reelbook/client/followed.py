@@ -12,6 +12,7 @@ from typing import Any
 from ..models.queue import IN_QUEUE, QueueStatus
 from .durations import patience
 from .kin import Kin
+from .outcomes import REFUSED_SECONDS
 
 SOONEST, GROWTH = 0.1, 0.1
 """Where nothing is known, the next look comes after this many seconds, or this share of the age if that is more."""
@@ -43,6 +44,8 @@ class Followed:
     began: float
     """When following began."""
     closely: bool
+    refusals: float = REFUSED_SECONDS
+    """How many seconds long it is asked again while it is refused."""
     due: float = math.inf
     asking: bool = False
     stream: asyncio.Task[None] | None = None

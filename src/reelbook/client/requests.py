@@ -22,6 +22,7 @@ NAMES = {
 @dataclass(slots=True)
 class _Facts:
     accepted: float = float("-inf")
+    """When it was accepted; -inf for another day."""
     paths: dict[str, str] = field(default_factory=dict)
     found: dict[str, str] = field(default_factory=dict)
 
@@ -55,7 +56,8 @@ class Known:
         return {} if facts is None else dict(facts.paths)
 
     def restore(self, request_id: str, named: Mapping[str, Any]) -> None:
-        """What `named` gave, on another day."""
+        """A request that was accepted on another day, and what `named` gave then."""
+        self._of(request_id)
         for what in NAMES.keys() & named.keys():
             # Only a path is kept, and only of this service: where it is can change from day to day.
             local = self._address.local(self._address.at(str(named[what])))
@@ -78,7 +80,8 @@ class Known:
 
     def _usual(self, endpoint_id: str, request_id: str, what: str) -> str:
         rest = () if what == "response" else (what,)
-        return urlsplit(self._address.base_url).path + request_path(endpoint_id, request_id, *rest)
+        path = request_path(endpoint_id, request_id, *rest, is_accepted=request_id in self._facts)
+        return urlsplit(self._address.base_url).path + path
 
     def _of(self, request_id: str) -> _Facts:
         if request_id not in self._facts and len(self._facts) >= MOST_KNOWN:

@@ -14,7 +14,7 @@ from ..models.images import pictures_of, with_replaced
 from ..models.pricing import Estimate, Rates
 from ..models.queue import QueueStatus
 from . import shapes
-from .address import Address, request_path
+from .address import Address, model_path, request_path
 from .answers import Answer, is_json, unreadable, value_of
 from .http import Http, Upload
 from .requests import Known
@@ -96,6 +96,7 @@ class ServiceCalls:
         `sending` is awaited just before the first byte of each attempt leaves; what it raises keeps it from leaving.
         `Unreachable` means never sent, `UncertainRun` that nobody here knows, any other error that it was refused.
         """
+        model_path(endpoint_id)  # What cannot be asked about later is not paid for.
         accepted = await self._http.paid(
             self._address,
             "/models/run",
@@ -162,14 +163,14 @@ class ServiceCalls:
         except ServiceError as error:
             if not shapes.is_unfinished(error, is_new=self._known.is_new(request_id, self._clock())):
                 raise
-            raise _not_ready(request_id, error.status, error.message) from None
+            raise _not_ready(request_id, error.status, error.message, error.foreign) from None
         if answer.status == 202 or not is_json(answer):
             if answer.status == 202:
-                raise _not_ready(request_id, 202, "The result is not there yet.")
+                raise _not_ready(request_id, 202, "The result is not there yet.", answer.is_html)
             raise unreadable(answer, self._http.key)
         output = shapes.output(self._value(answer))
         if output is None:
-            raise _not_ready(request_id, answer.status, "The result is not there yet.")
+            raise _not_ready(request_id, answer.status, "The result is not there yet.", False)
         return output
 
     async def cancel(self, endpoint_id: str, request_id: str) -> bool:
@@ -260,8 +261,8 @@ class ServiceCalls:
         return self._http.patience.clock()
 
 
-def _not_ready(request_id: str, status: int, message: str) -> NotReady:
-    return NotReady(message, status=status, error_type="not_ready", request_id=request_id)
+def _not_ready(request_id: str, status: int, message: str, foreign: bool) -> NotReady:
+    return NotReady(message, status=status, error_type="not_ready", request_id=request_id, foreign=foreign)
 
 
 def _is_about_the_input(error: ServiceError) -> bool:

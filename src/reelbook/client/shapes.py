@@ -13,7 +13,8 @@ from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
 from ..models.queue import IN_PROGRESS, IN_QUEUE, QueueStatus, whole_number
 
-LONGEST_ID = 500
+LONGEST_ID = 8_000
+"""An id that is longer cannot be asked for: it would not fit into an address."""
 GOING = frozenset({IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"})
 PACKINGS = ("output", "response", "result", "data")
 """The names under which a service may pack what the specification shows bare."""
@@ -61,7 +62,7 @@ def accepted(told: Any) -> Accepted | None:
     if not isinstance(told, dict):
         return None
     packed = [told[name] for name in (*PACKINGS, "request") if isinstance(told.get(name), dict)]
-    ids = [_id(one.get(name)) for one in (told, *packed) for name in ("requestId", "request_id", "id")]
+    ids = [_request_id(one.get(name)) for one in (told, *packed) for name in ("requestId", "request_id", "id")]
     request_id = next(filter(None, ids), None)
     output = _output_at_once(told, request_id)
     if request_id is None and output is None:
@@ -74,7 +75,7 @@ def output(told: Any) -> Mapping[str, Any] | None:
     if not isinstance(told, dict):
         # It is paid for: whatever came is kept.
         return {"output": told}
-    if "status" not in told or _holds_files(told.values()):
+    if "status" not in told or holds_files(told.values()):
         return told
     if _name(told["status"]) in GOING:
         return None
@@ -93,6 +94,8 @@ def status(told: Any, request_id: str) -> QueueStatus | None:
     """A status object; None where there is no status in the answer."""
     if not isinstance(told, dict) or not isinstance(told.get("status"), str):
         return None
+    if told.get("error") and str(told.get("request_id") or request_id) != request_id:
+        return None  # Another run has failed, out of somebody's store of old answers.
     return QueueStatus.model_validate({**told, "request_id": request_id})
 
 
@@ -101,7 +104,7 @@ def statuses(told: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
     if isinstance(told, dict) and isinstance(told.get("statuses"), (dict, list)):
         told = told["statuses"]
     if isinstance(told, list):
-        told = {_id(one.get("request_id")): one for one in told if isinstance(one, dict)}
+        told = {_request_id(one.get("request_id")): one for one in told if isinstance(one, dict)}
     found = {one: status(told.get(one), one) for one in ids} if isinstance(told, dict) else {}
     return {one: told_of_it for one, told_of_it in found.items() if told_of_it is not None}
 
@@ -165,23 +168,31 @@ def _output_at_once(told: Mapping[str, Any], request_id: str | None) -> Mapping[
         return told["output"] if isinstance(told["output"], dict) else {"output": told["output"]}
     for name in PACKINGS:
         packed = told.get(name)
-        if isinstance(packed, dict) and _holds_files(packed.values()):
+        if isinstance(packed, dict) and holds_files(packed.values()):
             return packed
     # Beside a request id, an address may be one of the queue's own; these two are where the specification has media.
     shown = told.values() if request_id is None else (told.get("video"), told.get("images"))
-    return told if _holds_files(shown) else None
+    return told if holds_files(shown) else None
 
 
-def _holds_files(values: Iterable[Any]) -> bool:
+def holds_files(values: Iterable[Any]) -> bool:
     """Whether there is a File object, or a list with one."""
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
     return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
 
 
-def _id(value: Any) -> str | None:
+def _request_id(value: Any) -> str | None:
+    """The id of a request exactly as it was told, however odd; None for what no request can be asked for by."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
-    return str(value).strip()[:LONGEST_ID] or None
+    return str(value) if str(value).strip() and len(str(value)) <= LONGEST_ID else None
+
+
+def _id(value: Any) -> str | None:
+    """The id of a service."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    return str(value).strip()[:500] or None
 
 
 def _name(value: Any) -> str:

@@ -17,14 +17,13 @@ from ..errors import (
     Unreachable,
 )
 from .followed import Followed
+from .outcomes import is_about_the_account
 
 WIDESPREAD = 3
 """So many runs failing with no success between them, and it is no longer the fault of one."""
 FIRST_PAUSE, LONGEST_PAUSE, LONGEST_TOLD_PAUSE = 0.25, 15.0, 60.0
 GIVE_UP_SECONDS = 600.0
 """How long a run is followed though no look at it succeeds."""
-YOUNG_SECONDS = 10.0
-"""A service may need a moment until it knows a request that it has just taken."""
 
 
 class Trouble:
@@ -66,11 +65,11 @@ class Trouble:
         return alone or (self.widespread and now - max(self._since, run.began) >= GIVE_UP_SECONDS)
 
 
-def is_final(error: Exception, age: float) -> bool:
-    """Whether asking again would change nothing, for a run of this age."""
-    if isinstance(error, (Unauthorized, Forbidden, InsufficientCredits)):
+def is_final(error: Exception, seconds: float, limit: float) -> bool:
+    """Whether asking again is given up, where every look for so many seconds has failed; refusals have a limit."""
+    if is_about_the_account(error):
         return True
-    return isinstance(error, (NotFound, Refused)) and age >= YOUNG_SECONDS
+    return isinstance(error, (NotFound, Refused, Unauthorized, Forbidden, InsufficientCredits)) and seconds >= limit
 
 
 def pause_after(failures: int, error: Exception) -> float:

@@ -15,6 +15,7 @@ from .calls import Calls
 from .durations import Durations, patience
 from .followed import Followed
 from .kin import Kin
+from .outcomes import REFUSED_SECONDS
 from .schedule import Schedule
 from .trouble import Trouble, is_final, pause_after
 
@@ -77,11 +78,13 @@ class Watcher:
         *,
         since: float | None = None,
         closely: bool = False,
+        refusals: float = REFUSED_SECONDS,
     ) -> QueueStatus:
         """The final status; every one that is seen on the way is told.
 
         `since` is when it was submitted, as `time.time()` tells it; a moment ago, unless told. `closely`: a person is
-        looking, so it is streamed or asked by itself, with its log. Cancel the task that waits here to stop following; the run itself goes on.
+        looking, so it is streamed or asked by itself, with its log. `refusals`: how many seconds long a refusal is asked about again.
+        Cancel the task that waits here to stop following; the run itself goes on.
         """
         began = asyncio.get_running_loop().time()
         age = 0.0 if since is None else max(self._wall() - since, 0.0)
@@ -89,7 +92,9 @@ class Watcher:
         if self._closed:
             raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
         end: asyncio.Future[QueueStatus] = asyncio.get_running_loop().create_future()
-        run = Followed(endpoint_id, request_id, tell, end, self._kin(endpoint_id), began - age, began, closely)
+        run = Followed(
+            endpoint_id, request_id, tell, end, self._kin(endpoint_id), began - age, began, closely, refusals
+        )
         self._runs[run] = None
         run.kin.enter(run)
         if closely and "status-stream" in offers and self._streams < MOST_STREAMS:
@@ -330,7 +335,7 @@ class Watcher:
                 self._plan(run)
                 self._go_on()
         except Exception as error:
-            if is_final(error, 0.0) and not run.gone:
+            if is_final(error, 0.0, math.inf) and not run.gone:
                 run.end.set_exception(error)
         finally:
             self._streams -= 1
@@ -373,7 +378,7 @@ class Watcher:
             run.failures += 1
             run.failing_since = run.asked if run.failing_since is None else run.failing_since
             run.retry_at = now + pause_after(run.failures, error)
-            if not run.gone and is_final(error, now - run.since):
+            if not run.gone and is_final(error, now - run.failing_since, run.refusals):
                 run.end.set_exception(error)
             run.kin.know(run)
         for kin in {run.kin: None for run in runs}:

@@ -143,10 +143,6 @@ def attached(db: sqlite3.Connection, service: str, model: str, request_id: str, 
     entry = freed(db, Entry(*row), keeper)
     if entry.state == STORED:
         return Verdict("serve", entry)
-    if entry.state == EXPIRED:
-        # Somebody asks for it by name, so the service is asked once more.
-        move(db, entry, ACCEPTED, error_type=None, error=None, note=request_id)
-        entry = read(db, entry.id)
     return _others(db, entry, keeper.owner) if entry.state in PAID else Verdict("ended", entry)
 
 
@@ -227,8 +223,10 @@ def _candidate(
     ).fetchall()
     found = [freed(db, Entry(*row), keeper) for row in rows]
     if take is None and not asked.reusable:
-        # Another process's unfinished take is not ours to join.
+        # Another process's unfinished take is not ours to join, and a lost one is over once there is another.
+        latest = _next_take(db, asked) - 1
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == keeper.owner)]
+        found = [entry for entry in found if entry.state != EXPIRED or entry.take == latest]
     return min(found, key=rank, default=None)
 
 
@@ -269,7 +267,7 @@ def _claimed(
     if repeats and (why := _unrepeatable(entry, asked)):
         move(db, entry, UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
         return read(db, entry.id)
-    is_over = entry.state in (FAILED, CANCELLED, EXPIRED)
+    is_over = entry.state in (FAILED, CANCELLED)
     past = past_cost(entry) if is_over else {"spent": entry.spent, "unpriced": entry.unpriced}
     price = amount(asked.price)
     if repeats and entry.price is not None:

@@ -36,15 +36,15 @@ MOVES: Mapping[str, frozenset[str]] = {
     REJECTED: frozenset({INTENT}),
     CANCELLED: frozenset({INTENT}),
     FAILED: frozenset({INTENT}),
-    EXPIRED: frozenset({INTENT, ACCEPTED}),
+    EXPIRED: frozenset({COMPLETED, FAILED, CANCELLED}),
     UNCERTAIN: frozenset({ACCEPTED, FAILED, PLANNED}),
 }
 """Which state may follow which; anything else is a mistake in the program, and is refused."""
 
-PAID = (ACCEPTED, RUNNING, COMPLETED)
-"""The service has it: it must be followed, never sent again."""
+PAID = (ACCEPTED, RUNNING, COMPLETED, EXPIRED)
+"""The service has taken it: it is asked about, never sent again. That holds too where it says that it does not know it any more."""
 
-BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, UNCERTAIN)
+BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, EXPIRED, UNCERTAIN)
 """Of several takes: what is there, else what is paid for, else what may be, before anything that has yet to be paid."""
 
 MOST_CREDITS = 10**12
@@ -167,7 +167,7 @@ def accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | Non
         return  # An answer that was asked for twice.
     known = amount(price)
     known = entry.price if known is None else known
-    if ACCEPTED not in MOVES[entry.state] or entry.state == EXPIRED:
+    if ACCEPTED not in MOVES[entry.state]:
         beside(db, entry, request_id, known)
         return
     move(
@@ -208,29 +208,12 @@ def ended(
 ) -> None:
     """It failed, was cancelled, or the service does not know it any more."""
     entry = read(db, run)
-    if entry.state in PAID:
+    if entry.state in PAID and entry.state != state:
         told = amount(charged)
         move(
             db, entry, state, error_type=error_type, error=error, charged=entry.charged if told is None else told,
             owner=None, finished=time.time(),
         )  # fmt: skip
-
-
-def expired(db: sqlite3.Connection, service: str, identity: str, take: int | None) -> Entry | None:
-    """The latest run of this kind that the service did not know any more."""
-    row = db.execute(
-        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND state = ? AND request_id IS NOT NULL"
-        " AND (? IS NULL OR take = ?) ORDER BY take DESC LIMIT 1",
-        (service, identity, EXPIRED, take, take),
-    ).fetchone()
-    return None if row is None else Entry(*row)
-
-
-def revived(db: sqlite3.Connection, run: int) -> None:
-    """The service knows it after all."""
-    entry = read(db, run)
-    if entry.state == EXPIRED:
-        move(db, entry, ACCEPTED, error_type=None, error=None, charged=None, note=entry.request_id)
 
 
 def refetch(db: sqlite3.Connection, run: int, owner: str) -> None:
@@ -240,11 +223,13 @@ def refetch(db: sqlite3.Connection, run: int, owner: str) -> None:
         move(db, entry, COMPLETED, owner=owner)
 
 
-def left(db: sqlite3.Connection, run: int, owner: str | None) -> None:
-    """Its owner does not follow it any more; whoever comes next may."""
+def left(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str, str] | None = None) -> None:
+    """Its owner does not follow it any more; whoever comes next may. `why`: the kind and the words, of one that is paid."""
     entry = read(db, run)
     if entry.owner is not None and entry.owner == owner:
         free(db, entry)
+        if why is not None and entry.state in (ACCEPTED, RUNNING):
+            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(storable, why), run))
 
 
 def settled(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
@@ -299,8 +284,9 @@ def read(db: sqlite3.Connection, run: int) -> Entry:
 
 
 def owned(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
-    """A run that is this process's to follow from now on."""
-    db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, entry.id))
+    """A run that is this process's to follow from now on; why it was left before is no news any more."""
+    kept = "" if entry.state == EXPIRED else ", error_type = NULL, error = NULL"
+    db.execute(f"UPDATE runs SET owner = ?{kept} WHERE id = ?", (owner, entry.id))
     return read(db, entry.id)
 
 

@@ -1,0 +1,259 @@
+"""Whatever is answered about a run that is paid for: it comes home or stays unfinished, and nothing is paid for it again.
+
+The oracle is the charge log of a stand-in of the hosted service, which answers only what the specification shows. All runs
+of a story are under way side by side, each with a fault of its own, because each of them is mostly waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook import following
+from reelbook.client import followed, http, outcomes, requests, transfer, trouble
+from reelbook.client.http import Patience
+from reelbook.errors import NotReady, RunCancelled, RunFailed
+from tests.client.variants import Reply
+from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
+
+BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+WHY = "The picture shows what it must not."
+CODES = (
+    *(
+        400,
+        401,
+        402,
+        403,
+        404,
+        405,
+        406,
+        407,
+        408,
+        409,
+        410,
+        411,
+        412,
+        413,
+        414,
+        415,
+        416,
+        417,
+        418,
+        421,
+        422,
+        423,
+        424,
+        425,
+    ),
+    *(426, 428, 429, 431, 451, 499, 500, 501, 502, 503, 504, 505, 507, 508, 511, 520, 522, 530),
+)
+PAGES = tuple(f"{code} page" for code in CODES)
+BODIES = tuple(f"{code} {how}" for how in FOREIGN for code in (404, 422))
+FOR_A_WHILE = tuple(
+    f"{how} for a while"
+    for how in ("404 page", "404 message", "404 detail", "403 page", "503 page", "welcome", "closed")
+)
+
+PAUSED = ("429 page", "stale", "closed", "reset", "cut off", "garbage")
+"""Here it is right to wait for the status: somebody asks for it, or nothing answers at all."""
+NEVER_A_STATUS = tuple(kind for kind in (*PAGES, *KINDS) if kind not in PAUSED)
+SERVED = tuple(sorted({"late", "huge", "of another"}))
+"""What a result can be and still be the result."""
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[None]:
+    """The same rules in a shorter life."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http, "Patience", lambda: Patience(free=8, attempt=4, paid=4, backoff=0.005, attempts=3))
+        patch.setattr(following, "RESULT_SECONDS", 0.2)
+        patch.setattr(following, "TICK_SECONDS", 0.1)
+        patch.setattr(outcomes, "REFUSED_SECONDS", 1.5)
+        patch.setattr(requests, "NEW_SECONDS", 0.0)
+        patch.setattr(transfer, "PAUSE_SECONDS", 0.01)
+        patch.setattr(trouble, "FIRST_PAUSE", 0.05)
+        patch.setattr(trouble, "LONGEST_PAUSE", 0.5)
+        patch.setattr(followed, "FIRST_LOOK", 0.005)
+        patch.setattr(followed, "SOONEST", 0.02)
+        yield
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one run: at first, and when it was wanted again after the fault was over."""
+
+    first: str
+    failure: Exception | None
+    again: str
+    film: bool
+    charges: int
+
+
+def told_of(folder: Path, faults: Mapping[str, Sequence[Fault]], **service: object) -> Mapping[str, Told]:
+    """Each name is a run of its own with these faults; then all is calm, and each is wanted again in another session."""
+    names = {name: number + 1 for number, name in enumerate(faults)}
+    table = [fault_for(fault, names[name]) for name, some in faults.items() for fault in some]
+    with StandIn(table, **service) as hosted:  # type: ignore[arg-type]
+        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=folder) as client:
+            first = {name: client.start(BOAT.revised(seed=seed)) for name, seed in names.items()}
+            ended = {name: run_to_its_end(run) for name, run in first.items()}
+            before = hosted.paid
+        hosted.calm()
+        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=folder) as client:
+            later = {name: client.start(BOAT.revised(seed=seed)) for name, seed in names.items()}
+            again = {name: run_to_its_end(run) for name, run in later.items()}
+    assert set(before.values()) == {1}
+    paid = {line["input"]["seed"]: 0 for line in hosted.charges}
+    for line in hosted.charges:
+        paid[line["input"]["seed"]] += 1
+    return {
+        name: Told(
+            ended[name].status, ended[name].failure, again[name].status,
+            again[name].status == "completed" and again[name].video.path.exists(), paid[seed],
+        )
+        for name, seed in names.items()
+    }  # fmt: skip
+
+
+def fault_for(fault: Fault, seed: int) -> Fault:
+    return Fault(fault.at, fault.kind, fault.times, fault.seconds, seed, fault.share)
+
+
+def run_to_its_end(run: rb.Run) -> rb.Run:
+    try:
+        return run.wait(60)
+    except rb.ReelbookError:
+        return run
+
+
+@pytest.fixture(scope="module")
+def lasting(impatient: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
+    """The result is answered so for as long as anybody asks in the first session."""
+    kinds = (*PAGES, *BODIES, *KINDS)
+    return told_of(tmp_path_factory.mktemp("lasting"), {kind: [Fault(RESULT, kind)] for kind in kinds})
+
+
+@pytest.mark.parametrize("kind", [*PAGES, *BODIES, *KINDS])
+def test_no_page_at_the_result_makes_a_run_failed(lasting: Mapping[str, Told], kind: str) -> None:
+    """Paid once: unfinished at first, with words that say so, and home as soon as the result can be had."""
+    told = lasting[kind]
+
+    assert told.charges == 1
+    assert (told.again, told.film) == ("completed", True)
+    if kind in SERVED:
+        assert told.first == "completed"
+    else:
+        assert told.first == "unfinished"
+        assert isinstance(told.failure, NotReady)
+        assert "It is paid for" in str(told.failure)
+        assert "fresh=True" in str(told.failure)
+
+
+@pytest.fixture(scope="module")
+def passing(impatient: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
+    """Status and result are answered so for a while, and then as they are; or the status for ever."""
+    for_a_while = {
+        kind: [Fault(at, kind.removesuffix(" for a while"), seconds=0.8) for at in (STATUS, RESULT)]
+        for kind in FOR_A_WHILE
+    }
+    for_ever = {kind: [Fault(STATUS, kind)] for kind in NEVER_A_STATUS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(following, "RESULT_SECONDS", 10.0)
+        patch.setattr(outcomes, "REFUSED_SECONDS", 10.0)
+        return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
+
+
+@pytest.mark.parametrize("kind", FOR_A_WHILE)
+def test_what_passes_by_itself_is_waited_for(passing: Mapping[str, Told], kind: str) -> None:
+    """404 and its like at status and result for a moment: the clip comes home in the same session, and is paid once."""
+    assert (passing[kind].first, passing[kind].charges) == ("completed", 1)
+
+
+@pytest.mark.parametrize("kind", NEVER_A_STATUS)
+def test_a_result_that_is_there_comes_home_whatever_the_status_says(passing: Mapping[str, Told], kind: str) -> None:
+    """Nothing that can be read comes from the status, for ever: the result shows by itself that the run has ended."""
+    assert (passing[kind].first, passing[kind].charges) == ("completed", 1)
+
+
+OWN: Mapping[str, Reply | Mapping[str, object]] = {
+    "in the status": {"error": WHY, "error_type": "engine_error"},
+    "in the status, as an object": {"error": {"message": WHY, "code": 7}},
+    "refused content": Reply(422, {"detail": WHY, "error_type": "content_policy_violation"}),
+    "refused content with 403": Reply(403, {"detail": WHY, "error_type": "content_policy_violation"}),
+    "a list": Reply(422, {"detail": [{"loc": ["body", "image_url"], "msg": WHY, "type": "value_error"}]}),
+    "an error object": Reply(400, {"error": {"message": WHY, "code": "unsafe"}}),
+    "a name of its own": Reply(400, {"detail": WHY, "error_type": "prompt_rejected"}),
+    "the engine": Reply(500, {"detail": WHY, "error_type": "engine_error"}),
+    "out of time": Reply(504, {"detail": WHY, "error_type": "engine_timeout"}),
+}
+"""The service's own words for a run that has failed."""
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_services_own_words_make_a_run_failed(tmp_path: Path) -> None:
+    """The control of all this: what it says itself counts, and such a run is paid for again when it is wanted again."""
+    ends = dict(enumerate(OWN.values(), 1))
+    with StandIn(ends=ends) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+        runs = [run_to_its_end(client.start(BOAT.revised(seed=seed))) for seed in ends]
+        found = {name: (type(run.failure), run.status) for name, run in zip(OWN, runs, strict=True)}
+        hosted.ends.clear()
+        again = [run_to_its_end(client.start(BOAT.revised(seed=seed))).status for seed in ends]
+
+    assert found == dict.fromkeys(OWN, (RunFailed, "failed"))
+    assert all(WHY in str(run.failure) for run in runs)
+    assert again == ["completed"] * len(OWN)
+    assert set(hosted.paid.values()) == {2}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_cancelled_run_says_so_in_its_own_words_only(tmp_path: Path) -> None:
+    """499 with the service's body is a cancellation; the page of a gateway that gave up is none."""
+    ends = {1: Reply(499, {"detail": "It was cancelled.", "error_type": "cancelled"}), 2: Reply(499, b"")}
+    with StandIn(ends=ends) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+        runs = [run_to_its_end(client.start(BOAT.revised(seed=seed))) for seed in ends]
+
+    assert isinstance(runs[0].failure, RunCancelled)
+    assert [run.status for run in runs] == ["cancelled", "unfinished"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_request_that_the_service_forgets_is_not_paid_for_again(tmp_path: Path) -> None:
+    """It says so in its own words, for good: known as expired, counted with its price, and paid anew only on demand."""
+    gone = {"detail": "There is no such request.", "error_type": "not_found"}
+    faults = [Fault(STATUS, "404 gone", seed=1), Fault(RESULT, "404 gone", seed=1)]
+    with pytest.MonkeyPatch.context() as patch, StandIn(faults) as hosted:
+        patch.setitem(FOREIGN, "gone", gone)
+        boat = BOAT.revised(seed=1)
+        with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+            runs = [run_to_its_end(client.start(boat)) for _ in range(3)]
+            table = rb.library(tmp_path).frame
+            charged = len(hosted.charges)
+            hosted.calm()
+            fresh = client.run(boat, fresh=True)
+            last = client.run(boat)
+
+    assert {run.request_id for run in runs} == {"r-0"}
+    assert [run.status for run in runs] == ["unfinished"] * 3
+    assert "does not know this run any more" in str(runs[2].failure)
+    assert "fresh=True" in str(runs[2].failure)
+    assert (table["status"].tolist(), table["credits"].tolist()) == (["expired"], [53])
+    assert charged == 1
+    assert (fresh.status, fresh.request_id, len(hosted.charges)) == ("completed", "r-1", 2)
+    assert last.request_id == "r-1"
+
+
+def test_the_rule_that_was_pays_twice_and_is_seen(
+    impatient: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: were any refusal of a result a failure, the same oracle would show it."""
+    monkeypatch.setattr(
+        outcomes, "ending", lambda request_id, error: RunFailed(request_id, str(error), None)
+    )  # fmt: skip
+
+    told = told_of(tmp_path, {kind: [Fault(RESULT, kind)] for kind in ("400 page", "405 page", "410 page", "411 page")})
+
+    assert [one.charges for one in told.values()] == [2] * 4
