@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "settings": {"errors"},
     "loop": {"errors"},
     "interrupts": set(),
-    "client": GROUND | {"loop"},
+    "client": GROUND | {"loop", "media"},
     "libraries": GROUND | {"loop"},
     "media": GROUND,
     "runs": GROUND | {"loop", "interrupts", "client", "libraries", "media", "following"},

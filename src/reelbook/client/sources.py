@@ -117,7 +117,11 @@ def _source(picture: str, loc: Place, library: Callable[[str], Path | None]) -> 
         if picture.content is not None:
             return _made(loc, picture.content, picture.label)
         path = _path_of(picture) if picture.sha256 is None else _kept_in(library, picture.sha256)
-        source = _made(loc, checked(_content(path, picture)), picture.label, path)
+        content, is_frame = _content(path, picture)
+        if is_frame:
+            # The path is that of the video, so the picture itself is held.
+            return _made(loc, content, f"last frame of {path.name}")
+        source = _made(loc, content, picture.label, path)
         if picture.sha256 not in (None, source.sha256):
             raise NotAPicture("is a picture whose copy in the library is damaged. Give the picture itself.")
         return source
@@ -173,7 +177,10 @@ def _path_of(picture: Image) -> Path:
         raise NotAPicture(f"is {shown(text, 100)}, and nobody of that name has a home folder here.") from None
 
 
-def _content(path: Path, picture: Image) -> bytes:
+def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
+    """The picture in a file, and whether it is the last frame of a video."""
+    from ..media.last_frame import is_video, last_frame  # Not above: it brings the decoders along.
+
     name = shown(str(path), 200)
     try:
         facts = path.stat()
@@ -182,15 +189,16 @@ def _content(path: Path, picture: Image) -> bytes:
         if not stat.S_ISREG(facts.st_mode):
             # A pipe would be waited for without end.
             raise NotAPicture(f"is {name}, which is no ordinary file.")
-        if facts.st_size > MOST_BYTES:
+        of_video = is_video(path)
+        if facts.st_size > MOST_BYTES and not of_video:
             raise NotAPicture(_too_large(name, facts.st_size))
-        content = path.read_bytes()
+        content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise NotAPicture(_missing(path, picture)) from None
     except (OSError, ValueError) as error:
         raise NotAPicture(_unreadable(name, str(picture), error)) from None
     try:
-        return checked(content)
+        return (last_frame(path), True) if of_video else (checked(content), False)
     except NotAPicture as error:
         raise NotAPicture(f"is {name}, which {error}") from None
 

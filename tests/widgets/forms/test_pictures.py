@@ -237,7 +237,7 @@ def test_kinds_that_no_service_takes_become_png(form: Form, kind: str) -> None:
 
 
 def test_of_a_video_the_last_frame_can_be_taken(form: Form, tmp_path: Path) -> None:
-    """It is refused as a picture, with a word to the page that its last frame is to be had; by upload, by path, and from the library."""
+    """What is dropped is refused with a word to the page that its last frame is to be had; a path of this machine is it already."""
     clip = film(tmp_path / "clip.mp4", frames=12).path
     content = clip.read_bytes()
     kept = form.shop.put(content, ".mp4")
@@ -253,7 +253,9 @@ def test_of_a_video_the_last_frame_can_be_taken(form: Form, tmp_path: Path) -> N
     assert refused == {
         "error": "clip.mp4 is a video, and a picture is needed here.", "film": True,
     }  # fmt: skip
-    assert (by_path["error"], by_path["film"]) == (refused["error"], True)
+    assert (by_path.get("error", ""), by_path.get("film", False), by_path["thumb"]) == ("", False, True)
+    assert by_path["words"].startswith("last frame of clip.mp4 · 64 × 48")
+    assert by_path["receives"].startswith("The last frame is read when it is run. Sent as a PNG of ")
     assert len(set(taken)) == 1
     frame = form.pictures.known(taken[0])
     assert isinstance(frame, Image)

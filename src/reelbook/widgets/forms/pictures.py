@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ...display.words import cut
 from ...errors import ReelbookError
+from ...media.last_frame import last_frame
 from ...models.encoding import MOST_BYTES, NotAPicture
 from ...models.headers import header_of
 from ...models.images import Image
@@ -22,7 +23,6 @@ from .pictures_looks import (
     AFilm,
     Look,
     bytes_of_address,
-    last_frame,
     last_frame_of,
     look_of_address,
     look_of_content,

@@ -17,12 +17,10 @@ from urllib.request import url2pathname
 from PIL import Image as Pillow
 
 from ...display.words import cut, joined, size
-from ...errors import ReelbookError
 from ...media import stills
-from ...media.local import LocalFile
+from ...media.last_frame import last_frame
 from ...media.opening import PICTURES
 from ...models.encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, checked, encoded
-from ...models.files import File
 from ...models.headers import Header, guessed, header_of
 
 BOX = (320, 320)
@@ -81,9 +79,20 @@ def look_of_path(text: str) -> Look:
         return Look(cut(text, LONGEST_NAME), error=f"{cut(text, LONGEST_NAME)} {error}")
     try:
         look = look_of_content(content_of(path), path.name)
+    except AFilm:
+        return _look_of_film(path, name)
     except NotAPicture as error:
-        return Look(name, error=f"{name} {error}", is_film=isinstance(error, AFilm))
+        return Look(name, error=f"{name} {error}")
     return replace(look, receives=f"Read when it is run. {look.receives}")
+
+
+def _look_of_film(path: Path, name: str) -> Look:
+    """A video stands for its last frame."""
+    try:
+        look = look_of_content(last_frame(path), f"last frame of {path.name}")
+    except NotAPicture as error:
+        return Look(name, error=f"{name} {error}")
+    return replace(look, receives=f"The last frame is read when it is run. {look.receives}")
 
 
 def look_of_address(text: str) -> Look:
@@ -154,18 +163,6 @@ def taken(content: bytes) -> bytes:
     with _readable(), Pillow.open(io.BytesIO(content), formats=CONVERTED) as picture:
         _check_pixels(picture.size)
         return encoded(picture)[0]
-
-
-def last_frame(path: Path) -> bytes:
-    """The last frame of a clip, as a PNG."""
-    if not stills.is_film(path):
-        raise NotAPicture("is a video of a kind that cannot be read here. Save one of its frames as a picture.")
-    film = LocalFile(path, File(url=""))
-    try:
-        _check_pixels((film.probe.width, film.probe.height))
-        return checked(film.__reel_picture__()[0])
-    except ReelbookError:
-        raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
 
 
 def last_frame_of(content: bytes) -> bytes:

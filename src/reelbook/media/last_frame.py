@@ -1,0 +1,58 @@
+"""The last frame of a video file, for wherever a picture is needed and a video was given."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from ..errors import ReelbookError
+from ..models.encoding import MOST_PIXELS, NotAPicture, checked
+from ..models.files import File
+from ..models.headers import guessed, header_of
+from .local import CONTAINERS, LocalFile
+
+HEAD_BYTES = 1024
+
+
+def is_video(path: Path) -> bool:
+    """Whether a file is named as a video and its content is no picture; `OSError` where it cannot be read."""
+    if path.suffix.lower() not in CONTAINERS:
+        return False
+    with path.open("rb") as file:
+        return header_of(file.read(HEAD_BYTES)) is None
+
+
+def last_frame(path: Path) -> bytes:
+    """It as a PNG, the same bytes that `run.video` gives as a picture. `NotAPicture` says why there is none."""
+    if path.suffix.lower() not in CONTAINERS:
+        kinds = ", ".join(CONTAINERS)
+        raise NotAPicture(
+            f"is a video of a kind that cannot be read here ({kinds} can). Save one of its frames as a picture."
+        )
+    try:
+        with path.open("rb") as file:
+            what = guessed(file.read(HEAD_BYTES))
+        facts = path.stat()
+    except OSError:
+        raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
+    if what != "a video":
+        raise NotAPicture(
+            f"has the name of a video and is {'no video' if what == 'no picture' else what}. Give a video, or a picture."
+        )
+    return _decoded(str(path), facts.st_size, facts.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)  # The runs of a sweep may all begin with the same clip.
+def _decoded(path: str, size: int, changed: int) -> bytes:
+    film = LocalFile(Path(path), File(url=""))
+    try:
+        if film.probe.width * film.probe.height > MOST_PIXELS:
+            raise NotAPicture(
+                f"has {film.probe.width:,} × {film.probe.height:,} pixels; {MOST_PIXELS / 1e6:g} megapixels are the most. "
+                "Make it smaller."
+            )
+        return checked(film.__reel_picture__()[0])
+    except ReelbookError:
+        raise NotAPicture(
+            "is a video that cannot be read: it is damaged or cut short. Give another one, or a picture."
+        ) from None
