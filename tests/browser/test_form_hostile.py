@@ -100,7 +100,7 @@ def told_by(form: Form, texts: Sequence[str]) -> dict[str, Any]:
     return {
         "sheet": form.sheet,
         "state": state,
-        "runs": runs,
+        "records": runs,
         "sweeps": sweeps_of(names[0]["name"], texts),
         "twin": texts[5],
         "script_key": form.script_key,

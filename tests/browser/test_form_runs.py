@@ -40,8 +40,8 @@ WAIT = 20.0
 ROOT = ".rbf-runs"
 
 LINK = """
-window.kernel = { runs: [], sent: [], on: new Map(), changed: new Set(), swept: 0 };
-const model = { get: () => kernel.runs, on: (_, f) => kernel.changed.add(f), off: (_, f) => kernel.changed.delete(f) };
+window.kernel = { records: [], sent: [], on: new Map(), changed: new Set(), swept: 0 };
+const model = { get: () => kernel.records, on: (_, f) => kernel.changed.add(f), off: (_, f) => kernel.changed.delete(f) };
 const link = {
   model,
   openSweep() { kernel.swept += 1; },
@@ -60,7 +60,7 @@ const link = {
 const bytes = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 window.tell = (content, parts = []) =>
   Object.keys(content).forEach((key) => kernel.on.get(key)?.forEach((listener) => listener(content, parts.map(bytes))));
-window.setRuns = (runs) => { kernel.runs = runs; kernel.changed.forEach((listener) => listener()); };
+window.setRuns = (runs) => { kernel.records = runs; kernel.changed.forEach((listener) => listener()); };
 window.urls = new Set();
 const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
 URL.createObjectURL = (blob) => { const url = create(blob); urls.add(url); return url; };
@@ -168,12 +168,12 @@ class Wired(Paper):
         self.waiting.put(("tell", content, [base64.b64encode(bytes(one)).decode() for one in buffers or []]))
 
     @property
-    def runs(self) -> list[dict[str, Any]]:
-        return super().runs
+    def records(self) -> list[dict[str, Any]]:
+        return super().records
 
-    @runs.setter
-    def runs(self, told: list[dict[str, Any]]) -> None:
-        Paper.runs.fset(self, told)  # type: ignore[attr-defined]
+    @records.setter
+    def records(self, told: list[dict[str, Any]]) -> None:
+        Paper.records.fset(self, told)  # type: ignore[attr-defined]
         self.waiting.put(("runs", told, []))
 
     def hear(self, content: dict[str, Any]) -> None:
@@ -184,7 +184,7 @@ class Wired(Paper):
         """Bring to the page what the kernel says, until something is true of it."""
         deadline = time.monotonic() + WAIT
         while not claim():
-            assert time.monotonic() < deadline, (self.runs, page.locator(ROOT).inner_text())
+            assert time.monotonic() < deadline, (self.records, page.locator(ROOT).inner_text())
             page.wait_for_timeout(20)
             while not self.waiting.empty():
                 page.evaluate(

@@ -53,11 +53,11 @@ class Paper:
         return self.asked
 
     @property
-    def runs(self) -> list[Shown]:
+    def records(self) -> list[Shown]:
         return self.tellings[-1][1] if self.tellings else []
 
-    @runs.setter
-    def runs(self, told: list[Shown]) -> None:
+    @records.setter
+    def records(self, told: list[Shown]) -> None:
         json.dumps(told, allow_nan=False)  # The page understands nothing else.
         with self._news:
             self.tellings.append((time.monotonic(), told))
@@ -83,13 +83,13 @@ class Paper:
 
     def until(self, claim: Callable[[Paper], bool]) -> None:
         with self._news:
-            assert self._news.wait_for(lambda: claim(self), WAIT), (self.runs, self.sent)
+            assert self._news.wait_for(lambda: claim(self), WAIT), (self.records, self.sent)
 
     def run(self) -> Shown:
         """Press Run and wait for the end of it."""
         self.press("run")
-        self.until(lambda paper: bool(paper.runs) and is_over(paper.runs[0]))
-        return self.runs[0]
+        self.until(lambda paper: bool(paper.records) and is_over(paper.records[0]))
+        return self.records[0]
 
     def answer(self, key: str) -> tuple[dict[str, Any], list[bytes]]:
         """The first answer of this kind."""
@@ -182,14 +182,14 @@ def test_a_click_never_blocks_the_kernel(paper: Callable[..., Paper], client: Cl
     form = paper(stitch(2.0), start=start)
 
     form.press("run")
-    form.until(lambda paper: bool(paper.runs))
-    meanwhile = form.runs[0]
+    form.until(lambda paper: bool(paper.records))
+    meanwhile = form.records[0]
     gate.set()
-    form.until(lambda paper: is_over(paper.runs[0]))
+    form.until(lambda paper: is_over(paper.records[0]))
 
     assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, history.SENDING)
     assert meanwhile["can"] == ["use"]
-    assert form.runs[0]["status"] == "completed"
+    assert form.records[0]["status"] == "completed"
 
 
 def test_two_clicks_while_it_is_being_sent_pay_once(
@@ -210,11 +210,11 @@ def test_two_clicks_while_it_is_being_sent_pay_once(
     for _ in range(20):
         form.press("run")
     gate.set()
-    form.until(lambda paper: bool(paper.runs) and is_over(paper.runs[0]))
+    form.until(lambda paper: bool(paper.records) and is_over(paper.records[0]))
 
     assert len(started) == 1
     assert len(paid(folder)) == charged + 1
-    assert len(form.runs) == len(form.running.runs) == 1
+    assert len(form.records) == len(form.running.runs) == 1
     assert [content for content, _ in form.sent] == [{"said": TWICE}] * 19
 
 
@@ -228,7 +228,7 @@ def test_a_double_click_pays_once_also_where_the_service_is_quick(
     form.press("run")
     form.until(lambda paper: bool(paper.running.runs) or bool(paper.sent))
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and is_over(paper.runs[0]))
+    form.until(lambda paper: bool(paper.records) and is_over(paper.records[0]))
 
     assert len(paid(folder)) == charged + 1
     assert len(form.running.runs) == 1
@@ -241,10 +241,10 @@ def test_two_deliberate_clicks_pay_twice(paper: Callable[..., Paper], folder: Pa
 
     form.run()
     form.press("run")
-    form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
+    form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
     assert len(paid(folder)) == charged + 2
-    assert [run["key"] for run in form.runs] == ["2", "1"]
+    assert [run["key"] for run in form.records] == ["2", "1"]
     assert [run.take for run in form.running.runs] == [0, 1]
 
 
@@ -272,7 +272,7 @@ def test_a_press_while_one_runs_is_asked_about_and_paid_for_only_then(
     assert len(paid(folder)) == charged + 2
     for run in form.running.runs:
         run.cancel()
-    form.until(lambda paper: all(map(is_over, paper.runs)))
+    form.until(lambda paper: all(map(is_over, paper.records)))
 
 
 def test_a_press_just_after_the_end_is_asked_about(
@@ -288,7 +288,7 @@ def test_a_press_just_after_the_end_is_asked_about(
     offered = form.answer("again")[0]
     monkeypatch.setattr(presses, "RECENT_SECONDS", 0.0)
     form.press("run")
-    form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
+    form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
     assert offered["said"] == ENDED
     assert len(paid(folder)) == charged + 1
@@ -313,7 +313,7 @@ def test_the_same_seed_is_not_sent_again_while_it_runs(
     assert len(paid(folder)) == charged + 2
     for run in form.running.runs:
         run.cancel()
-    form.until(lambda paper: all(map(is_over, paper.runs)))
+    form.until(lambda paper: all(map(is_over, paper.records)))
 
 
 def test_a_held_key_never_pays_twice(paper: Callable[..., Paper], folder: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_held_key_never_pays_twice(paper: Callable[..., Paper], folder: Path) 
 
     for _ in range(60):
         form.press("run", again=len(form.sent))
-    form.until(lambda paper: bool(paper.runs) and all(map(is_over, paper.runs)))
+    form.until(lambda paper: bool(paper.records) and all(map(is_over, paper.records)))
 
     assert len(form.running.runs) == 1
     assert len(paid(folder)) == charged + 1
@@ -346,10 +346,10 @@ def test_several_run_at_once(paper: Callable[..., Paper], client: Client, at_onc
     form.press("run")
     both = started.acquire(timeout=WAIT) and started.acquire(timeout=WAIT)
     gate.set()
-    form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
+    form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
     assert both
-    assert {run["status"] for run in form.runs} == {"completed"}
+    assert {run["status"] for run in form.records} == {"completed"}
 
 
 def test_what_the_library_has_is_shown_and_costs_nothing(
@@ -361,9 +361,9 @@ def test_what_the_library_has_is_shown_and_costs_nothing(
     charged = len(paid(folder))
 
     form.press("run")
-    form.until(lambda paper: paper.runs[0]["key"] == "2" and is_over(paper.runs[0]))
+    form.until(lambda paper: paper.records[0]["key"] == "2" and is_over(paper.records[0]))
 
-    (run,) = form.runs
+    (run,) = form.records
     assert (run["status"], run["mark"]) == ("from library", "◉")
     assert run["line"].endswith("nothing paid now")
     assert len(paid(folder)) == charged
@@ -380,7 +380,7 @@ def test_an_invalid_form_sends_nothing_and_says_why(paper: Callable[..., Paper],
     form.press("run")
 
     assert form.answer("said")[0] == {"said": "TextToVideo: `prompt` is missing."}
-    assert (form.runs, form.running.runs) == ([], ())
+    assert (form.records, form.running.runs) == ([], ())
     assert len(paid(folder)) == charged
 
 
@@ -408,7 +408,7 @@ def test_no_credits_is_an_entry_with_words(
 
         run = form.run()
         form.press("run")
-        form.until(lambda paper: len(paper.runs) == 2 and all(map(is_over, paper.runs)))
+        form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
     assert (run["status"], run["line"]) == ("failed", "not accepted")
     assert "Add credits" in run["error"]
@@ -475,15 +475,15 @@ def test_a_run_is_cancelled_from_its_entry(paper: Callable[..., Paper], scripted
     service, client = scripted
     form = paper(BOAT, start=client.start)
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and "cancel" in paper.runs[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
 
     form.press("cancel", run="1")
     form.press("cancel", run="1")
-    form.until(lambda paper: is_over(paper.runs[0]))
+    form.until(lambda paper: is_over(paper.records[0]))
 
     assert service.cancelled == ["r0"]
-    assert (form.runs[0]["status"], form.runs[0]["mark"]) == ("cancelled", "⊘")
-    assert "said" not in form.runs[0]
+    assert (form.records[0]["status"], form.records[0]["mark"]) == ("cancelled", "⊘")
+    assert "said" not in form.records[0]
 
 
 @pytest.mark.parametrize(
@@ -500,18 +500,18 @@ def test_what_the_service_says_to_a_cancel_is_told(
     service, client = scripted
     form = paper(BOAT, start=client.start)
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and "cancel" in paper.runs[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
     service.hosted.on("PUT", f"/{BOAT.endpoint_id}/requests/r0/cancel", reply)
 
     form.press("cancel", run="1")
-    form.until(lambda paper: "said" in paper.runs[0])
-    told = form.runs[0]
+    form.until(lambda paper: "said" in paper.records[0])
+    told = form.records[0]
     service.end.set()
-    form.until(lambda paper: is_over(paper.runs[0]))
+    form.until(lambda paper: is_over(paper.records[0]))
 
     assert words in told["said"]
     assert "cancel" in told["can"]
-    assert form.runs[0]["status"] == "completed"
+    assert form.records[0]["status"] == "completed"
 
 
 def test_all_forms_together_are_told_four_times_a_second(paper: Callable[..., Paper]) -> None:
@@ -538,13 +538,13 @@ def test_all_forms_together_are_told_four_times_a_second(paper: Callable[..., Pa
         one.status = "failed"
     seconds = time.monotonic() - began
     for form in forms:
-        form.until(lambda paper: all(map(is_over, paper.runs)))
+        form.until(lambda paper: all(map(is_over, paper.records)))
 
     told = [at for form in forms for at, _ in form.tellings if at < began + seconds]
     assert count > 100
     assert all(form.tellings for form in forms)
     assert len(told) <= seconds / UPDATE_SECONDS + 2
-    assert all(len(form.runs) == 10 for form in forms)
+    assert all(len(form.records) == 10 for form in forms)
 
 
 def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -553,7 +553,7 @@ def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], m
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), logs=["a", "<b>", "c" * 5000])
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and "log" in paper.runs[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "log" in paper.records[0]["can"])
 
     form.press("log", run="1")
     form.press("log", run="1", **{"from": 2})
@@ -565,8 +565,8 @@ def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], m
     assert first == {"log": "1", "from": 0, "of": 3, "lines": ["a", "<b>", "c" * 1000]}
     assert (second["from"], len(second["lines"])) == (2, 1)
     assert (third["from"], third["of"]) == (2, 5)
-    assert form.runs[0]["log"].startswith("ccc")
-    assert form.runs[0]["lines"] == 3
+    assert form.records[0]["log"].startswith("ccc")
+    assert form.records[0]["lines"] == 3
 
 
 # What came of it.
@@ -622,7 +622,7 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
 
     assert [content for content, _ in form.sent] == [{"poster": ["1", 0, 640]}, {"poster": ["1", 0, 0]}]
     assert all(parts[0].startswith(b"\xff\xd8\xff") and len(parts[0]) < 60_000 for _, parts in form.sent)
-    assert len(json.dumps(form.runs)) < 1_500
+    assert len(json.dumps(form.records)) < 1_500
 
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -676,7 +676,7 @@ def test_a_message_that_makes_no_sense_does_nothing(paper: Callable[..., Paper],
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), input=BOAT)
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and "cancel" in paper.runs[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
 
     for do in ("poster", "bring", *(() if content.get("run") == "1" else ("cancel", "log", "use", "facts"))):
         form.press(do, **content)
@@ -698,9 +698,9 @@ def test_the_page_keeps_the_newest_and_counts_the_others(paper: Callable[..., Pa
     for number in range(MOST_KEPT + 10):
         form.asked = BOAT.revised(seed=number)
         form.press("run")
-    form.until(lambda paper: len(paper.runs) == MOST_KEPT and paper.runs[0]["key"] == str(MOST_KEPT + 10))
-    form.until(lambda paper: len(paper.running.runs) == MOST_KEPT + 10 and paper.runs[-1]["key"] == "1")
-    told = form.runs
+    form.until(lambda paper: len(paper.records) == MOST_KEPT and paper.records[0]["key"] == str(MOST_KEPT + 10))
+    form.until(lambda paper: len(paper.running.runs) == MOST_KEPT + 10 and paper.records[-1]["key"] == "1")
+    told = form.records
     one.status = "failed"
 
     assert told[-1]["key"] == "1"
@@ -725,7 +725,7 @@ def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), input=BOAT)
     form = Paper(lambda value: one, BOAT)
     form.press("run")
-    form.until(lambda paper: bool(paper.runs) and "cancel" in paper.runs[0]["can"])
+    form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
     part = form.running
     card = part._keeping.card
     handle = form.running.handles["run"]
@@ -777,7 +777,7 @@ def test_a_form_can_be_closed_by_who_follows_its_runs(client: Client) -> None:
         form.close()
         closed.set()
 
-    form.observe(follow, "runs")
+    form.observe(follow, "records")
     form._handle_custom_msg({"do": "run"}, [])
 
     assert closed.wait(WAIT)
@@ -789,6 +789,21 @@ def test_a_form_can_be_closed_by_who_follows_its_runs(client: Client) -> None:
             thread.join(WAIT)
     for run in form.history:
         run.wait(WAIT)
+
+
+def test_the_runs_of_a_form_are_runs(client: Client) -> None:
+    """With their clips; `history` is another name of them."""
+    form = rb.form(stitch(22.0))
+    started = threading.Event()
+    form.observe(lambda _: started.set() if form.runs else None, "records")
+
+    form._handle_custom_msg({"do": "run"}, [])
+
+    assert started.wait(WAIT)
+    assert form.runs == form.history
+    assert isinstance(form.runs[-1], rb.Run)
+    assert form.runs[-1].video.path.exists()
+    form.close()
 
 
 def test_nothing_is_sent_to_a_service_that_was_connected_after_the_press(
@@ -807,12 +822,12 @@ def test_nothing_is_sent_to_a_service_that_was_connected_after_the_press(
 
         monkeypatch.setattr(form, "in_background", late)
         told = threading.Event()
-        form.observe(lambda change: told.set() if is_over(change["new"][0]) else None, "runs")
+        form.observe(lambda change: told.set() if is_over(change["new"][0]) else None, "records")
         form._handle_custom_msg({"do": "run"}, [])
         assert told.wait(WAIT)
         others[0].close()
         form.close()
 
     assert service.sent == 0
-    assert hosted.base_url in form.runs[0]["error"]
-    assert form.runs[0]["error"].startswith("Nothing was sent. ")
+    assert hosted.base_url in form.records[0]["error"]
+    assert form.records[0]["error"].startswith("Nothing was sent. ")

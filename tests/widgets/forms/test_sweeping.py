@@ -46,7 +46,7 @@ class Bench:
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self._number = 0
         self._news = threading.Condition()
-        self.form.observe(self._heard, ["sweeps", "runs"])
+        self.form.observe(self._heard, ["sweeps", "records"])
         self.form.send = self._send  # type: ignore[method-assign]
 
     def _send(self, content: dict[str, Any], buffers: Any = None) -> None:

@@ -17,6 +17,7 @@ from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .drafts import Draft
 from .fields import Node, sheet_of
+from .naming import name_of
 from .pictured import form_pictured
 from .pictures import Pictures
 from .pricing import Pricer
@@ -64,8 +65,8 @@ class Form(Speaking):
     """What is drawn; see `fields`."""
     state = traitlets.Dict().tag(sync=True)
     """The draft and what there is to say about it."""
-    runs: Any = traitlets.List().tag(sync=True)
-    """The runs of this form, for the page; `history` has the runs themselves."""
+    records: Any = traitlets.List().tag(sync=True)
+    """What the page shows of the runs; `runs` has the runs themselves."""
     sweeps: Any = traitlets.Dict().tag(sync=True)
     """What varies, the plan of it, and the sweeps of this form; see `sweeping`."""
     twin = traitlets.Unicode().tag(sync=True)
@@ -93,6 +94,8 @@ class Form(Speaking):
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
         self._card: Card | None = None
+        self.held_by: Callable[[], Any] | None = None
+        """Gives the studio that has this form, if one has."""
         self._pictures_shown: list[Any] = []
         """Where the picture stands that stays in the notebook: a form can be shown in several cells."""
         if value is not None:
@@ -117,14 +120,26 @@ class Form(Speaking):
         return code_of(self.checked())
 
     @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that were started here, the newest last: `form.runs[-1].video` is the newest clip."""
+        return self._running.runs
+
+    @property
     def history(self) -> tuple[Run, ...]:
-        """The runs that were started here, the newest last."""
+        """Another name of `runs`."""
         return self._running.runs
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps that were started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
+
+    @property
+    def name_in_notebook(self) -> str:
+        """How a cell names this form: its variable, or that of the studio that it is in."""
+        holder = None if self.held_by is None else self.held_by()
+        holder_name = None if holder is None else name_of(holder) or "studio"
+        return name_of(self) or (f"{holder_name}.form" if holder_name else "form")
 
     def has(self, name: str) -> bool:
         """Whether it is a field of the model."""

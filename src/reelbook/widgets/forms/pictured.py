@@ -63,5 +63,5 @@ def _run_told(card: dict[str, Any]) -> str:
 def _sweep_told(entry: Started) -> str:
     from .sweeping_jobs import told
 
-    said = told(entry, -1)
+    said = told(entry, -1, "form")
     return cut(joined(f"{said['mark']} sweep {said['state']}", said["line"], said["error"]), 240)

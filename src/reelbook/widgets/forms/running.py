@@ -186,7 +186,7 @@ class Running:
         if form is None:
             return
         with form.lock:
-            form.runs = bundle["runs"]
+            form.records = bundle["records"]
         ends = sum(entry.is_over for entry in self.entries)
         if ends != self._ends:
             self._ends = ends
@@ -201,7 +201,7 @@ class Running:
         runs = [shown(entry) for entry in entries]
         if older:
             runs[-1] = {**runs[-1], "older": older}
-        return {"runs": runs}
+        return {"records": runs}
 
     def _key(self) -> Key:
         """Three parts, however many runs there are: a form of many must not take the turns of the others."""

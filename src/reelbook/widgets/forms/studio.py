@@ -169,7 +169,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if form is None:
             # The till is a shop, as far as a form can tell.
             form = self._forms[kind.endpoint_id] = Form(kind, shop=cast("Shop", self._till))
-            me = weakref.ref(self)
+            form.held_by = me = weakref.ref(self)
             form.observe(lambda _: _redrawn(me), "state")
             form.observe(lambda _: _ring(me)(), "sweeps")
         return form

@@ -132,7 +132,7 @@ class Sweeping:
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Pause, resume, cancel, or stop also what is running: `{do: "sweep_do", job, what}`."""
         form, entry, what = self._form, self._entry(content), str(content.get("what"))
-        if form is None or entry is None or entry.job is None or what not in told(entry, -1)["can"]:
+        if form is None or entry is None or entry.job is None or what not in told(entry, -1, "form")["can"]:
             return
         job = entry.job
         act: dict[str, Callable[[], None]] = {
@@ -211,7 +211,11 @@ class Sweeping:
         without = [entry for entry in self._entries if entry.job is None]
         jobs = [
             # Counted among those that have a job: `form.jobs` has no others.
-            told(entry, places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in without))
+            told(
+                entry,
+                places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in without),
+                form.name_in_notebook,
+            )
             for entry in self._entries[-MOST_TOLD:]
         ]
         plan = dict(made.shown) if made is not None else {}

@@ -92,8 +92,8 @@ def key_of(entries: Sequence[Started]) -> tuple[Any, ...]:
     return tuple(states), ends, money, clock
 
 
-def told(entry: Started, place: int) -> dict[str, Any]:
-    """A sweep in words; `place` counts from the newest, which is -1."""
+def told(entry: Started, place: int, form: str) -> dict[str, Any]:
+    """A sweep in words; `place` counts from the newest, which is -1, and `form` is how a cell names the form."""
     state = entry.state
     words = {
         "key": entry.key,
@@ -103,7 +103,7 @@ def told(entry: Started, place: int) -> dict[str, Any]:
         "runs": len(entry.plan),
         "error": cut(entry.error, LONGEST_ERROR),
         "code": entry.code,
-        "table": f"form.jobs[{place}].frame",
+        "table": f"{form}.jobs[{place}].frame",
         "can": [],
         "line": "",
         "sheet": 0,

@@ -31,7 +31,9 @@ ASK_SECONDS = 5.0
 """So long the service is asked for prices; then those of the catalog stand, marked as such."""
 MOST_REASONS, FIRST_ROWS, MOST_COLUMNS, LONGEST = 4, 8, 6, 60
 LONGEST_NOTE, LONGEST_CODE = 600, 200_000
-TOO_LONG = "# Too long to be shown. form.jobs[-1].plan is the plan itself, and can be run again with its run()."
+TOO_LONG = (
+    "# Too long to be shown. The plan itself is `jobs[-1].plan` of this form, and can be run again with its run()."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ export function makeRunButton(link, why, pressed) {
   /** The newest run that is under way, and whether it has what stands in the form now. */
   const going = () => {
     /** @type {RunEntry | undefined} */
-    const entry = link.hasEnded ? undefined : link.model.get("runs").find(runsIsLive);
+    const entry = link.hasEnded ? undefined : link.model.get("records").find(runsIsLive);
     return { entry, isSame: !!entry && entry.change === link.state.change && link.isHeard };
   };
 
@@ -37,7 +37,7 @@ export function makeRunButton(link, why, pressed) {
 
   const tell = () => {
     const { state } = link, { entry, isSame } = going();
-    const isSending = link.model.get("runs").some((/** @type {RunEntry} */ one) => one.sending);
+    const isSending = link.model.get("records").some((/** @type {RunEntry} */ one) => one.sending);
     const price = state.price.credits === null ? "" : ` · ${state.price.told}`;
     const isBusy = isWaiting || isSending || (isSame && !again);
     // Not `disabled`, which would take the focus away from who has just pressed it.
@@ -68,7 +68,7 @@ export function makeRunButton(link, why, pressed) {
     link.on("clock", (/** @type {any} */ content) => { skew = 1000 * content.clock - Date.now(); }),
   ];
   el.addEventListener("click", pressed);
-  link.model.on("change:runs", tell);
+  link.model.on("change:records", tell);
   const ticking = window.setInterval(() => { if (going().isSame) tell(); }, 1000);
   return {
     el, tell,
@@ -88,7 +88,7 @@ export function makeRunButton(link, why, pressed) {
       clearTimeout(timer);
       clearInterval(ticking);
       offs.forEach((off) => off());
-      link.model.off("change:runs", tell);
+      link.model.off("change:records", tell);
     },
   };
 }

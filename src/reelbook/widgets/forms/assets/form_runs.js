@@ -178,7 +178,7 @@ export function makeRuns(link) {
 
   /** @returns {RunEntry[]} */
   const told = () => {
-    const entries = model.get("runs") ?? [];
+    const entries = model.get("records") ?? [];
     return link.hasEnded ? entries.map(runsLost) : entries;
   };
 
@@ -244,8 +244,8 @@ export function makeRuns(link) {
     }),
   ];
   const ticking = window.setInterval(() => large?.tick(), 1000);
-  model.on("change:runs", changed);
-  states = new Map((model.get("runs") ?? []).map((/** @type {RunEntry} */ entry) => [entry.key, entry.status]));
+  model.on("change:records", changed);
+  states = new Map((model.get("records") ?? []).map((/** @type {RunEntry} */ entry) => [entry.key, entry.status]));
   draw();
   link.ask({ do: "clock" });
 
@@ -257,7 +257,7 @@ export function makeRuns(link) {
     dispose: () => {
       clearInterval(ticking);
       waited.dispose();
-      model.off("change:runs", changed);
+      model.off("change:records", changed);
       offs.forEach((off) => off());
       large?.dispose();
       strip.dispose();

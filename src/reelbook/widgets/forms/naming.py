@@ -1,0 +1,29 @@
+"""What a notebook calls a value: the name of its variable, for texts that a person copies into a cell."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+_OUTPUT = re.compile(r"_\d+")
+
+
+def name_of(value: Any, names: Mapping[str, Any] | None = None) -> str | None:
+    """The name under which a cell finds it: its variable, else its numbered output; None where it has neither.
+
+    >>> form = object()
+    >>> name_of(form, {"_": form, "_3": form, "paper": form}), name_of(form, {"_3": form}), name_of(form, {})
+    ('paper', '_3', None)
+    """
+    # A copy, because a cell may make a variable at this moment.
+    own = [name for name, one in dict(_user_names() if names is None else names).items() if one is value]
+    plain = [name for name in own if name.isidentifier() and not name.startswith("_")]
+    return next(iter([*plain, *filter(_OUTPUT.fullmatch, own)]), None)
+
+
+def _user_names() -> Mapping[str, Any]:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return {} if shell is None else shell.user_ns
