@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -12,8 +14,15 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
+from reelbook.display.marks import marks_line
+from reelbook.display.told import of_file, of_run
+from reelbook.libraries.identity import dumps
+from reelbook.libraries.rows import marks_in
+from reelbook.media.local import LocalFile
 from reelbook.media.provenance import read
+from reelbook.models.files import File
 from tests.client.variants import Hosted, Reply
+from tests.libraries.made import Made
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.support import png
 
@@ -213,3 +222,98 @@ def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(tmp_path: 
         rb.library().frame.reel.report(tmp_path / "report", folder=True)
 
     assert [*tmp_path.rglob("*.reelbook.json")] == []
+
+
+SIGNED = "signed by Acme Video GmbH, ai-marked"
+
+
+def test_tables_say_what_files_carry(maker: Maker, tmp_path: Path) -> None:
+    """In the table of the library, of a run, of an export and of the page: after the credits."""
+    run = maker.run("boat.png")
+    folder = rb.library().export(tmp_path / "export")
+    frame = rb.library().frame
+    columns = list(frame.columns)
+
+    assert columns[columns.index("credits_source") + 1] == "marks"
+    assert list(frame["marks"]) == [run.row["marks"]] == [SIGNED]
+    assert SIGNED in (folder / "runs.csv").read_text(encoding="utf-8")
+    assert SIGNED in str(frame._repr_html_())  # type: ignore[operator]
+    assert len(rb.library().find(marks="signed by Acme")) == 1
+
+
+def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
+    """As the certificate states, with the program, the mark, and whether the signature is valid."""
+    run = maker.run("boat.webp")
+
+    line = dict(of_run(run).answered)["marks"]
+
+    assert line == (
+        "signed by Acme Video GmbH (Acme Signer), as stated, with Acme Generator 2.1, ai-marked (trainedAlgorithmicMedia), "
+        "the signature is valid; who the signer is was not verified"
+    )
+    assert dict(of_file(run.media[0]).answered)["marks"] == line
+
+
+def test_details_say_where_a_signature_does_not_hold(maker: Maker, tmp_path: Path) -> None:
+    """A file that was changed after it was signed still names its maker; that alone means nothing."""
+    film = signed_file(tmp_path / "boat.png")
+    content = bytearray(film.read_bytes())
+    content[content.index(b"IDAT") + 20] ^= 1
+    film.write_bytes(content)
+
+    assert "the signature is NOT valid" in marks_line([LocalFile(film, File(url=""))])
+    assert marks_line([LocalFile(tmp_path / "gone.png", File(url=""))]) == ""
+
+
+def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) -> None:
+    """In an environment without it everything else is the same."""
+    run = maker.run("boat.mp4")
+    code = (
+        "import sys; sys.modules['c2pa'] = None\n"
+        "import reelbook as rb\n"
+        "from pathlib import Path\n"
+        "from reelbook.display.marks import marks_line\n"
+        "from reelbook.media.local import LocalFile\n"
+        "from reelbook.models.files import File\n"
+        "print(marks_line([LocalFile(Path(sys.argv[1]), File(url=''))]))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(run.video.path)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.stdout.strip(), done.stderr) == (
+        "signed by Acme Video GmbH (Acme Signer), as stated, with Acme Generator 2.1, ai-marked (trainedAlgorithmicMedia)",
+        "",
+    )
+
+
+def test_a_library_from_before_has_an_empty_column(tmp_path: Path) -> None:
+    """Nothing is read again for it: opening must stay quick. The details of a run read its file."""
+    made = Made(tmp_path)
+    made.stored()
+    made.close()
+
+    frame = rb.library(tmp_path).frame
+
+    assert frame["marks"].isna().all()
+
+
+def test_marks_travel_with_a_library_that_is_adopted(maker: Maker, tmp_path: Path) -> None:
+    """They stand in its ledger."""
+    maker.run("boat.png")
+    (tmp_path / "other").mkdir()
+
+    other = rb.library(tmp_path / "other")
+    other.adopt(rb.library().folder)
+
+    assert list(other.frame["marks"]) == [SIGNED]
+
+
+def test_files_that_differ_in_their_marks_are_all_told() -> None:
+    """Each mark once, in the order of the files; a name with quotes in it too."""
+    files = [{"marks": mark, "sha256": "ab"} for mark in ("unsigned", 'signed by "X" \\ Y', "unsigned")]
+
+    assert marks_in(dumps(files)) == 'unsigned; signed by "X" \\ Y'
+    assert marks_in(dumps([{"file_name": '"marks":"signed by me"', "sha256": "ab"}])) is None
+    assert marks_in('no JSON with "marks" in it') is None

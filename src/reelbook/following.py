@@ -32,6 +32,7 @@ from .libraries.identity import dumps
 from .libraries.ledger import CANCELLED, COMPLETED, EXPIRED, FAILED, STORED, Entry
 from .loop import TICK_SECONDS
 from .media.local import LocalFile
+from .media.marks import read_marks
 from .models.base import Output
 from .models.catalog import CATALOG
 from .models.files import File
@@ -212,10 +213,11 @@ class Following:
             brought = await self._brought(output)
         except DownloadFailed as failure:
             output, brought = await self._brought_anew(failure)
+        marks = await asyncio.to_thread(lambda: [str(read_marks(one.path)) for one in brought])
         media = [
-            {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}),
+            {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}), "marks": mark,
              "sha256": one.sha256, "suffix": one.path.suffix, "file_size": one.size}
-            for file, one in zip(output.files, brought, strict=True)
+            for file, one, mark in zip(output.files, brought, marks, strict=True)
         ]  # fmt: skip
         await desk.record(lambda db: ledger.stored(db, self.entry.id, dumps(media)))
         self.entry = await desk.books.do(lambda db: ledger.read(db, self.entry.id))

@@ -18,6 +18,7 @@ from .following import Following, kind_of
 from .guesses import Hinting
 from .interrupts import raised_once
 from .libraries.ledger import NO_NAME, STORED, Entry
+from .libraries.rows import marks_in
 from .loop import TICK_SECONDS, background
 from .media.local import LocalFile
 from .models.base import Input, Output
@@ -181,6 +182,7 @@ class Run(Hinting):
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
+            "marks": marks_in(self._known.entry.media),
             "queued_s": timings.get("queued"),
             "running_s": timings.get("running"),
             "error_type": None if self._known.failure is None else kind_of(self._known.failure),

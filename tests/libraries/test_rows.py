@@ -65,7 +65,7 @@ def test_a_run_is_a_row_with_its_input_under_its_own_names() -> None:
 
     row = found.loc[1]
     assert list(found.columns)[:3] == ["prompt", "negative_prompt", "loras"]
-    assert list(found.columns)[-13:] == list(LAST)
+    assert list(found.columns)[-len(LAST) :] == list(LAST)
     assert (found.index.name, row["prompt"], row["seed"], row["output_seed"]) == ("library_run", "a paper boat", 7, 7)
     assert (row["output_video"], row["output_video_url"]) == ("/media/0.mp4", "https://example.org/a.mp4")
     assert (row["status"], row["credits"], row["credits_source"]) == ("completed", 53, "charged")

@@ -23,7 +23,7 @@ from reelbook.sweeps.sweep import sweep
 from reelbook.sweeps.tally import IMPOSSIBLE, Standing
 
 URL = "https://example.org/a.png"
-LAST = ["status", "credits", "credits_source", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "service", "input_json"]  # fmt: skip
+LAST = ["status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "service", "input_json"]  # fmt: skip
 BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
     (TextToVideo(prompt="a boat"), {"seed": [1, 2, 3, 4]}, ["output_video", "output_video_url", "output_seed", "output_prompt"]),
     (ImageToVideo(prompt="a boat", image_url=URL), {"prompt": ["a", "b", "c", "d"]}, ["output_video", "output_video_url"]),

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from ..media.marks import UNSIGNED
 from .reports.addresses import OUTPUT, PLAIN, is_address_column, without_addresses
 from .tables_cells import Cells, cells, name_of, words_of
 from .words import MARKS
 
-STATUS, CREDITS, SOURCE, ERROR, SECONDS = "status", "credits", "credits_source", "error", "seconds"
+STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
 OURS = frozenset({
-    STATUS, CREDITS, SOURCE, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
+    STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
 })  # fmt: skip
 """Columns that vary without telling runs apart."""
 
@@ -56,7 +57,8 @@ def places(table: pd.DataFrame) -> list[Place]:
     tells = _telling(table, named)
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
     errors = [ERROR] if _says_something(named.get(ERROR)) else []
-    first = [STATUS, *tells, CREDITS, SECONDS, *errors]
+    marked = [MARKED] if _has_marks(named.get(MARKED)) else []
+    first = [STATUS, *tells, CREDITS, *marked, SECONDS, *errors]
     if _is_mixed(named):
         # What each model alone was asked for is empty in the rows of the others, and varies for that reason only.
         first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
@@ -220,6 +222,11 @@ def _telling(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
     if not varying and not axes and STATUS not in named:
         varying = list(named)
     return [name for name in dict.fromkeys([*axes, *varying]) if name in named][:MOST_VARYING]
+
+
+def _has_marks(column: Cells | None) -> bool:
+    """Whether any file is signed or marked; a column of `unsigned` alone tells nobody anything."""
+    return column is not None and bool(set(column.words) - {None, "", UNSIGNED})
 
 
 def _says_something(column: Cells | None) -> bool:

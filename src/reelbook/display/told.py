@@ -14,6 +14,7 @@ from ..models.images import Image
 from ..models.images_to_video import Frame
 from ..models.smart_resize import Size
 from .code import run_code
+from .marks import marks_line
 from .words import MARKS, credits_told, cut, duration, joined, size
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def of_file(file: LocalFile) -> Told:
         ("model", facts.get("model")),
         ("request", facts.get("request_id")),
         ("credits", _by(paid, source)),
+        ("marks", marks_line([file])),
     ]
     return Told(
         lead=" ".join(str(values.get("prompt") or "").split()),
@@ -205,7 +207,8 @@ def _run_facts(run: Run) -> Facts:
     paid = joined(
         _by(credits_told(run.credits, run.credits_source), run.credits_source), PAID_BEFORE if run.from_library else ""
     )
-    known = [("credits", paid), ("time", times), ("model", run.endpoint_id), ("request", run.request_id)]
+    known = [("credits", paid), ("time", times), ("marks", marks_line(run.media))]
+    known += [("model", run.endpoint_id), ("request", run.request_id)]
     return [(name, cut(value, LONGEST_VALUE)) for name, value in known if value]
 
 

@@ -35,7 +35,7 @@ WORDS: Mapping[str, str] = {
 """What each state of the ledger is called in a table."""
 
 LAST = (
-    "status", "credits", "credits_source", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
+    "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
     "service", "created", "finished",
 )  # fmt: skip
 """The columns that every table of runs ends with."""
@@ -56,6 +56,7 @@ VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 _MODEL, _LEAST_STRETCH = READ.index("model"), 50
 _FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
 """A file as our own writer names it, whose fields are sorted. In a text of a stranger the quotes have backslashes."""
+_MARKS = re.compile(r'"marks":"([^"\\]+)"')
 
 Rows = Sequence[Sequence[Any]]
 
@@ -69,8 +70,8 @@ def table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
     """The runs as a table, the newest last. `paths` says where on this machine a file is, by the hash of its content.
 
     >>> frame = table([], {})
-    >>> len(frame), frame.index.name, list(frame.columns)[-13:][:3]
-    (0, 'library_run', ['status', 'credits', 'credits_source'])
+    >>> len(frame), frame.index.name, list(frame.columns)[-14:][:4]
+    (0, 'library_run', ['status', 'credits', 'credits_source', 'marks'])
     """
     with _without_collecting():
         asked, told, films, course = Spread(), Spread(), Films(paths), Course()
@@ -178,6 +179,7 @@ class Course:
             "status": [WORDS.get(state, ledger.UNCERTAIN) for state in columns["state"]],
             "credits": costs,
             "credits_source": [None if cost is None else source_of(charged) for cost, charged in told],
+            "marks": list(map(marks_in, columns["media"])),
         }
         for name, pile in self._piles.items():
             pile.add(made.get(name) or columns[name])
@@ -190,6 +192,21 @@ class Course:
             "queued_s": partial(column, kind="real"), "running_s": partial(column, kind="real"),
         }  # fmt: skip
         return {name: pile.series(kinds.get(name)) for name, pile in self._piles.items()}
+
+
+def marks_in(media: Any) -> str | None:
+    """What the files of a row carry, as it was read when they came; None where that was not written down.
+
+    >>> marks_in('[{"marks":"signed by Acme, ai-marked","sha256":"ab"}]'), marks_in('[{"sha256":"ab"}]'), marks_in(None)
+    ('signed by Acme, ai-marked', None, None)
+    """
+    if not media or '"marks"' not in media:
+        return None
+    found = _MARKS.findall(media)
+    if len(found) != media.count('"marks"'):
+        (files,) = parsed([media])
+        found = [str(file["marks"]) for file in files or () if isinstance(file, dict) and file.get("marks")]
+    return "; ".join(dict.fromkeys(found)) or None
 
 
 def source_of(charged: Any) -> str:

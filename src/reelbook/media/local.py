@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ..models.files import File
+    from .marks import Marks
     from .provenance import Provenance
 
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
@@ -76,6 +77,13 @@ class LocalFile(Hinting):
     def is_video(self) -> bool:
         """Whether it plays; a GIF counts as a picture."""
         return self.path.suffix.lower() in CONTAINERS
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Who has signed it, as stated, and whether it says that a generative model has made it."""
+        from .marks import read_marks
+
+        return read_marks(self.path)
 
     @property
     def provenance(self) -> Provenance:

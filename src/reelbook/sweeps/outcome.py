@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from ..libraries import ledger
 from ..libraries.columns import Pile, column
 from ..libraries.keeping import paths_of
-from ..libraries.rows import INPUT_JSON, Films, Spread, answers
+from ..libraries.rows import INPUT_JSON, Films, Spread, answers, marks_in
 from ..models.catalog import CATALOG
 from ..models.files import File
 from .knowing import Key, Seen, seen_by, seen_by_id
@@ -63,6 +63,7 @@ def framed(
         "status": pd.Categorical([one.status for one in standings], categories=list(STATUSES)),
         "credits": column_of([cost for cost, _ in costs], _WHOLE),
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
+        "marks": column_of([one and marks_in(one.media) for one in seen], _TEXT),
         "credits_estimated": column_of([_price(one) for one in seen], _WHOLE),
         "queued_s": column_of([one and one.queued_s for one in seen], _REAL),
         "running_s": column_of([one and one.running_s for one in seen], _REAL),

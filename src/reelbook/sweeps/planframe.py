@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
 """What a plan's table says besides the inputs, in this order."""
 RUN_COLUMNS = (
-    "status", "credits", "credits_source", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
+    "status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
     "service",
 )  # fmt: skip
 """What a table of results says besides inputs and outputs; a plan's table keeps clear of these names, too."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_ASKED = frozenset({
-    "status", "credits", "credits_source", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
+    "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
 })  # fmt: skip
 """The columns that tell how a run went."""
 MOST_ACROSS = 10

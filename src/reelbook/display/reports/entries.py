@@ -137,6 +137,13 @@ class Entry:
             return None
 
     @property
+    def marks(self) -> str:
+        """What its files carry as they came: signed by whom, as stated, and marked as what."""
+        return self.text("marks") or "; ".join(
+            dict.fromkeys(str(file.marks) for file in self.files if file.path.exists())
+        )
+
+    @property
     def engine(self) -> str | None:
         """What made it, as the file says."""
         if self.provenance is None or not self.provenance.engine:

@@ -59,5 +59,6 @@ def _facts(entry: Entry, service: str | None) -> Iterator[tuple[str, str]]:
         "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
         "engine": entry.engine or "", "service": service or "", "error": entry.error,
         "credits": joined(credits_told(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
+        "marks": entry.marks,
     }  # fmt: skip
     yield from ((name, value) for name, value in found.items() if value)

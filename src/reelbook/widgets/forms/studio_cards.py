@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...display import told
 from ...display.code import run_code
+from ...display.marks import marks_line
 from ...display.words import MARKS, credits_told, cut, joined
 from ...errors import ReelbookError
 from ...media.local import LocalFile
@@ -129,8 +130,19 @@ class Kept:
     def details(self) -> Facts:
         """What was asked and answered; of a model that is not known here, as the library has it."""
         row = self._row
-        names = ("credits", "credits_source", "queued_s", "running_s", "request_id", "model", "error_type", "error")
-        answered = [(name, told.text_of(row[name])) for name in names if name in row]
+        names = (
+            "credits",
+            "credits_source",
+            "marks",
+            "queued_s",
+            "running_s",
+            "request_id",
+            "model",
+            "error_type",
+            "error",
+        )
+        answered = [(name, told.text_of(row[name])) for name in names if name in row and name != "marks"]
+        answered += [("marks", marks_line(self.files))] if self.files else []
         try:
             value = self.value
         except ReelbookError as error:
