@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from ._version import __version__
-from .errors import ReelbookError, printable
+from .errors import ReelbookError, printable, readable_id
 from .interrupts import raised_once
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
@@ -196,7 +196,7 @@ def _run(options: argparse.Namespace) -> int:
     done = run(_input(options))
     for file in done.media:
         print(file.path)
-    words = f"{done.credits} credits ({done.credits_source}), request {done.request_id}"
+    words = f"{done.credits} credits ({done.credits_source}), request {readable_id(done.request_id)}"
     print(printable(words), file=sys.stderr)
     return 0
 

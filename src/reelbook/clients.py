@@ -178,7 +178,10 @@ class Client(Hinting):
         """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
         self._open_desk()
         named = None if model is None else checked_id(model, "model")
-        return background.wait(self._attached(checked_id(request_id, "request"), named), CALL_SECONDS)
+        # However odd, what the library knows is the id of a request.
+        is_known = isinstance(request_id, str) and self._books.now(lambda db: services.knows(db, request_id))
+        name = request_id if is_known else checked_id(request_id, "request")
+        return background.wait(self._attached(name, named), CALL_SECONDS)
 
     def settle(self, entry: Entry, request_id: str) -> Run:
         """An uncertain run of the library that turned out to be this request."""

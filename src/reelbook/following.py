@@ -26,6 +26,7 @@ from .errors import (
     ServiceBroken,
     ServiceError,
     Unreachable,
+    readable_id,
 )
 from .libraries import ledger, recovery, services
 from .libraries.identity import dumps
@@ -84,12 +85,12 @@ class Following:
             self.failure = error
         except asyncio.CancelledError:
             self.failure = ReelbookError(
-                f"The client was closed while run {self.request_id} was under way. The service goes on with it: "
+                f"The client was closed while run {readable_id(self.request_id)} was under way. The service goes on with it: "
                 f"rb.attach({self.request_id!r}, model={self.entry.model!r}) picks it up, at no cost."
             )
         except Exception as error:
             self.failure = ReelbookError(
-                f"Run {self.request_id} could not be followed: {type(error).__name__}: {error}"
+                f"Run {readable_id(self.request_id)} could not be followed: {type(error).__name__}: {error}"
             )
         finally:
             books = self._desk.books

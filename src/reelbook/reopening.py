@@ -12,7 +12,7 @@ from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .clients import Client
-from .errors import InvalidInput, ReelbookError
+from .errors import InvalidInput, ReelbookError, readable_id
 from .libraries import disk, ledger
 from .libraries.books import Books
 from .libraries.ledger import Entry
@@ -40,7 +40,7 @@ def runs_without(books: Books, shelf: Shelf, entries: Sequence[Entry]) -> list[R
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
         raise ReelbookError(
-            f"Run {open_still.id} (request {open_still.request_id}) of the library in {books.folder} is not finished here, and no "
+            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {books.folder} is not finished here, and no "
             f"client is connected to that library. Connect first, rb.connect(…, library={str(books.folder)!r}), then ask again."
         )
     return _made(entries, lambda: _desk(books, shelf))

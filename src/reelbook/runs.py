@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from .client.service import Accepted
-from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
+from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout, readable_id
 from .following import Following, kind_of
 from .guesses import Hinting
 from .interrupts import raised_once
@@ -126,7 +126,7 @@ class Run(Hinting):
         """The video; waits for it."""
         found = next((file for file in self.media if file.is_video), None)
         if found is None:
-            raise ReelbookError(f"Run {self.request_id} made no video. Look at run.images.")
+            raise ReelbookError(f"Run {readable_id(self.request_id)} made no video. Look at run.images.")
         return found
 
     @property
@@ -225,7 +225,7 @@ class Run(Hinting):
         """The same with some fields changed, started as a run of its own."""
         if self.input is None:
             raise ReelbookError(
-                f"The input of run {self.request_id} is not known here, because it was started elsewhere. Start a new run with an input of yours."
+                f"The input of run {readable_id(self.request_id)} is not known here, because it was started elsewhere. Start a new run with an input of yours."
             )
         started: Run = self._desk().start(self.input.revised(**changes))
         return started
@@ -243,7 +243,7 @@ class Run(Hinting):
     def goes_on(self) -> str:
         """What to tell somebody who has stopped waiting for it."""
         return (
-            f"You stopped waiting; run {self.request_id} goes on at the service. Run the same again to wait for it, or: "
+            f"You stopped waiting; run {readable_id(self.request_id)} goes on at the service. Run the same again to wait for it, or: "
             f"rb.attach({self.request_id!r}, model={self.endpoint_id!r}), then .wait() or .cancel()."
         )
 
@@ -260,7 +260,7 @@ class Run(Hinting):
         self._following.cancel()
 
     def __repr__(self) -> str:
-        what = [self.status, f"request {self.request_id}"]
+        what = [self.status, f"request {readable_id(self.request_id)}"]
         if self._settled.is_set() and self._known.failure is None:
             paid = f"{self.credits} credits" if self.credits is not None else "credits unknown"
             what += [str(file.path) for file in self._known.media]
@@ -275,7 +275,9 @@ class Run(Hinting):
     def __reel_picture__(self) -> tuple[bytes, str]:
         file = next((file for file in self.media if file.is_video), None) or next(iter(self.images), None)
         if file is None:
-            raise ReelbookError(f"Run {self.request_id} made no picture and no video that could be a source.")
+            raise ReelbookError(
+                f"Run {readable_id(self.request_id)} made no picture and no video that could be a source."
+            )
         return file.__reel_picture__()
 
     async def _awaited(self) -> Run:

@@ -246,6 +246,73 @@ def test_a_request_that_the_service_forgets_is_not_paid_for_again(tmp_path: Path
     assert last.request_id == "r-1"
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_sweep_has_unfinished_runs_and_asks_for_them_before_it_pays_for_others(tmp_path: Path) -> None:
+    """They keep their price reserved, and the same plan run again brings them home though its budget is used up."""
+    faults = [Fault(RESULT, "410 page", seed=2), Fault(RESULT, "404 message", seed=3)]
+    plan = rb.sweep(BOAT, seed=[1, 2, 3])
+    with StandIn(faults) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+        first = plan.run(budget=3 * 53, client=client)
+        hosted.calm()
+        again = plan.run(budget=3 * 53, client=client)
+
+    assert first["status"].tolist() == ["completed", "unfinished", "unfinished"]
+    assert first["credits"].tolist() == [53, 53, 53]
+    assert again["status"].tolist() == ["completed"] * 3
+    assert len(hosted.charges) == 3
+
+
+ODD = {
+    "dots": "..", "a dot": ".", "a way up": "../../account", "slashes": "a//b", "backslashes": "..\\x", "bidi": "r\u202e\u2066-1",
+    "a line": "r\n1", "spaces": "  r 1  ", "a NUL": "r\0", "terminal": "r\x1b]0;x\x07", "long": "x" * 6_000, "quoted": "a%2Fb%", "query": "a?b#c&d",
+    "unicode": "ид-日本-🎬", "markup": "<img src=x onerror=alert(1)>", "a number": 7, "nought": 0,
+}  # fmt: skip
+NO_ID = {"nothing": "", "blank": "   ", "null": None, "a list": ["r-1"], "true": True, "endless": "x" * 60_000}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_odd_id_is_kept_as_it_is_and_asked_about_quoted(tmp_path: Path) -> None:
+    """Paid once, home, and in the library under its own name; in another session too. What is shown of it harms nobody."""
+    ids = list(ODD.values())
+    unfinished = [Fault(RESULT, "410 page", seed=1 + number) for number in range(len(ids))]
+    with StandIn(unfinished, ids=lambda number: ids[number]) as hosted:
+        with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+            for number in range(len(ids)):
+                first = run_to_its_end(client.start(BOAT.revised(seed=1 + number)))
+                assert (first.status, first.request_id) == ("unfinished", str(ids[number]))
+                shown = f"{first!r} {first.failure} {first.goes_on}"
+                assert shown.replace("\n", "").isprintable()
+                assert len(shown) < 20_000
+        hosted.calm()
+        with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+            again = [run_to_its_end(client.start(BOAT.revised(seed=1 + number))) for number in range(len(ids))]
+            attached = [client.attach(str(name), model=BOAT.endpoint_id) for name in ids if isinstance(name, str)]
+        strange = [
+            one.path for one in hosted.received if "/requests/" in one.path and one.path.count("/requests/") != 1
+        ]
+
+    assert [run.status for run in again] == ["completed"] * len(ids)
+    assert [run.request_id for run in again] == [str(name) for name in ids]
+    assert all(run.from_library for run in attached)
+    assert len(hosted.charges) == len(ids)
+    assert strange == []
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("kind", NO_ID)
+def test_an_answer_without_a_usable_id_leaves_an_uncertain_run(tmp_path: Path, kind: str) -> None:
+    """It may be paid for, and nobody can ask about it: that is said, and nothing is sent again by itself."""
+    with (
+        StandIn(ids=lambda number: NO_ID[kind]) as hosted,
+        rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client,
+    ):
+        for _ in range(2):
+            with pytest.raises(rb.UncertainRun):
+                client.run(BOAT.revised(seed=1))
+
+    assert len(hosted.charges) == 1
+
+
 def test_the_rule_that_was_pays_twice_and_is_seen(
     impatient: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ STATES = (
     ("running", "running", "#0b62c4", "--rb-accent"),
     ("waiting", "waiting", "#0b62c4", "--rb-accent"),
     ("failed", "failed", "#c1242c", "--rb-bad"),
+    ("unfinished", "unfinished", "#9a6700", "--rb-warn"),
     ("uncertain", "uncertain", "#9a6700", "--rb-warn"),
     ("cancelled", "cancelled", "#57606a", "--rb-soft"),
     ("impossible", "impossible", "#57606a", "--rb-soft"),

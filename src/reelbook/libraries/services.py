@@ -168,6 +168,11 @@ def addresses_of(db: sqlite3.Connection, request_id: str) -> str | None:
     return _value(db, storable(f"addresses of {request_id}"))
 
 
+def knows(db: sqlite3.Connection, request_id: str) -> bool:
+    """Whether some run has exactly this request id."""
+    return db.execute("SELECT 1 FROM runs WHERE request_id = ?", (storable(request_id),)).fetchone() is not None
+
+
 def model_of(db: sqlite3.Connection, service: str, request_id: str) -> str | None:
     """The model of a request that the library knows."""
     query = "SELECT model FROM runs WHERE service = ? AND request_id = ?"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import ReelbookError
+from ..errors import ReelbookError, readable_id
 from . import ledger
 from .books import Books
 from .ledger import Entry
@@ -160,6 +160,6 @@ def _check_unused(db: sqlite3.Connection, entry: Entry, request_id: str) -> None
     ).fetchone()
     if row is not None:
         raise ReelbookError(
-            f"Request {request_id} is run {row[0]} of the library already, so it is not the lost one. "
+            f"Request {readable_id(request_id)} is run {row[0]} of the library already, so it is not the lost one. "
             f"Look for another request in the account's history, sent about {datetime.fromtimestamp(entry.sent or entry.created, UTC):%Y-%m-%d %H:%M} UTC."
         )

@@ -20,10 +20,11 @@ from .rows import Row
 if TYPE_CHECKING:
     from ..runs import Run
 
-COMPLETED, FAILED, CANCELLED, UNCERTAIN, IMPOSSIBLE, NOT_STARTED, WAITING, RUNNING = STATUSES = (
-    "completed", "failed", "cancelled", "uncertain", "impossible", "not started", "waiting", "running",
+COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN, IMPOSSIBLE, NOT_STARTED, WAITING, RUNNING = STATUSES = (
+    "completed", "failed", "cancelled", "unfinished", "uncertain", "impossible", "not started", "waiting", "running",
 )  # fmt: skip
-"""The words for how a run of a sweep stands; the last two only while it is under way."""
+"""The words for how a run of a sweep stands; the last two only while it is under way. Of an unfinished one, which is paid
+for, the result could not be had: the same plan run again asks for it at no cost."""
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
@@ -34,7 +35,7 @@ LATEST, RECENT = 8, 40
 _WORDS: Mapping[str, str] = {
     ledger.PLANNED: NOT_STARTED, ledger.INTENT: WAITING, ledger.SENDING: WAITING, ledger.ACCEPTED: WAITING,
     ledger.RUNNING: RUNNING, ledger.COMPLETED: RUNNING, ledger.STORED: COMPLETED, ledger.REJECTED: FAILED,
-    ledger.EXPIRED: FAILED, ledger.FAILED: FAILED, ledger.CANCELLED: CANCELLED, ledger.UNCERTAIN: UNCERTAIN,
+    ledger.EXPIRED: UNFINISHED, ledger.FAILED: FAILED, ledger.CANCELLED: CANCELLED, ledger.UNCERTAIN: UNCERTAIN,
 }  # fmt: skip
 
 
@@ -72,8 +73,8 @@ class Standing:
         if self.status == COMPLETED and not is_served(seen, here):
             self.status = WAITING  # For its files, which are fetched again at no cost.
         self.error_type, self.error = (seen.error_type or seen.state, seen.error) if seen.error else (None, None)
-        self.paid = self.status in UNDER_WAY
-        open_yet = self.status in UNDER_WAY or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
+        self.paid = self.status in UNDER_WAY or self.status == UNFINISHED
+        open_yet = self.paid or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
         self.spent, self.reserved = (seen.spent, seen.cost - seen.spent) if open_yet else (seen.cost, 0)
         self.earlier = seen.cost
 
@@ -139,7 +140,7 @@ class Progress:
     @property
     def finished(self) -> int:
         """How many rows nothing more happens to."""
-        return sum(self.counts[status] for status in (COMPLETED, FAILED, CANCELLED, UNCERTAIN, IMPOSSIBLE))
+        return sum(self.counts[status] for status in (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN, IMPOSSIBLE))
 
     @property
     def under_way(self) -> int:
@@ -262,7 +263,7 @@ class Tally:
         self._reserved += sign * one.reserved
         self._spent_now += sign * one.paid_now[0]
         self._reserved_now += sign * one.paid_now[1]
-        if one.status in (FAILED, CANCELLED, UNCERTAIN) and one.error_type is not None:
+        if one.status in (FAILED, CANCELLED, UNFINISHED, UNCERTAIN) and one.error_type is not None:
             group = self._failed.setdefault(one.error_type, {})
             if sign > 0:
                 group[one] = None
@@ -295,4 +296,7 @@ def shortened(text: str) -> str:
 
 def ending(failure: ReelbookError | None) -> str:
     """The status of a run that has ended."""
-    return COMPLETED if failure is None else CANCELLED if isinstance(failure, RunCancelled) else FAILED
+    if failure is None:
+        return COMPLETED
+    # What went wrong on the way here was no failure of the run, which is paid for.
+    return {RunCancelled: CANCELLED, RunFailed: FAILED}.get(type(failure), UNFINISHED)

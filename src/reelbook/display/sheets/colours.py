@@ -10,7 +10,7 @@ from ...settings import options
 from ..theme import asset
 
 STATES = {
-    "completed": "good", "failed": "bad", "rejected": "bad", "expired": "bad", "impossible": "bad", "uncertain": "warn",
+    "completed": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn", "unfinished": "warn",
     "waiting": "accent", "running": "accent",
 }  # fmt: skip
 """The colour of a state; that of others is soft."""

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...sweeps.reel import Reel
-from ...sweeps.tally import CANCELLED, COMPLETED, FAILED, UNCERTAIN
+from ...sweeps.tally import CANCELLED, COMPLETED, FAILED, UNCERTAIN, UNFINISHED
 from .studio_cards import Kept
 
 if TYPE_CHECKING:
     from ...sweeps.job import SweepJob
     from .form import Form
 
-SHOWN = (COMPLETED, FAILED, CANCELLED, UNCERTAIN)
+SHOWN = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
 """How a run stands of which there is something to see or to say."""
 MOST_ROWS = 120
 """Runs of one sweep that a gallery shows; all of them are in its table."""
