@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from pydantic import ValidationError
 
 from .client import outcomes
+from .client.logs import Log
 from .client.outcomes import RESULT_SECONDS
 from .client.service import Accepted
 from .client.transfer import Brought
@@ -55,7 +56,7 @@ class Following:
     def __init__(self, desk: Desk, entry: Entry, tell: Callable[[], None], *, watched: bool = False) -> None:
         self.entry = entry
         self.status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
-        self.logs: list[str] = []
+        self.log = Log()
         self.output: Output | None = None
         self.media: tuple[LocalFile, ...] = ()
         self.failure: ReelbookError | None = None
@@ -287,25 +288,13 @@ class Following:
         return f"fetching the files: {words}" if words else "fetching the files"
 
     def _seen(self, status: QueueStatus) -> None:
-        before = (self.status.status, self.status.metrics, self.status.queue_position, len(self.logs))
-        self.status, self.logs = status, merged(self.logs, status.lines)
+        before = (self.status.status, self.status.metrics, self.status.queue_position, False)
+        self.status, has_more = status, self.log.add(status)
         if status.status == IN_PROGRESS and before[0] != IN_PROGRESS:
             # Nobody waits for this one: it only tells others, and a later start, how far it got.
             self._desk.books.ask(lambda db: ledger.running(db, self.entry.id))
-        if (status.status, status.metrics, status.queue_position, len(self.logs)) != before:
+        if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._tell()
-
-
-def merged(seen: list[str], news: list[str]) -> list[str]:
-    """A log with what is new in it, whether the service sends all of it each time or only its last lines.
-
-    >>> merged(["a", "b", "c"], ["b", "c", "d"])
-    ['a', 'b', 'c', 'd']
-    """
-    for overlap in range(min(len(seen), len(news)), 0, -1):
-        if seen[-overlap:] == news[:overlap]:
-            return seen + news[overlap:]
-    return seen + [line for line in news if line not in seen]
 
 
 def _as_text(value: Any) -> Any:

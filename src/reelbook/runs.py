@@ -158,8 +158,8 @@ class Run(Hinting):
 
     @property
     def logs(self) -> list[str]:
-        """The log so far, each line once."""
-        return list(self._known.logs)
+        """The log so far, each line once; of a long one its last lines, and before them how many are left out."""
+        return self._known.log.text
 
     @property
     def row(self) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class Lost:
     reason: str
     left: bool = True
     """Whether a byte of it may have left."""
+    too_large: bool = False
+    """Whether an answer came, and was larger than is read."""
 
 
 def value_of(answer: Answer, key: Key) -> Any:

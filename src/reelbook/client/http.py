@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from ..errors import ReelbookError, ServiceError, TooManyRequests, Unreachable
+from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
 from .address import Address
 from .answers import Answer, Lost, refusal
 from .events import Events
@@ -20,6 +20,9 @@ from .wire import Call, Upload, Wire
 __all__ = ["Http", "Key", "Patience", "Upload", "checked_key"]
 
 T = TypeVar("T")
+
+TOO_LARGE = "answer_too_large"
+"""The kind of error of an answer that is larger than is read."""
 
 CONNECTIONS = 8
 """Free calls at once."""
@@ -74,10 +77,12 @@ class Http:
         upload: Upload | None = None,
         from_root: bool = False,
         is_large: bool = False,
+        most: int | None = None,
     ) -> Answer:
         """The good answer to a call without a price, repeated while that may help; a refusal becomes its error.
 
         `from_root`: the path begins at the host, not at the base address. `is_large`: media may come or go with it.
+        `most`: how many bytes of an answer are read; one that is larger is no answer, and is not asked for again.
         """
         self._refuse_when_closed()
         patience, content = self.patience, _encoded(body)
@@ -86,10 +91,13 @@ class Http:
 
         async def exchange() -> Answer | Lost:
             url = address.at(path) if from_root else address.base_url + path
-            return await self._wire.free(Call(method, url, content, upload), min(longest, call.seconds_left))
+            return await self._wire.free(Call(method, url, content, upload, most=most), min(longest, call.seconds_left))
 
         async def once() -> Answer:
             got = await self._in_slot(call.seconds_left, lambda: _moving(address, exchange))
+            if isinstance(got, Lost) and got.too_large:
+                words = "The service's answer is larger than is read of any answer to such a call."
+                raise ServiceBroken(words, status=200, error_type=TOO_LARGE, foreign=True)
             if isinstance(got, Lost):
                 raise Unreachable(address.place, got.reason)
             if not got.is_good:

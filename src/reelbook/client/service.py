@@ -16,9 +16,10 @@ from ..models.queue import QueueStatus
 from . import shapes
 from .address import Address, model_path, request_path
 from .answers import Answer, is_json, unreadable, value_of
-from .http import Http, Upload
+from .http import TOO_LARGE, Http, Upload
 from .requests import Known
 from .shapes import Accepted, Nature
+from .wire import MOST_STATUS_BYTES
 
 __all__ = ["Accepted", "Nature", "ServiceCalls"]
 
@@ -42,6 +43,8 @@ class ServiceCalls:
     ) -> None:
         self._http, self._address, self._rates = http, Address(address, renew), rates
         self._known = Known(self._address)
+        self._logless: set[str] = set()
+        """Requests whose log is too large to be asked for."""
         self._nature: Nature | None = None
         self._asked_nature, self._asking = float("-inf"), asyncio.Lock()
 
@@ -120,8 +123,15 @@ class ServiceCalls:
         self._known.restore(request_id, named)
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
-        """Where a request stands, with its log."""
-        answer = await self._queue("GET", endpoint_id, request_id, "status", "?logs=1")
+        """Where a request stands, with its log; without, where the log is larger than is read."""
+        query = "" if request_id in self._logless else "?logs=1"
+        try:
+            answer = await self._queue("GET", endpoint_id, request_id, "status", query, most=MOST_STATUS_BYTES)
+        except ServiceError as error:
+            if error.error_type != TOO_LARGE or not query:
+                raise
+            self._logless.add(request_id)
+            answer = await self._queue("GET", endpoint_id, request_id, "status", most=MOST_STATUS_BYTES)
         told = self._value(answer)
         status = shapes.status(told, request_id)
         if status is None:
@@ -231,14 +241,24 @@ class ServiceCalls:
         return told
 
     async def _queue(
-        self, method: str, endpoint_id: str, request_id: str, what: str, query: str = "", *, is_large: bool = False
+        self,
+        method: str,
+        endpoint_id: str,
+        request_id: str,
+        what: str,
+        query: str = "",
+        *,
+        is_large: bool = False,
+        most: int | None = None,
     ) -> Answer:
         """One call about a request: at the address that the service named for it, else at the usual one, else at the short one."""
         first: ServiceError | None = None
         for path in self._known.paths(request_id, endpoint_id, what):
             joined = f"{path}&{query[1:]}" if query and "?" in path else path + query
             try:
-                answer = await self._http.free(method, self._address, joined, from_root=True, is_large=is_large)
+                answer = await self._http.free(
+                    method, self._address, joined, from_root=True, is_large=is_large, most=most
+                )
             except (NotFound, Refused) as error:
                 if error.status not in (404, 405):
                     raise

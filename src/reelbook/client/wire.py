@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 MOST_BYTES = 256 * 1024 * 1024
 """The largest answer that is read; results can carry their media inline."""
+MOST_STATUS_BYTES = 8 * 1024 * 1024
+"""The largest status that is read: so much JSON holds everything up for a tenth of a second."""
 MOST_REFUSAL_BYTES = 1024 * 1024
 KEPT_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
 KEPT_SECONDS = 30.0
@@ -55,6 +57,8 @@ class Call:
     content: bytes | None = None
     upload: Upload | None = None
     headers: Mapping[str, str] | None = None
+    most: int | None = None
+    """How many bytes of an answer are read, where that is less than of any."""
 
 
 class _Unseen(logging.Filter):
@@ -174,7 +178,7 @@ class Wire:
 
         async def work() -> Answer:
             async with limit:
-                return await _read(await transport.handle_async_request(self._request(call, trace)))
+                return await _read(await transport.handle_async_request(self._request(call, trace)), call.most)
 
         return await _quietly(work(), seconds, departure)
 
@@ -212,14 +216,15 @@ async def _quietly(work: Coroutine[Any, Any, T], seconds: float, departure: Depa
         failure, trace = departure.failure
         raise failure.with_traceback(trace)
     if isinstance(caught, Exception):
-        return Lost(_reason(caught, seconds), departure.left if departure is not None else True)
+        left = departure.left if departure is not None else True
+        return Lost(_reason(caught, seconds), left, isinstance(caught, _TooLarge))
     caught.__cause__ = caught.__context__ = None
     raise caught
 
 
-async def _read(response: httpx.Response) -> Answer:
+async def _read(response: httpx.Response, most: int | None = None) -> Answer:
     """The whole of an answer; of a refusal as much as there is, because its status alone says enough."""
-    most = MOST_BYTES if response.is_success else MOST_REFUSAL_BYTES
+    most = (most or MOST_BYTES) if response.is_success else MOST_REFUSAL_BYTES
     chunks: list[bytes] = []
     try:
         async for chunk in response.aiter_bytes():
@@ -244,7 +249,7 @@ def _reason(error: Exception, seconds: float) -> str:
         case TimeoutError() | httpx.TimeoutException():
             return f"no answer within {seconds:.3g} s"
         case _TooLarge():
-            return f"its answer is larger than {MOST_BYTES // 1024**2} MiB"
+            return "its answer is larger than is read"
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
             return "that is no address of a service"
         case httpx.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in _causes(error)):

@@ -75,6 +75,10 @@ class QueueStatus(Output):
         >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).lines
         ['warming up']
         """
+        return self.last_lines()[0]
+
+    def last_lines(self, most: int | None = None) -> tuple[list[str], int]:
+        """The last lines of the log, and how many there are before them."""
         logs = self.logs
         if isinstance(logs, dict) and "entries" in logs:
             logs = logs["entries"]
@@ -84,8 +88,10 @@ class QueueStatus(Output):
             logs = logs.splitlines()
         if not isinstance(logs, Iterable):
             logs = [] if logs is None else [logs]
-        entries = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in logs)
-        return [printable(str(entry)) for entry in entries]
+        entries = list(logs)
+        skipped = 0 if most is None else max(len(entries) - most, 0)
+        told = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
+        return [printable(str(entry)) for entry in told], skipped
 
 
 def fresh_lines(known: Sequence[str], told: Sequence[str]) -> Sequence[str]:
