@@ -1,4 +1,4 @@
-"""The sweep of a form in a real JupyterLab: chosen by keyboard, priced, run under a budget, and looked at, without any code."""
+"""The sweep of a form in a real JupyterLab: chosen by keyboard, priced, run for an amount, and looked at, without any code."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.locator(".rbf-sweep-first > summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(8)
-    budget = page.get_by_label("Budget")
-    budget.fill("530")
+    spend = page.get_by_label("Spend at most")
+    spend.fill("530")
     expect(run).to_have_text("Run 12 · at most 530 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops when 530 credits are spent")
-    budget.fill("10")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("less than one run costs, about 53 credits")
-    budget.fill("")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 530 credits are spent")
+    spend.fill("10")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("One run costs about 53 credits")
+    spend.fill("")
     expect(run).to_be_disabled()
     expect(run).to_have_text("Run 12")
     page.keyboard.press("Tab")
-    expect(budget).to_have_value("636")
+    expect(spend).to_have_value("636")
     expect(run).to_have_text("Run 12 · 636 credits")
-    budget.focus()
+    spend.focus()
     page.keyboard.press("Tab")
     expect(run).to_be_focused()
     shot(page, "sweep-light")
@@ -105,7 +105,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=30_000)
     expect(line).to_contain_text("12 in the library already, 0 credits due")
-    expect(run).to_have_text("Fetch 12 · 0 credits")
+    expect(run).to_have_text("Show 12 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()
     page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")

@@ -114,7 +114,7 @@ def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) ->
     page.wait_for_function("document.querySelector('.rbs-large video').readyState >= 2")
     shot(page, "studio-large")
     large.get_by_role("button", name="Use these inputs").click()
-    expect(large.locator("[role=status]").first).to_contain_text("The form above")
+    expect(large.locator("[role=status]").first).to_contain_text("The form has the inputs")
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
     expect(page.locator(".rbs-model")).to_be_focused()
     page.keyboard.press("Tab")

@@ -293,7 +293,7 @@ def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
     page.tell(page.gallery, do="use", run=newest["key"])
     page.answer("used")
 
-    assert used["words"].startswith("The form above"), used
+    assert used["words"].startswith("The form has the inputs"), used
     assert (again.seed, str(again.target_sizes[0])) == (3, "24x16")
     assert page.head.chosen == rb.ImagesToVideo.endpoint_id
     assert page.studio.value.fps == 5.0
@@ -335,7 +335,7 @@ def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Call
     form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "40, 41, 42"}]}, [])
     form.observe(lambda _: page._ring(), "sweeps")
     page.until(lambda: bool(form.sweeps.get("plan")))
-    form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "budget": 500}, [])
+    form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "spend": 500}, [])
     page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 106 credits in 2 runs")
     page.tell(page.gallery, do="use", run=page.gallery.cards[0]["key"])
     page.answer("used")

@@ -84,10 +84,8 @@ class Bench:
     def plan(self) -> dict[str, Any]:
         return dict(self.form.sweeps["plan"])
 
-    def run(self, budget: int | None = None, **more: Any) -> None:
-        self.tell(
-            do="sweep_run", plan=self.plan["number"], budget=self.plan["due"] if budget is None else budget, **more
-        )
+    def run(self, spend: int | None = None, **more: Any) -> None:
+        self.tell(do="sweep_run", plan=self.plan["number"], spend=self.plan["due"] if spend is None else spend, **more)
 
     def done(self) -> dict[str, Any]:
         """Wait for the end of the newest sweep, and give what the page has of it."""
@@ -326,7 +324,7 @@ def test_the_plan_follows_the_form(bench: Callable[..., Bench]) -> None:
     form.form.edit("enable_detail_pass", True)
     stopped = form.plan
     form.until(lambda: form.plan.get("due") == 8 * PRICE)
-    form.tell(do="sweep_run", plan=first["number"], budget=first["due"])
+    form.tell(do="sweep_run", plan=first["number"], spend=first["due"])
 
     assert stopped == {}
     assert form.answer("sweep_said")[0]["sweep_said"] == STALE
@@ -376,7 +374,7 @@ def test_messages_without_sense_change_nothing(bench: Callable[..., Bench]) -> N
         form.tell(do="sweep", view="v", n=100 + number, axes=axes)
     for what in ("sweep_do", "sweep_show", "sweep_sheet"):
         form.tell(do=what, job="9", what="cancel")
-    form.tell(do="sweep_run", plan="1", budget=5)
+    form.tell(do="sweep_run", plan="1", spend=5)
 
     assert form.form.sweeps == before
     assert form.form.jobs == ()
@@ -436,7 +434,7 @@ def test_the_picture_that_stays_has_what_was_made(bench: Callable[..., Bench]) -
     form.until(lambda: drawn[1] and "● completed" in drawn[1][-1])
     form.vary(output_format=["jpeg"])
     form.run(100)
-    form.until(lambda: "sweep done" in drawn[1][-1])
+    form.until(lambda: "sweep completed" in drawn[1][-1])
 
     (picture,) = {one[-1] for one in drawn}
     assert "Target sizes" in picture
@@ -547,8 +545,8 @@ def test_what_cannot_be_sent_back_does_not_silence_a_sweep(bench: Callable[..., 
     assert form.form.sweeps["axes"][0]["words"]
 
 
-def test_a_budget_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: Path) -> None:
-    """What the library has does not count: with five runs open, a budget for two pays for two, and says where it stopped."""
+def test_an_amount_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: Path) -> None:
+    """What the library has does not count: with five runs open, an amount for two pays for two, and says where it stopped."""
     form = bench(DOT.revised(images=[rb.Frame(url=png(16, 16, "navy"), frames=1)]))
     form.vary(fps="1-3")
     form.run()
@@ -556,26 +554,50 @@ def test_a_budget_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: P
     form.vary(fps="1-8")
     charged = len(paid(folder))
 
-    form.run(budget=2 * PRICE)
+    form.run(spend=2 * PRICE)
     form.until(lambda: len(form.form.sweeps["jobs"]) == 2)
     told = form.done()
     form.until(lambda: "Stopped" in form.sent[-1][0].get("html", ""))
 
     assert len(paid(folder)) == charged + 2
-    assert (told["state"], told["before"]) == ("stopped", 3 * PRICE)
+    assert told["state"] == "stopped"
     assert sorted(form.form.jobs[-1].frame["status"]) == ["completed"] * 5 + ["not started"] * 3
     assert [job["table"] for job in form.form.sweeps["jobs"]] == ["form.jobs[-1].frame", "form.jobs[-2].frame"]
 
 
-@pytest.mark.parametrize("budget", [None, -1, 1.5, "many", 10**16, True])
-def test_a_budget_that_is_none_pays_nothing(bench: Callable[..., Bench], budget: Any) -> None:
-    """Words say what a budget is; nothing was started."""
+def test_nothing_to_spend_shows_what_the_library_has_or_says_what_is_missing(
+    bench: Callable[..., Bench], folder: Path
+) -> None:
+    """With 0 credits a plan of which nothing is paid for starts nothing, in words; another one shows what is there."""
+    form = bench(DOT.revised(images=[rb.Frame(url=png(16, 16, "olive"), frames=1)]))
+    form.vary(fps="1-2")
+    charged = len(paid(folder))
+
+    form.tell(do="sweep_run", plan=form.plan["number"], spend=0)
+    said = form.answer("sweep_said")[0]["sweep_said"]
+    nothing = form.form.jobs
+    form.run()
+    form.done()
+    form.vary(fps="1-3")
+    form.run(spend=0)
+    form.until(lambda: len(form.form.sweeps["jobs"]) == 2)
+    form.done()
+
+    assert said == f"With 0 credits none of these runs can be paid for. All of them need {2 * PRICE} credits."
+    assert nothing == ()
+    assert sorted(form.form.jobs[-1].frame["status"]) == ["completed", "completed", "not started"]
+    assert len(paid(folder)) == charged + 2
+
+
+@pytest.mark.parametrize("spend", [None, -1, 1.5, "many", 10**16, True])
+def test_an_amount_that_is_none_pays_nothing(bench: Callable[..., Bench], spend: Any) -> None:
+    """Words say what is wanted; nothing was started."""
     form = bench(DOT)
     form.vary(fps="5-6")
 
-    form.tell(do="sweep_run", plan=form.plan["number"], budget=budget)
+    form.tell(do="sweep_run", plan=form.plan["number"], spend=spend)
 
-    assert "budget" in form.answer("sweep_said")[0]["sweep_said"]
+    assert "spend" in form.answer("sweep_said")[0]["sweep_said"]
     assert form.form.jobs == ()
 
 
@@ -585,11 +607,11 @@ def test_where_nobody_knows_the_price_it_is_asked_for(bench: Callable[..., Bench
     form.form.edit("factor", form.form.node("factor")["choices"][0]["value"])
 
     told = form.vary(image_url="https://example.org/a.png\nhttps://example.org/b.png")["plan"]
-    form.run(budget=100)
+    form.run(spend=100)
 
     assert (told["possible"], told["unpriced"], told["due"]) == (2, 2, 0)
     assert "price unknown" in told["line"]
-    assert "Say the most that one run may cost" in form.answer("sweep_said")[0]["sweep_said"]
+    assert "Set the most that one run may cost" in form.answer("sweep_said")[0]["sweep_said"]
     assert form.form.jobs == ()
 
 
@@ -698,7 +720,7 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
     form = bench()
     form.vary(**axes)
 
-    form.tell(do="sweep_code", plan=form.plan["number"], budget=form.plan["due"])
+    form.tell(do="sweep_code", plan=form.plan["number"], spend=form.plan["due"])
     text = form.answer("sweep_code")[0]["sweep_code"]
     expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
 
@@ -737,7 +759,7 @@ def test_closing_leaves_nothing_and_cancels_nothing(client: Client) -> None:
         while not form.sweeps["plan"]:
             assert time.monotonic() < until
             time.sleep(0.01)
-        form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "budget": 3 * PRICE}, [])
+        form._handle_custom_msg({"do": "sweep_run", "plan": form.sweeps["plan"]["number"], "spend": 3 * PRICE}, [])
         while not form.jobs:
             assert time.monotonic() < until
             time.sleep(0.01)

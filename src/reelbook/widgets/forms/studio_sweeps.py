@@ -36,7 +36,6 @@ class Sweeps:
     def __init__(self) -> None:
         self._jobs: dict[SweepJob, tuple[int, float, type[Any]]] = {}
         """Of each its number, when it was first seen, and its model."""
-        self._before: dict[SweepJob, int] = {}
         self._read: dict[SweepJob, tuple[int, bool]] = {}
         """How many runs had ended when a table was read last, and whether that was the end."""
         self._items: dict[SweepJob, list[Kept]] = {}
@@ -51,7 +50,7 @@ class Sweeps:
     @property
     def is_over(self) -> bool:
         """Whether all have ended, and what they made is known here."""
-        return all(job in self._before and self._read.get(job, (0, False))[1] for job in self.jobs)
+        return all(self._read.get(job, (0, False))[1] for job in self.jobs)
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -66,9 +65,9 @@ class Sweeps:
         found = []
         for job in self.jobs:
             progress = job.progress
-            # What the runs had cost before the sweep was paid at another time.
-            spent = max(progress.spent - self._before.get(job, progress.spent), 0)
-            found.append(Swept(spent, progress.counts[COMPLETED] - progress.from_library, progress.under_way))
+            found.append(
+                Swept(progress.spent_now, progress.counts[COMPLETED] - progress.from_library, progress.under_way)
+            )
         return found
 
     def items(self) -> list[tuple[float, Kept]]:
@@ -80,16 +79,12 @@ class Sweeps:
         """See which sweeps there are."""
         for form in forms:
             jobs = form.jobs
-            # The form tells the newest first, and of those that have begun what was paid before.
-            before = [told["before"] for told in reversed(form.sweeps.get("jobs", ())) if "before" in told]
             with self._guard:
                 new = [job for job in jobs if job not in self._jobs]
                 first = len(self._jobs) + 1
                 # In place of the ones before, through which somebody may be going at this moment.
                 seen = {job: (first + place, time.time(), form.kind) for place, job in enumerate(new)}
                 self._jobs = {**self._jobs, **seen}
-                known = zip(jobs[-len(before) :] if before else (), before, strict=False)
-                self._before = {**self._before, **dict(known)}
 
     def read(self, in_background: Callable[[str, Callable[[], None]], None], done: Callable[[], None]) -> None:
         """Read the tables of those that have gone on, one after the other and never twice at a time."""

@@ -1,4 +1,4 @@
-"""Sweeping in place: a form plans every combination of some values, shows its price, and runs it under a budget."""
+"""Sweeping in place: a form plans every combination of some values, shows its price, and runs it for no more than a person agrees to spend now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .drafts import Draft
 from .keeping_up import KeepingUp
 from .pictures import Pictures
 from .speaking import Handle
-from .sweeping_jobs import Started, client_of, key_of, paid_before, panel_of, sheet_of_job, told
+from .sweeping_jobs import Started, client_of, key_of, panel_of, sheet_of_job, told
 from .sweeping_planning import NONE_POSSIBLE, Planning
 from .sweeping_plans import code, money
 
@@ -75,7 +75,7 @@ class Sweeping:
     # Running.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Run the plan that was shown, and no other: `{do: "sweep_run", plan, budget, price?}`."""
+        """Run the plan that was shown, and no other: `{do: "sweep_run", plan, spend, price?}`."""
         form = self._form
         if form is None:
             return
@@ -103,12 +103,12 @@ class Sweeping:
                 return STALE
             if not made.shown["possible"]:
                 return NONE_POSSIBLE
-            budget, price, why = money(content, made)
+            spend, price, why = money(content, made)
             if why:
                 return why
             self._count += 1
-            text = code(made.plan.base, made.axes, made.paid + budget, price)
-            entry = Started(str(self._count), made.plan, made.number, budget, price, text, self._planning.service)
+            text = code(made.plan.base, made.axes, made.paid + spend, price)
+            entry = Started(str(self._count), made.plan, made.number, spend, price, text, self._planning.service)
             self._entries.append(entry)
             self._shown = entry.key
             self._publish()
@@ -117,16 +117,14 @@ class Sweeping:
     def _start(self, entry: Started, shop: Shop) -> None:
         try:
             client = client_of(entry, shop)
-            # A budget counts what these runs have cost before, and the person was asked for what is paid now.
-            before = paid_before(entry.plan, client.desk) if client is not None else 0
-            job = entry.plan.start(budget=before + entry.budget, price=entry.price, client=client)
+            job = entry.plan.start(spend=entry.spend, price=entry.price, client=client)
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a sweep of a form could not be started", exc_info=True)
             entry.error = f"Nothing was started. {error or type(error).__name__}"
         else:
             with self._bell:
-                entry.paid_before, entry.job = before, job
+                entry.job = job
         self._keeping.ring()
 
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -148,18 +146,18 @@ class Sweeping:
         form.in_background("sweep-do", work)
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Python for the plan that is shown: `{do: "sweep_code", plan, budget, price?}`."""
+        """Python for the plan that is shown: `{do: "sweep_code", plan, spend, price?}`."""
         form, made = self._form, self._planning.made
         if form is None:
             return
         if made is None or made.number != content.get("plan"):
             form.send({"sweep_code": "", "why": self._planning.why or STALE})
             return
-        budget, price, why = money(content, made)
+        spend, price, why = money(content, made)
 
         def answer() -> None:
             self._pictures.keep_all()
-            text = "" if why else code(made.plan.base, made.axes, made.paid + budget, price)
+            text = "" if why else code(made.plan.base, made.axes, made.paid + spend, price)
             form.send({"sweep_code": text, "why": why})
 
         form.in_background("sweep-code", answer)

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ...display.panels import panel_html, panel_line
 from ...display.words import MARKS, cut
 from ...errors import ReelbookError
-from ...loop import background
-from ...sweeps.knowing import CALL_SECONDS, Name, names_of, seen_by
 from ...sweeps.tally import COMPLETED
 from .shop import elsewhere
 
 if TYPE_CHECKING:
-    from ...submission import Desk
     from ...sweeps.conduct import Client
     from ...sweeps.job import SweepJob
     from ...sweeps.plan import Plan
@@ -48,8 +45,8 @@ class Started:
     plan: Plan
     number: int
     """The number of the plan that was shown."""
-    budget: int
-    """The most that it may pay now, on top of what was paid before."""
+    spend: int
+    """The most that it may pay from now on."""
     price: int | None
     code: str
     seen: str
@@ -57,7 +54,6 @@ class Started:
     job: SweepJob | None = None
     error: str = ""
     """Why there is no job."""
-    paid_before: int = 0
     did: set[str] = field(default_factory=set)
     """What it was told that cannot be taken back."""
     is_told: bool = False
@@ -117,7 +113,6 @@ def told(entry: Started, place: int, form: str) -> dict[str, Any]:
         **words,
         "can": can,
         "line": panel_line(progress),
-        "before": entry.paid_before,
         "sheet": completed if progress.state == "done" else 0,
         "spoken": spoken(progress),
     }
@@ -164,15 +159,3 @@ def _same(entry: Started, shop: Shop) -> None:
     now = shop.client_told()
     if now != entry.seen:
         raise ReelbookError(elsewhere(now or shop.service_to_come()))
-
-
-def paid_before(plan: Plan, desk: Desk) -> int:
-    """What the runs of a plan have cost in this library so far, or may have cost: a budget counts that, too."""
-    runs = [(row.input, row.take) for row in plan.distinct if row.input is not None]
-
-    async def found() -> tuple[str, list[Any]]:
-        return await desk.name(), await names_of(runs, desk.shelf.find)
-
-    service, names = background.wait(found(), CALL_SECONDS)
-    seen = seen_by(desk.books, service, [name.key for name in names if isinstance(name, Name)])
-    return sum(one.cost for one in seen.values())

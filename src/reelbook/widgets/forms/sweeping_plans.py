@@ -76,20 +76,26 @@ def make(number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]]
 
 
 def money(content: Mapping[str, Any], made: Made) -> tuple[int, int | None, str]:
-    """The budget and the price of one run as the page has them; else in words what is wrong with them."""
+    """The most that may be spent now and the price of one run, as the page has them; else what is wrong with them."""
     try:
-        chosen = options(budget=content.get("budget"), price=content.get("price"))
+        chosen = options(spend=content.get("spend"), price=content.get("price"))
     except InvalidInput as error:
         return 0, None, plainly(error.problems[0].message, {})
-    if chosen.budget is None:
-        return 0, None, "Give a budget: the most credits that this sweep may cost."
+    if chosen.spend is None:
+        return 0, None, "Set the most credits that this sweep may spend now."
     if made.shown["unpriced"] and chosen.price is None:
         return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
-    return chosen.budget, chosen.price, ""
+    if not chosen.spend and made.shown["runs"] == made.shown["possible"]:
+        return (
+            0,
+            None,
+            f"With 0 credits none of these runs can be paid for. All of them need {credits_told(made.shown['due'])}.",
+        )
+    return chosen.spend, chosen.price, ""
 
 
 def code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
-    """Python that plans and runs the same.
+    """Python that plans and runs the same. It has a budget: a cell that is run twice pays once.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> print(code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))

@@ -5,7 +5,7 @@ import { runsReveal, runsWaited } from "./form_runs.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
- *   before?: number, sheet: number, spoken?: string}} SweepJobTold
+ *   sheet: number, spoken?: string}} SweepJobTold
  */
 
 /** @type {Record<string, string>} */
@@ -83,12 +83,11 @@ function sweepLarge(link, first) {
   const state = dom("p", { class: "rbf-sweep-state" });
   const panel = dom("div", { class: "rbf-sweep-panel" });
   const problem = dom("p", { class: "rbf-problem", hidden: true });
-  const before = dom("p", { class: "rbf-caption", hidden: true });
   const actions = dom("div", { class: "rbf-row", role: "group", "aria-label": "this sweep" });
   const place = dom("div", {});
   const code = sweepCodeBox();
   const where = dom("p", { class: "rbf-caption", hidden: true });
-  const el = dom("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, before, problem, actions, place, where, code.el);
+  const el = dom("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, problem, actions, place, where, code.el);
   /** @type {ReturnType<typeof sweepSheet> | null} */
   let sheet = null;
   let job = first, buttons = "";
@@ -119,8 +118,6 @@ function sweepLarge(link, first) {
     state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": told.state, text: told.mark }), dom("b", { text: told.state }), ` · ${told.runs.toLocaleString("en")} run${told.runs === 1 ? "" : "s"}`);
     problem.textContent = told.error;
     problem.hidden = !told.error;
-    before.hidden = !told.before;
-    before.textContent = told.before ? `${told.before.toLocaleString("en")} of these credits were paid before.` : "";
     where.hidden = !told.over || !!told.error;
     where.replaceChildren("The table is ", dom("code", { text: told.table }), ".");
     const wanted = JSON.stringify([told.can, told.state]);

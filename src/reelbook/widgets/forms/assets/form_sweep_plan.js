@@ -1,5 +1,5 @@
 // @ts-check
-/** The plan of a sweep: how many runs, what they cost, what cannot run; its budget, and the button that runs it. */
+/** The plan of a sweep: how many runs, what they cost, what cannot run; what it may spend now, and the button that runs it. */
 import { dom } from "./form_dom.js";
 import { sweepCodeBox } from "./form_sweep_jobs.js";
 
@@ -8,7 +8,7 @@ import { sweepCodeBox } from "./form_sweep_jobs.js";
  *   notes: string[], head: string[], numbers: boolean[], rows: {cells: string[], credits: string, why?: string}[], more: number}} SweepPlan
  */
 
-const SWEEP_MOST_BUDGET = 10 ** 15;
+const SWEEP_MOST_SPENT = 10 ** 15;
 // The kernel says it in the same words.
 const SWEEP_MAKING = "The plan is being made …";
 
@@ -30,7 +30,7 @@ function sweepTable(link, plan) {
 /** A whole number of at least 0 in an input; null where there is none. @param {HTMLInputElement} input */
 function sweepWhole(input) {
   const text = input.value.trim();
-  return /^\d+$/.test(text) && Number(text) <= SWEEP_MOST_BUDGET ? Number(text) : null;
+  return /^\d+$/.test(text) && Number(text) <= SWEEP_MOST_SPENT ? Number(text) : null;
 }
 
 /**
@@ -44,16 +44,16 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   const summary = dom("summary", {});
   const table = dom("div", { class: "rbf-sweep-scroll", tabindex: "0", role: "region", "aria-label": "First runs" });
   const first = dom("details", { class: "rbf-sweep-first" }, summary, table);
-  const budget = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-budget`, class: "rbf-sweep-budget", "aria-describedby": `${name}-sweep-why` }));
+  const spend = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-spend`, class: "rbf-sweep-budget", "aria-describedby": `${name}-sweep-why` }));
   const price = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-price`, class: "rbf-sweep-budget" }));
   const priced = dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: price.id, text: "At most per run" }), price);
   const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-sweep-why` }));
   const copy = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same" }));
   const why = dom("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
   const code = sweepCodeBox();
-  const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: budget.id, text: "Budget" }), budget, dom("span", { class: "rbf-caption", text: "credits" })), run, copy);
+  const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: spend.id, text: "Spend at most" }), spend, dom("span", { class: "rbf-caption", text: "credits now" })), run, copy);
   const el = dom("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
-  let isOwnBudget = false, drawn = "", said = "", pressed = 0;
+  let isOwn = false, drawn = "", said = "", pressed = 0;
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   /** @returns {SweepPlan | null} */
@@ -62,8 +62,8 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     return plan?.number ? plan : null;
   };
   const isCurrent = () => isSettled() && link.isHeard && !link.hasEnded;
-  /** What was asked of the plan: the most that it may cost, and a run where nobody knows. */
-  const money = () => ({ budget: sweepWhole(budget), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
+  /** What was asked of the plan: the most that it may spend now, and one run where the price is unknown. */
+  const money = () => ({ spend: sweepWhole(spend), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
 
   /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
   const reason = (plan) => {
@@ -73,18 +73,25 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     if (!link.isHeard) return "The form has changed; the plan is being made …";
     if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
     if (!priced.hidden && sweepWhole(price) === null) return "The price of these runs is unknown. Set the most that one run may cost.";
-    if (sweepWhole(budget) === null) return "The budget is a whole number of credits.";
+    const most = sweepWhole(spend);
+    if (most === null) return "Spend a whole number of credits, or 0.";
+    // The kernel says it in the same words.
+    if (!most && plan.runs === plan.possible && due(plan)) return `With 0 credits none of these runs can be paid for. All of them need ${sweepCredits(due(plan))}.`;
     return "";
   };
 
-  /** What a budget comes to. @param {SweepPlan} plan @param {number} most */
+  /** What the runs cost that the library lacks. @param {SweepPlan} plan */
+  const due = (plan) => plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
+
+  /** What an amount comes to. @param {SweepPlan} plan @param {number} most */
   const remark = (plan, most) => {
-    const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
-    // A budget that pays for nothing starts nothing, which looks like a fault when it is not said.
-    const least = Math.floor(due / plan.runs);
-    if (most < least) return `That is less than one run costs, about ${sweepCredits(least)}: probably nothing is run.`;
-    if (most < due) return `It stops when ${sweepCredits(most)} are spent; all of it needs ${sweepCredits(due)}. Run it again to go on.`;
-    return due ? "It never spends more than the budget." : "Everything is in the library, so it costs nothing.";
+    const all = due(plan), found = plan.possible - plan.runs, least = Math.floor(all / plan.runs);
+    if (!plan.runs) return `All ${plan.possible === 1 ? "of it is" : `${plan.possible.toLocaleString("en")} runs are`} in the library: paid earlier, nothing now.`;
+    if (!most && all) return `With 0 credits only the ${found.toLocaleString("en")} in the library are shown. The others need ${sweepCredits(all)}.`;
+    // An amount that pays for nothing starts nothing, which looks like a fault when it is not said.
+    if (most < least) return `One run costs about ${sweepCredits(least)}, so this may pay for none.`;
+    if (most < all) return `It stops before more than ${sweepCredits(most)} are spent. All of it needs ${sweepCredits(all)}; run it again to continue.`;
+    return "No more than this is spent.";
   };
 
   /** All figures of a plan; without one no figure of an earlier one stays. @param {SweepPlan | null} plan */
@@ -92,17 +99,18 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     for (const part of [line, notes]) part.hidden = !plan;
     first.hidden = !plan?.rows.length;
     pay.hidden = !drawn;
-    if (!isOwnBudget) budget.value = plan ? String(plan.due + plan.unpriced * (sweepWhole(price) ?? 0)) : "";
-    const label = plan ? labelled(plan, sweepWhole(budget)) : "Run";
+    if (!isOwn) spend.value = plan ? String(due(plan)) : "";
+    const label = plan ? labelled(plan, sweepWhole(spend)) : "Run";
     if (run.textContent !== label) run.textContent = label;
   };
 
   /** What the button does and costs. @param {SweepPlan} plan @param {number | null} most */
   const labelled = (plan, most) => {
-    const due = plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
-    const does = plan.runs ? `Run ${plan.runs.toLocaleString("en")}` : `Fetch ${plan.possible.toLocaleString("en")}`;
+    const all = due(plan), found = plan.possible - plan.runs;
+    if (found && (!plan.runs || (most === 0 && all))) return `Show ${found.toLocaleString("en")} from the library`;
+    const does = `Run ${plan.runs.toLocaleString("en")}`;
     if (most === null) return does;
-    return `${does} · ${most < due ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(due) : plan.told}`;
+    return `${does} · ${most < all ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(all) : plan.told}`;
   };
 
   const tell = () => {
@@ -117,7 +125,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     const stops = reason(plan);
     run.setAttribute("aria-disabled", String(!!stops || link.hasEnded));
     copy.disabled = !plan || !isCurrent();
-    const words = [said, stops || (plan ? remark(plan, sweepWhole(budget) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
+    const words = [said, stops || (plan ? remark(plan, sweepWhole(spend) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
     // That the kernel has ended is said above, once for all of the form.
     if (link.hasEnded) why.textContent = "";
     else if (why.textContent !== words) why.textContent = words;
@@ -135,13 +143,13 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     priced.hidden = !plan.unpriced;
   };
 
-  budget.addEventListener("input", () => {
-    isOwnBudget = true;
+  spend.addEventListener("input", () => {
+    isOwn = true;
     tell();
   });
   // Left empty it is what the plan costs.
-  budget.addEventListener("change", () => {
-    isOwnBudget = budget.value.trim() !== "";
+  spend.addEventListener("change", () => {
+    isOwn = spend.value.trim() !== "";
     tell();
   });
   price.addEventListener("input", () => tell());
