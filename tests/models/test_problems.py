@@ -75,7 +75,7 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (SmartResize, {"target_sizes": ["300x600"] * 101}, "`target_sizes` needs at most 100 entries and has 101."),
     (SmartResize, {"target_sizes": ["8x600"]}, "`target_sizes[0]` = '8x600': a side is 16 to 6336 pixels long. The nearest allowed value is 16x600."),
     (SmartResize, {"target_sizes": ["300x600", "7000x100"]}, "`target_sizes[1]` = '7000x100': a side is 16 to 6336 pixels long. The nearest allowed value is 6336x100."),
-    (SmartResize, {"target_sizes": ["1080 × 1920"]}, "`target_sizes[0]` = '1080 × 1920': a size is written <width>x<height>, such as 1080x1920. The nearest allowed value is 1080x1920."),
+    (SmartResize, {"target_sizes": ["1080 by 1920"]}, "`target_sizes[0]` = '1080 by 1920': a size is written <width>x<height>, such as 1080x1920. The nearest allowed value is 1080x1920."),
     (SmartResize, {"target_sizes": ["large"]}, "`target_sizes[0]` = 'large': a size is written <width>x<height>, such as 1080x1920."),
     (SmartResize, {"target_sizes": ["6000x6000"]}, "`target_sizes[0]` = '6000x6000': no canvas covers 6000x6000: the largest is 4800x3584, and 4096x4096 is the most of this shape. The nearest allowed value is 4096x4096."),
     (SmartResize, {"num_images_per_size": 5}, "`num_images_per_size` = 5 is outside 1 to 4. The nearest allowed value is 4."),

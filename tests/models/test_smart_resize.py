@@ -136,12 +136,31 @@ def test_sides_have_bounds(side: int, allowed: bool, reader: Callable[[str], Sma
 
 @pytest.mark.parametrize(
     "text",
-    ["", "300", "300x", "x600", "300X600", "300 x 600", "300×600", "+300x600", "300x600\n", "0300x600", "3e2x600", "٣٠٠x600", "300x600x3", "300.0x600"],
+    ["", "300", "300x", "x600", "+300x600", "3e2x600", "٣٠٠x600", "300x600x3", "300.0x600", "stories", "300-600"],
 )  # fmt: skip
-def test_a_size_has_one_spelling(text: str) -> None:
-    """`<width>x<height>` and nothing like it, so that a service need not guess."""
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """Neither Python nor a service guesses."""
     with pytest.raises(InvalidInput, match="a size is written <width>x<height>"):
         resize(text)
+    with pytest.raises(ValidationError):
+        on_the_wire(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        *((text, "300x600") for text in ("300X600", "300 x 600", "300×600", " 300*600 px", "300x600\n", "0300x600")),
+        ("story", "1080x1920"),
+        ("Full HD", "1920x1080"),
+        ("  half   PAGE ", "300x600"),
+    ],
+)
+def test_python_takes_what_the_form_takes_and_the_wire_has_one_spelling(text: str, size: str) -> None:
+    """Any spelling of a size, and the name of a common format; a service need not guess."""
+    taken = resize(text)
+
+    assert taken.wire()["target_sizes"] == [size]
+    assert taken == resize(size)
     with pytest.raises(ValidationError):
         on_the_wire(text)
 

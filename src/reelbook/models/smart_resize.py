@@ -20,6 +20,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from .base import Input, Output
 from .files import File
+from .formats import find_format
 from .images import Picture
 from .values import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
 
@@ -27,6 +28,7 @@ Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
 LEAST_SIDE, MOST_SIDE = 16, 6336
 MOST_SIZES = 100
+_SPELT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -57,6 +59,17 @@ class Size:
         return cls(int(width), int(height))
 
     @classmethod
+    def parse(cls, text: str) -> Self:
+        """A size as a person writes it: in any spelling, or by the name of a common format.
+
+        >>> Size.parse("1080 × 1920"), Size.parse("story")
+        (Size(1080, 1920), Size(1080, 1920))
+        """
+        text = find_format(text) or text
+        found = _SPELT.fullmatch(text)
+        return cls(int(found[1]), int(found[2])) if found else cls.read(text)
+
+    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_plain_validator_function(
             cls._validated, serialization=core_schema.to_string_ser_schema()
@@ -80,7 +93,7 @@ class Size:
     @classmethod
     def _from_any(cls, value: Any, only_text: bool) -> Self:
         if isinstance(value, str):
-            return cls.read(value)
+            return cls.read(value) if only_text else cls.parse(value)
         if isinstance(value, cls):
             return value
         try:
@@ -181,7 +194,7 @@ class SmartResize(Input):
     image_url: Picture
     """The picture to recompose."""
     target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
-    """The sizes to make, each in pixels, such as 1080x1920; the result has exactly these."""
+    """The sizes to make, each in pixels, such as 1080x1920, or the name of a format, such as story."""
     prompt: Text = ""
     """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""
     resolution: Tier = "1K"

@@ -251,9 +251,11 @@ class Draft:
         return text
 
     def _kept(self, node: Node, value: Any) -> Any:
-        """What was typed into a picture's field, short: an address that holds the picture itself does not stay in the page."""
+        """What was typed, as it stays in the page: the address that holds a picture in short, a size as the service reads it."""
         if node["kind"] == "image" and isinstance(value, str) and value[:5].lower() == "data:":
             return self._pictures.remember(value)
+        if node.get("special") == "sizes" and isinstance(value, list):
+            return [_size(one) if isinstance(one, str) else one for one in value]
         return value
 
     def _plain(self, value: Any) -> Any:
@@ -281,6 +283,14 @@ class _Strange(ValueError):
     def __init__(self, stray: Stray) -> None:
         super().__init__(stray)
         self.stray = stray
+
+
+def _size(text: str) -> str:
+    """A size as the service reads it; any other text stays what it is."""
+    try:
+        return str(Size.parse(text))
+    except ValueError:
+        return text
 
 
 def _number(text: str) -> Any:

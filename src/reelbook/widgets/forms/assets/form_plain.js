@@ -7,6 +7,7 @@ import { CONTROLS } from "./form_fields.js";
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
 
+const PLAIN_EMPTY = "empty text";
 export const PLAIN_SERVICE = "chosen by the service";
 const PLAIN_SLIDER_STEPS = 10000;
 
@@ -46,23 +47,20 @@ function makePlainText(place) {
   return place.node.long ? makePlainLong(place, !!place.node.most, 2) : makePlainLine(place);
 }
 
-/** What a text is sent as. @param {any} node @param {string} text */
-function plainTextRead(node, text) { return text === "" && node.required && node.default === undefined ? undefined : text; }
-
 /** Shows a text, and what stands where none is. @param {Place} place @param {HTMLInputElement | HTMLTextAreaElement} input @param {any} value */
 function plainTextShow(place, input, value) {
   const shown = value === undefined ? place.node.default : value;
   plainWrite(input, shown === null ? "" : plainTold(shown));
-  input.placeholder = (value ?? place.node.default ?? null) === null && plainIsOpen(place.node) ? PLAIN_SERVICE : "";
+  // Cleared is not the same as never typed: an empty text is sent as one.
+  input.placeholder = value === "" ? PLAIN_EMPTY : (value ?? place.node.default ?? null) === null && plainIsOpen(place.node) ? PLAIN_SERVICE : "";
 }
 
 /** @param {Place} place @returns {Control} */
 function makePlainLine(place) {
   const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
   el.addEventListener("input", () => {
-    const value = plainTextRead(place.node, el.value);
-    if (value !== undefined) el.placeholder = "";
-    place.change(value);
+    el.placeholder = PLAIN_EMPTY;
+    place.change(el.value);
   });
   return { el, show: (value) => plainTextShow(place, el, value) };
 }
@@ -81,11 +79,10 @@ export function makePlainLong(place, isCounted, rows) {
     lead.classList.toggle("rbf-counter-over", !!most && length > most);
   };
   el.addEventListener("input", () => {
-    const value = plainTextRead(place.node, el.value);
-    if (value !== undefined) el.placeholder = "";
+    el.placeholder = PLAIN_EMPTY;
     count();
     grow.fit();
-    place.change(value);
+    place.change(el.value);
   });
   const show = (/** @type {unknown} */ value) => {
     plainTextShow(place, el, value);
