@@ -45,7 +45,7 @@ def studio(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 
 
 def cards(page: Page) -> Locator:
-    return page.locator(".rbs-gallery > .rbs-cards .rbs-card")
+    return page.locator(".rbs-gallery > .rbs-listed .rbs-card")
 
 
 def run(page: Page, prompt: str) -> None:
@@ -76,7 +76,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     page.keyboard.press("ArrowDown")
     expect(page.locator("[data-field=image_url]")).to_be_visible()
     expect(page.get_by_role("textbox", name="Prompt")).to_have_value("a paper boat")
-    expect(page.locator(".rbs-head [role=status]")).to_contain_text("From Text to video: prompt")
+    expect(page.locator(".rbs-head [role=status]")).to_contain_text("Kept from Text to video: prompt")
     expect(page.locator(".rbs-service")).to_contain_text("credits left")
     shot(page, "studio-image-to-video")
     expect(model).to_be_focused()
@@ -94,7 +94,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
     expect(page.locator("[data-field=num_frames]")).to_be_visible()
     page.keyboard.press("End")
     page.keyboard.type("svc/another")
-    expect(page.get_by_label("Id of the model")).to_have_value("svc/another")
+    expect(page.get_by_label("Model id")).to_have_value("svc/another")
     page.keyboard.press("Escape")
     assert studio.complaints == []
 

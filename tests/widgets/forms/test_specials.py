@@ -10,9 +10,10 @@ import pytest
 import reelbook as rb
 from reelbook.models.base import Input
 from reelbook.models.described import describe
+from reelbook.models.formats import FORMATS
 from reelbook.models.smart_resize import PRESETS, Size, preset_for
 from reelbook.models.text_to_video import FRAME_SIZES
-from reelbook.widgets.forms.specials import FORMATS, beside
+from reelbook.widgets.forms.specials import beside
 
 
 def described(**properties: Any) -> type[Input]:

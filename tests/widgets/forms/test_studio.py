@@ -149,7 +149,7 @@ def test_what_both_models_have_is_carried_over_once(opened: Callable[..., Watche
     studio.choose(rb.TextToVideo).edit("prompt", "a tram")
     again = studio.choose(rb.ImageToVideo)
 
-    assert told == "From Text to video: prompt · seed."
+    assert told == "Kept from Text to video: prompt, seed."
     assert moving.draft == {"prompt": "a boat", "image_url": "https://example.org/a.png"}
     assert again.draft["prompt"] == "a boat"
     assert head.carried == ""

@@ -62,6 +62,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if value is not None:
             self._form.fill(value)
         super().__init__((self._head, self._form, self._gallery), layout=ipywidgets.Layout(overflow="visible"))
+        self.add_class("rbs-studio")
         self._head.knows(kind)
         self._head.chosen = kind.endpoint_id
         self._refresh()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...display import told
@@ -13,9 +14,10 @@ from ...errors import ReelbookError
 from ...media.local import LocalFile
 from ...models.catalog import CATALOG
 from ...models.files import File
-from .fields import title_of
+from .fields import sheet_of, title_of
 from .history import LONGEST_REASON, LONGEST_WHOLE, WORDS, Entry, details, file_shown, shown
 from .rows import values_of
+from .wording import labels_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,9 @@ Shown = dict[str, Any]
 Facts = Shown
 
 LONGEST_LOOKED_FOR, LONGEST_ERROR = 400, 160
+LONGEST_ASKED, MOST_ASKED = 48, 6
+IN_CAPTION = {"prompt", "seed", "num_frames", "frame_rate", "fps", "aspect_ratio", "resolution", "duration"}
+"""Fields of which the caption of a result says enough."""
 OF_CARD = ("key", "status", "mark", "lead", "facts", "whole")
 SIZE = ("kind", "width", "height", "frames", "rate", "bytes", "name")
 STATES: Mapping[str, str] = {**WORDS, "rejected": "failed", "expired": "failed", "planned": "planned", "waiting": "waiting", "running": "running"}  # fmt: skip
@@ -73,7 +78,11 @@ class Bought:
 
     def card(self) -> Shown:
         """The run as it is shown small."""
-        return _small(self.large(), self.model, str(getattr(self.entry.value, "prompt", "") or ""))
+        return _small(self.large(), self.model, str(getattr(self.entry.value, "prompt", "") or ""), self._asked)
+
+    @cached_property
+    def _asked(self) -> list[str]:
+        return _asked(type(self.entry.value), self.entry.value.changed())
 
     def details(self) -> Facts:
         """What was asked and answered, and the code that asks for it again."""
@@ -125,7 +134,13 @@ class Kept:
 
     def card(self) -> Shown:
         """The run as it is shown small."""
-        return _small(self.large(), self.model, str(self._row.get("prompt") or ""))
+        return _small(self.large(), self.model, str(self._row.get("prompt") or ""), self._asked)
+
+    @cached_property
+    def _asked(self) -> list[str]:
+        fields = {} if self._kind is None else self._kind.model_fields
+        values = {name: self._row[name] for name in fields if name in self._row}
+        return _asked(self._kind, {name: value for name, value in values.items() if value != fields[name].default})
 
     def details(self) -> Facts:
         """What was asked and answered; of a model that is not known here, as the library has it."""
@@ -156,12 +171,23 @@ class Kept:
         return {"asked": told.input_facts(value), "answered": answered, "code": run_code(value, seed=seed)}
 
 
-def _small(large: Shown, model: str, prompt: str) -> Shown:
+def _asked(kind: type[Input] | None, values: Mapping[str, Any]) -> list[str]:
+    """What was asked besides what a caption says anyway, by which cards may differ."""
+    labels = {} if kind is None else labels_in(sheet_of(kind))
+    asked = {name: value for name, value in values.items() if name not in IN_CAPTION}
+    return [cut(f"{labels.get(name, name)}: {told.text_of(value)}", LONGEST_ASKED) for name, value in asked.items()][
+        :MOST_ASKED
+    ]
+
+
+def _small(large: Shown, model: str, prompt: str, asked: Sequence[str]) -> Shown:
     files = large.get("files", [])
     facts = large.get("facts", [])
     paid = facts[-1] if facts and "credit" in facts[-1] else "not charged" if "not charged" in facts else ""
     card = {name: large[name] for name in OF_CARD if name in large}
     card |= {"model": model, "name": name_of(model), "paid": paid, "count": len(files)}
+    if asked:
+        card["asked"] = list(asked)
     seed = next((fact for fact in facts if fact.startswith("seed ")), "")
     looked_for = [prompt[:LONGEST_LOOKED_FOR], model, seed, large.get("error", ""), large["status"]]
     card["text"] = " ".join(looked_for).lower()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...display.words import cut, joined
+from ...display.words import cut
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
 from .fields import sheet_of
@@ -160,6 +160,6 @@ def carried_told(names: list[str], title: str) -> str:
     """What a form has from another one.
 
     >>> carried_told(["prompt", "seed"], "Text to video")
-    'From Text to video: prompt · seed.'
+    'Kept from Text to video: prompt, seed.'
     """
-    return f"From {title}: {joined(*names)}." if names else ""
+    return f"Kept from {title}: {', '.join(names)}." if names else ""

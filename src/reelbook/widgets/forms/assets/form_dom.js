@@ -2,6 +2,21 @@
 /** Elements in one call; text goes in as text, never as markup. */
 
 /**
+ * Words with a dot between each two of them. Each word stays on one line, and a dot at the beginning of a line is cut off.
+ * @param {(string | Node)[]} words @param {Record<string, any>} [attributes]
+ */
+export function domDotted(words, attributes) {
+  const el = dom("span", { ...attributes, class: `rbf-dotted ${attributes?.class ?? ""}` });
+  const line = dom("span", { class: "rbf-dotted-line" });
+  words.forEach((word, place) => {
+    if (place) line.append(" ");
+    line.append(dom("span", { class: "rbf-run-fact" }, dom("span", { class: "rbf-dot", text: place ? "· " : "" }), word));
+  });
+  el.append(line);
+  return el;
+}
+
+/**
  * @param {string} tag
  * @param {Record<string, any> | null} [attributes] `class`, `text`, `on…` for a listener; all else are attributes.
  * @param {...(Node | string | null | undefined)} children

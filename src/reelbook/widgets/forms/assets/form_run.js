@@ -1,7 +1,7 @@
 // @ts-check
 /** One run of a form, large: where it stands, what it has made, what it said, and what can be done with it. */
 
-import { dom } from "./form_dom.js";
+import { dom, domDotted } from "./form_dom.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
@@ -39,18 +39,12 @@ export function runsState(entry) {
   return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), dom("b", { text: entry.status })];
 }
 
-/** Prompt and facts of a run; a fact stays on one line. @param {RunEntry} entry */
+/** Prompt and facts of a run. @param {RunEntry} entry */
 function runsCaption(entry) {
   const facts = entry.facts ?? [];
-  const all = [...(entry.lead ? [entry.lead] : []), ...facts];
-  const words = all.map((word, place) => {
-    const dot = place < all.length - 1 ? " ·" : "";
-    // A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
-    return place === 0 && entry.lead ? [dom("bdi", { text: word }), dot] : [dom("span", { class: "rbf-run-fact", text: word + dot })];
-  });
-  const el = dom("div", { class: "rbf-caption rbf-run-caption", title: entry.whole ?? all.join(" · ") });
-  words.forEach((pieces, place) => el.append(...(place ? [" "] : []), ...pieces));
-  return el;
+  // A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
+  const words = [...(entry.lead ? [dom("bdi", { text: entry.lead })] : []), ...facts];
+  return domDotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
 }
 
 /** @param {string} text @param {string} title @param {() => void} action */

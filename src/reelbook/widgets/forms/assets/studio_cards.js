@@ -1,11 +1,11 @@
 // @ts-check
 /** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
-import { dom } from "./form_dom.js";
+import { dom, domDotted } from "./form_dom.js";
 import { runsIsLive } from "./form_run.js";
 
 /** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
 /** @typedef {{kind: string, width: number, height: number, frames?: number, rate?: number, bytes?: number, name: string}} StudioFile */
-/** @typedef {{key: string, status: string, mark: string, model: string, name: string, text: string, lead?: string, facts?: string[], whole?: string, paid?: string, error?: string, percent?: string, count?: number, file?: StudioFile, older?: number}} StudioCard */
+/** @typedef {{key: string, status: string, mark: string, model: string, name: string, text: string, lead?: string, facts?: string[], asked?: string[], whole?: string, paid?: string, error?: string, percent?: string, count?: number, file?: StudioFile, older?: number}} StudioCard */
 /** @typedef {{el: HTMLElement, button: HTMLElement, box: HTMLElement, state: HTMLElement, words: HTMLElement, tick: HTMLInputElement, label: HTMLElement, card: StudioCard, drawn: string}} StudioOne */
 
 const STUDIO_NEAR = "200px"; // So far from what is seen pictures are fetched,
@@ -17,7 +17,9 @@ const STUDIO_FAR = "1500px"; // and so far they are let go.
  * @param {{open: (card: StudioCard) => void, pick: (card: StudioCard, isPicked: boolean) => void}} does
  */
 export function studioCards(shelf, label, { open, pick }) {
-  const el = dom("ul", { class: "rbs-cards", "aria-label": label });
+  const list = dom("ul", { class: "rbs-cards", "aria-label": label });
+  let common = domDotted([], { class: "rbf-caption rbs-common" });
+  const el = dom("div", { class: "rbs-listed" }, common, list);
   /** @type {Map<string, StudioOne>} */
   const ones = new Map();
   /** @type {WeakMap<Element, StudioOne>} */
@@ -57,24 +59,22 @@ export function studioCards(shelf, label, { open, pick }) {
     return one;
   };
 
-  /** @param {StudioOne} one @param {StudioCard} card */
-  const draw = (one, card) => {
-    const text = JSON.stringify(card);
+  /** @param {StudioOne} one @param {StudioCard} card @param {Set<string>} equal What is the same on all cards, and said once above. */
+  const draw = (one, card, equal) => {
+    const text = JSON.stringify([card, [...equal]]);
     if (one.drawn === text) return;
     const hadFile = Boolean(one.card.file) && one.drawn !== "";
     one.card = card;
     one.drawn = text;
-    const facts = (card.facts ?? []).filter((fact) => fact !== card.paid);
-    const caption = [card.lead, ...facts].filter(Boolean).join(" · ");
+    const all = studioFacts(card), own = all.filter((fact) => !equal.has(fact));
     one.state.replaceChildren(
       dom("span", {}, dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": card.status, text: card.mark }), dom("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
       dom("span", { class: "rbs-paid", text: card.paid ?? "" }));
     one.words.replaceChildren(
       ...(card.error ? [dom("span", { class: "rbs-error", text: card.error })] : []),
-      dom("bdi", { class: "rbs-lead", text: card.lead || card.name }),
-      // A fact stays on one line.
-      ...facts.flatMap((fact, place) => [" ", dom("span", { class: "rbf-run-fact", text: fact + (place < facts.length - 1 ? " ·" : "") })]));
-    one.button.title = [card.error, card.whole || caption, card.name].filter(Boolean).join("\n");
+      ...(own.length ? [dom("bdi", { class: "rbs-lead", text: own[0] })] : []),
+      ...(own.length > 1 ? [domDotted(own.slice(1))] : []));
+    one.button.title = [card.error, card.whole || all.join(" · "), card.name].filter(Boolean).join("\n");
     one.tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
     one.label.hidden = !card.file;
     if (!card.file) one.box.textContent = card.percent ?? card.mark;
@@ -91,7 +91,8 @@ export function studioCards(shelf, label, { open, pick }) {
     get cards() { return [...ones.values()].map((one) => one.card); },
     /** @param {StudioCard[]} cards @param {string} opened @param {Set<string>} picked */
     update: (cards, opened, picked) => {
-      const keys = new Set(cards.map((card) => card.key));
+      const keys = new Set(cards.map((card) => card.key)), equal = studioEqual(cards);
+      common.replaceWith(common = domDotted([...equal], { class: "rbf-caption rbs-common", hidden: !equal.size }));
       for (const [key, one] of ones) {
         if (keys.has(key)) continue;
         near.unobserve(one.box);
@@ -102,11 +103,11 @@ export function studioCards(shelf, label, { open, pick }) {
       cards.forEach((card, place) => {
         const one = ones.get(card.key) ?? make(card);
         ones.set(card.key, one);
-        draw(one, card);
+        draw(one, card, equal);
         one.button.setAttribute("aria-pressed", String(card.key === opened));
         one.tick.checked = picked.has(card.key);
         // Moved only where it is not in its place: a move takes the focus away.
-        if (el.children[place] !== one.el) el.insertBefore(one.el, el.children[place] ?? null);
+        if (list.children[place] !== one.el) list.insertBefore(one.el, list.children[place] ?? null);
       });
       el.hidden = !cards.length;
     },
@@ -117,6 +118,17 @@ export function studioCards(shelf, label, { open, pick }) {
       far.disconnect();
     },
   };
+}
+
+/** What a card says of its run, what one would tell it by first. @param {StudioCard} card */
+function studioFacts(card) {
+  return [card.lead || card.name, ...(card.facts ?? []).filter((fact) => fact !== card.paid), ...(card.asked ?? [])];
+}
+
+/** What all of several cards say. @param {StudioCard[]} cards @returns {Set<string>} */
+function studioEqual(cards) {
+  const [first, ...others] = cards.map((card) => new Set(studioFacts(card)));
+  return new Set(others.length ? [...first].filter((fact) => others.every((one) => one.has(fact))) : []);
 }
 
 /** A run whose kernel is gone, as `runsLost` says it of the large one. @param {StudioCard} card @returns {StudioCard} */

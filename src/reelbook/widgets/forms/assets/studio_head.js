@@ -12,6 +12,7 @@ export function studioHead(link) {
   const { model } = link;
   const name = `rbs-head-${(studioHeads += 1)}`;
   const words = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const about = dom("p", { class: "rbf-caption" });
   const said = dom("p", { class: "rbf-caption", role: "status" });
   const account = studioAccount(link);
   const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbs-model", id: `${name}-model` }));
@@ -19,9 +20,9 @@ export function studioHead(link) {
   const open = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Open" }));
   const cancel = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Cancel" }));
   const another = dom("div", { class: "rbs-another", hidden: true },
-    dom("label", { for: id.id, text: "Id of the model" }), dom("div", { class: "rbf-row" }, id, open, cancel));
+    dom("label", { for: id.id, text: "Model id" }), dom("div", { class: "rbf-row" }, id, open, cancel));
   const el = dom("div", { class: "rbs-head" },
-    dom("div", { class: "rbs-choice" }, dom("label", { for: select.id, class: "rbf-name", text: "Model" }), select),
+    dom("div", { class: "rbs-choice" }, dom("label", { for: select.id, class: "rbf-name", text: "Model" }), select, about),
     another, words, said, account.el);
   let wanted = "", drawn = "";
 
@@ -35,7 +36,7 @@ export function studioHead(link) {
     }
     if (another.hidden) select.value = wanted || model.get("chosen");
     const chosen = models.find((/** @type {any} */ one) => one.id === model.get("chosen"));
-    select.title = chosen ? studioModelWords(chosen) : "";
+    about.textContent = chosen ? [chosen.purpose, chosen.id].filter(Boolean).join(" ") : "";
     if (!wanted) said.textContent = model.get("carried");
   };
 
@@ -123,8 +124,7 @@ export function studioHead(link) {
 
 /** @param {any} one */
 function studioModelWords(one) {
-  const purpose = one.purpose.replace(/\.$/, "");
-  return [one.title, purpose || one.id, one.price].filter(Boolean).join(" · ");
+  return [one.title, one.price].filter(Boolean).join(" · ");
 }
 
 /** Whose account it is, what is left of it, and what was spent here. @param {StudioLink} link */
