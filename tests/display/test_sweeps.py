@@ -88,19 +88,23 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
     good, bad = tmp_path / "a.png", tmp_path / "b.png"
     good.write_bytes(png(640, 320))
     bad.write_bytes(b"no picture")
-    files = tuple((number, LocalFile(path, File(url="u"))) for number, path in ((7, good), (8, bad)))
+    values = {"seed": 7, "resolution": "480p"}
+    files = tuple((number, LocalFile(path, File(url="u")), values) for number, path in ((7, good), (8, bad)))
 
     html = panel_html(progress(latest=files))
 
     assert html.count("<img ") == 1
-    assert 'alt="run 7"' in html
+    # Told apart by what varies, and it says that there are more.
+    assert 'alt="seed 7 · 480p"' in html
+    assert html.count("seed 7 · 480p") == 3
+    assert "the latest 1 of 4" in html
     assert len(html) < 20_000
 
 
 def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
     """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
-    assert "min-height:64px" not in panel_html(progress(state="done"))
-    assert "min-height:64px" in panel_html(progress())
+    assert "min-height:82px" not in panel_html(progress(state="done"))
+    assert "min-height:82px" in panel_html(progress())
 
 
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from ..media.posters import thumb
+from .reports.axes import worded
 from .theme import style
 from .words import MARKS, cut, duration, joined
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 Bundle = dict[str, Any]
 POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
+FILM_HEIGHT = POSTER_HEIGHT + 18
+"""Of a poster with one line below it."""
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
@@ -105,21 +109,30 @@ def _reason(progress: Progress) -> Markup:
 
 def _film(progress: Progress) -> Markup:
     """The latest results as small pictures; their place is kept while some may still come, so that nothing jumps."""
-    pictures = [_poster(number, file) for number, file in progress.latest[:POSTERS]]
-    if not any(pictures) and progress.state == "done":
+    pictures = [found for one in progress.latest[:POSTERS] if (found := _poster(*one))]
+    if not pictures and progress.state == "done":
         return Markup("")
-    return Markup('<div style="display:flex;gap:4px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>').format(
-        POSTER_HEIGHT, Markup("").join(pictures)
-    )
+    made = progress.counts.get("completed", 0)
+    rest = Markup('<div style="{}">{}</div>').format(SOFT, f"the latest {len(pictures)} of {made:,}")
+    return Markup(
+        '<div style="display:flex;gap:4px 8px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>{}'
+    ).format(FILM_HEIGHT, Markup("").join(pictures), rest if 0 < len(pictures) < made else "")
 
 
-def _poster(number: int, file: LocalFile) -> Markup:
+def _poster(number: int, file: LocalFile, values: Mapping[str, Any]) -> Markup:
+    """A result with what it differs by under it."""
     picture = thumb(file.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
     if picture is None:
         return Markup("")
+    name = cut(
+        joined(*(worded(name, value) for name, value in values.items() if value is not None)) or f"run {number}",
+        LONGEST,
+    )
     return Markup(
-        '<img alt="run {}" title="run {}" height="{}" style="height:{}px;width:auto;border-radius:6px" src="data:image/jpeg;base64,{}">'
-    ).format(number, number, POSTER_HEIGHT, POSTER_HEIGHT, base64.b64encode(picture).decode())
+        '<div style="max-width:{}px"><img alt="{}" title="{}" height="{}" style="display:block;height:{}px;width:auto;'
+        'max-width:100%;object-fit:cover;border-radius:6px" src="data:image/jpeg;base64,{}"><div style="{};white-space:nowrap;overflow:hidden;'
+        'text-overflow:ellipsis">{}</div></div>'
+    ).format(POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, base64.b64encode(picture).decode(), SOFT, name)
 
 
 def _failure(name: str, count: int, first: int, example: str) -> Markup:

@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError, RunCancelled, RunFailed, ServiceError
 from ..following import kind_of
@@ -129,8 +129,8 @@ class Progress:
     """Seconds since the start."""
     failures: tuple[Group, ...]
     """What went wrong, the most frequent reason first."""
-    latest: tuple[tuple[int, LocalFile], ...]
-    """The last results, the newest first: the number of the row, and its first file."""
+    latest: tuple[tuple[int, LocalFile, Mapping[str, Any]], ...]
+    """The last results, the newest first: the number of the row, its first file, and its values of what varies."""
 
     @property
     def total(self) -> int:
@@ -158,7 +158,7 @@ class Tally:
         self._counts = Counter(dict.fromkeys(STATUSES, 0))
         self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
         self._failed: dict[str, dict[Standing, None]] = {}
-        self._latest: deque[tuple[int, LocalFile]] = deque(maxlen=LATEST)
+        self._latest: deque[tuple[int, LocalFile, Mapping[str, Any]]] = deque(maxlen=LATEST)
         self._ends: deque[float] = deque(maxlen=RECENT)
         self._began = time.monotonic()
         self._ended: float | None = None
@@ -204,7 +204,7 @@ class Tally:
             if not from_library:
                 self._ends.append(time.monotonic())
             if media:
-                self._latest.appendleft((one.row.number, media[0]))
+                self._latest.appendleft((one.row.number, media[0], one.row.values))
 
     def served(self) -> None:
         """Count those that are completed at the beginning as from the library."""

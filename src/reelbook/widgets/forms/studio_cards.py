@@ -174,7 +174,7 @@ class Kept:
 def _asked(kind: type[Input] | None, values: Mapping[str, Any]) -> list[str]:
     """What was asked besides what a caption says anyway, by which cards may differ."""
     labels = {} if kind is None else labels_in(sheet_of(kind))
-    asked = {name: value for name, value in values.items() if name not in IN_CAPTION}
+    asked = {name: one for name, one in values.items() if name not in IN_CAPTION and not isinstance(one, list | tuple)}
     return [cut(f"{labels.get(name, name)}: {told.text_of(value)}", LONGEST_ASKED) for name, value in asked.items()][
         :MOST_ASKED
     ]
