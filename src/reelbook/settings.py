@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from .errors import ReelbookError
@@ -12,6 +14,14 @@ from .errors import ReelbookError
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
 _LEAST_WIDTH, _MOST_WIDTH = 240, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """With what copies are signed: where the certificate chain and the private key are, each a path or `env:NAME`."""
+
+    certificate: str
+    key: str = field(repr=False)
 
 
 class Options:
@@ -22,7 +32,7 @@ class Options:
     ...     chosen.embed
     'full'
     >>> chosen
-    options: embed='poster', theme='auto', max_width=640, concurrency=None, file_hosts=()
+    options: embed='poster', theme='auto', max_width=640, concurrency=None, file_hosts=(), sign=None
     """
 
     embed: Embed = "poster"
@@ -36,6 +46,9 @@ class Options:
     """How many runs of a sweep may be under way at once; None for what suits the service."""
     file_hosts: tuple[str, ...] = ()
     """Names of hosts on a private network that results may be fetched from, beside the service's own."""
+    sign: Signing | None = None
+    """A certificate chain and a private key of yours, as paths or `env:NAME`, with which the copies of `save()` and `export()`
+    are signed by C2PA: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files that their maker has signed stay as they are."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, _checked(name, value))
@@ -60,7 +73,7 @@ class Options:
         return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
 
 
-_NAMES = ("embed", "theme", "max_width", "concurrency", "file_hosts")
+_NAMES = ("embed", "theme", "max_width", "concurrency", "file_hosts", "sign")
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 
 
@@ -77,6 +90,8 @@ def _checked(name: str, value: Any) -> Any:
         raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
     if name == "concurrency" and value is None:
         return None
+    if name == "sign":
+        return _signing(value)
     if name == "file_hosts":
         return _host_names(value)
     low, high = (_LEAST_WIDTH, _MOST_WIDTH) if name == "max_width" else (1, 4096)
@@ -90,6 +105,21 @@ def _host_names(value: Any) -> tuple[str, ...]:
     if isinstance(names, (list, tuple, set)) and all(isinstance(one, str) and one and "/" not in one for one in names):
         return tuple(str(one).lower() for one in names)
     raise ReelbookError(f"`file_hosts` is a list of host names, such as ['files.lab'], and not {value!r}.")
+
+
+def _signing(value: Any) -> Signing | None:
+    """Where certificate and key are. The value itself is never shown: it may be the key."""
+    if value is None or isinstance(value, Signing):
+        return value
+    pair = tuple(value.get(name) for name in ("certificate", "key")) if isinstance(value, dict) else value
+    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(one, (str, PathLike)) for one in pair):
+        certificate, key = (str(fspath(one)) for one in pair)
+        if certificate and key and not any("-----BEGIN" in one or "\n" in one for one in (certificate, key)):
+            return Signing(certificate, key)
+    raise ReelbookError(
+        '`sign` is None, or where your certificate chain and your private key are: ("chain.pem", "key.pem"), each a path or '
+        "env:NAME for a variable of the environment. Neither is given itself."
+    )
 
 
 options = Options()

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..settings import options
 from .adopting import Progress, files_of
 from .columns import written
 from .ledger import Entry
@@ -123,7 +124,9 @@ class _Copies:
 
     def copy(self, source: Path, sha256: str, stem: str, facts: Mapping[str, Any]) -> str:
         """The name of a copy of this file, which is made unless the same one is there."""
-        mark = hashlib.sha256(json.dumps([sha256, facts], sort_keys=True, default=str).encode()).hexdigest()
+        # Copies that are to be signed are others than those that are not.
+        told = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
+        mark = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
         for name in _names(stem, source.suffix):
             target, before = self._folder / name, self._before.get(name, {})
             if name.casefold() in self._taken:

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ..errors import ReelbookError
+from ..settings import options
 from .marks import MANIFEST_SUFFIX, is_signed, read_marks
 from .sidecar import find_sidecars, hash_of, sidecar_path, sidecar_text
+from .signing import write_signed
 from .source_types import source_type_of
 from .tags import jpeg, mp4, png, webp
 from .tags.asked import typed_input
@@ -112,8 +115,10 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
             with _appearing(target) as copy:
-                whole: list[Piece] = [Stretch(0, length(original))]
-                assemble(original, copy, whole if is_signed(source, original) else _pieces(original, record, kind))
+                if is_signed(source, original):
+                    assemble(original, copy, [Stretch(0, length(original))])
+                else:
+                    _write_ours(original, copy, _pieces(original, record, kind), kind)
             if manifest.is_file():
                 shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, OddFile) as error:
@@ -123,14 +128,25 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             ) from error
 
 
+def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[Piece], source_type: str) -> None:
+    """The pieces, and around them a signature of the user's own if there is to be one."""
+    if options.sign is None:
+        assemble(original, copy, pieces)
+        return
+    with TemporaryFile(dir=Path(copy.name).parent) as unsigned:
+        assemble(original, unsigned, pieces)
+        if not write_signed(unsigned, copy, options.sign, source_type):
+            assemble(original, copy, pieces)
+
+
 def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
-    """The same, and returns what `sidecar_for` says of the copy."""
+    """The same, and returns what `sidecar_for` says of it."""
     write(source, target, facts)
-    return sidecar_for(target, facts)
+    return sidecar_for(source, facts)
 
 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
-    """The text of the sidecar of a file that its maker has signed; None for any other, which holds its record itself."""
+    """The text of the sidecar for copies of a file that its maker has signed; None for any other, whose copies hold it."""
     with _original(path) as file:
         return sidecar_text(hash_of(file), facts) if is_signed(path, file) else None
 
@@ -274,7 +290,7 @@ def _appearing(target: Path) -> Iterator[BinaryIO]:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        with part.open("xb") as file:
+        with part.open("x+b") as file:
             yield file
         part.replace(target)
     finally:

@@ -108,7 +108,7 @@ class Beside:
             told = LocalFile(file.path, file.source, facts)
             with TemporaryDirectory(dir=self.folder) as apart:
                 copy = told.save(f"{apart}{os.sep}")
-                beside = sidecar_for(copy, facts)
+                beside = sidecar_for(file.path, facts)
                 self.names[file.path] = self._placed(copy)
             if beside:
                 place = self.folder / MEDIA / self.names[file.path]

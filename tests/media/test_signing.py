@@ -1,0 +1,199 @@
+"""Copies signed with a certificate of one's own: valid, offline, and nothing lost where that cannot be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+import reelbook as rb
+from reelbook.display.choices import options_table
+from reelbook.media.marks import read_marks
+from reelbook.media.provenance import read, write
+from reelbook.media.source_types import TRAINED
+from tests.media.makers import Maker, maker, report_of, signed_file, state_of
+from tests.media.making import FACTS, KINDS, contained, content, plain
+from tests.support import png
+
+ME = ("My Lab e.V.", "My Lab Signer")
+
+
+@pytest.fixture
+def me(tmp_path: Path) -> Iterator[Maker]:
+    """Somebody with a certificate, whose copies are signed from now on."""
+    found = maker(*ME)
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / "chain.pem").write_text(found.chain)
+    (tmp_path / "keys" / "key.pem").write_text(found.key)
+    with rb.options(sign=(tmp_path / "keys" / "chain.pem", tmp_path / "keys" / "key.pem")):
+        yield found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_is_signed_and_tells_what_it_told_before(me: Maker, kind: str, tmp_path: Path) -> None:
+    """The signature is valid, names the source type, and the record of the run is inside it."""
+    source = plain(tmp_path / f"boat.{kind}")
+
+    write(source, tmp_path / f"copy.{kind}", FACTS)
+
+    copy = tmp_path / f"copy.{kind}"
+    report = report_of(copy.read_bytes(), kind, me)
+    manifest = report["manifests"][report["active_manifest"]]
+    actions = next(one["data"]["actions"] for one in manifest["assertions"] if one["label"] == "c2pa.actions.v2")
+    assert report["validation_state"] == "Trusted"
+    assert [action["digitalSourceType"] for action in actions] == [TRAINED]
+    assert str(read_marks(copy)) == "signed by My Lab e.V., ai-marked"
+    assert read(copy).request_id == FACTS["request_id"]
+    assert content(copy) == content(source)
+    assert {path.name for path in tmp_path.iterdir()} == {"keys", source.name, copy.name}
+
+
+def test_what_its_maker_has_signed_is_not_signed_again(me: Maker, tmp_path: Path) -> None:
+    """It stays byte for byte."""
+    source = signed_file(tmp_path / "boat.mp4")
+
+    write(source, tmp_path / "copy.mp4", FACTS)
+
+    assert (tmp_path / "copy.mp4").read_bytes() == source.read_bytes()
+
+
+def test_saved_and_exported_files_are_signed_once(me: Maker, tmp_path: Path) -> None:
+    """Done again, an export copies nothing; without the option it makes unsigned copies in their place."""
+    with rb.connect(library=tmp_path / "library") as client:
+        run = client.run(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)]))
+        saved = run.video.save(tmp_path / "saved.mp4")
+        folder = rb.library().export(tmp_path / "export")
+        (film,) = folder.glob("*.mp4")
+        first = film.read_bytes()
+        rb.library().export(folder)
+        again = film.read_bytes()
+        with rb.options(sign=None):
+            rb.library().export(folder)
+
+        assert state_of(saved.read_bytes(), "mp4", me) == state_of(first, "mp4", me) == "Trusted"
+        assert again == first
+        assert str(read_marks(film)) == "unsigned"
+        assert sorted(path.suffix for path in folder.iterdir()) == [".csv", ".json", ".mp4"]
+        assert rb.provenance(saved).request_id == run.request_id
+
+
+def test_a_key_from_the_environment_is_used_and_never_shown(
+    me: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in the options, nor where something goes wrong."""
+    monkeypatch.setenv("MY_CHAIN", me.chain)
+    monkeypatch.setenv("MY_KEY", me.key)
+    with rb.options(sign={"certificate": "env:MY_CHAIN", "key": "env:MY_KEY"}):
+        write(plain(tmp_path / "boat.png"), tmp_path / "copy.png", FACTS)
+        shown = f"{rb.options!r} {options_table(rb.options)}"
+
+    assert state_of((tmp_path / "copy.png").read_bytes(), "png", me) == "Trusted"
+    assert "MY_CHAIN" in shown
+    assert "MY_KEY" not in shown
+    assert me.key[30:60] not in shown
+
+
+def wrong(folder: Path, case: str) -> tuple[str, str]:
+    """Where a certificate and a key are, of which something is wrong."""
+    mine, other = maker(*ME), maker("Somebody else")
+    chain, key = mine.chain, mine.key
+    if case == "another key":
+        key = other.key
+    elif case == "expired":
+        ended = maker(*ME, days=-2)
+        chain, key = ended.chain, ended.key
+    elif case == "no certificate":
+        chain = "nothing"
+    elif case == "no key":
+        key = "nothing"
+    elif case == "a password":
+        private = ec.generate_private_key(ec.SECP256R1())
+        key = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")).decode()
+    elif case == "a root":
+        chain = mine.root
+    (folder / "chain.pem").write_text(chain)
+    if case != "a missing key":
+        (folder / "key.pem").write_text(key)
+    return str(folder / "chain.pem"), "env:NOT_THERE" if case == "an unset variable" else str(folder / "key.pem")
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("another key", "does not belong to the first certificate"),
+        ("expired", "is valid from .* and not today"),
+        ("no certificate", "holds no certificates in PEM form"),
+        ("no key", "no key in PEM form"),
+        ("a password", "protected by a password"),
+        ("a missing key", "private key cannot be read from .*No such file"),
+        ("an unset variable", "NOT_THERE, which is not set"),
+        ("a root", "does not belong to the first certificate"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_said_and_nothing_is_lost(case: str, words: str, tmp_path: Path) -> None:
+    """A plain sentence; the copy that was there stays, and so does the original."""
+    source, copy = plain(tmp_path / "boat.mp4"), tmp_path / "copy.mp4"
+    copy.write_bytes(b"what was there")
+    (tmp_path / "keys").mkdir()
+    before = source.read_bytes()
+
+    with (
+        rb.options(sign=wrong(tmp_path / "keys", case)),
+        pytest.raises(rb.ReelbookError, match=f"{words}.*Nothing was written.*rb.options.sign = None") as caught,
+    ):
+        write(source, copy, FACTS)
+
+    assert (source.read_bytes(), copy.read_bytes()) == (before, b"what was there")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["boat.mp4", "copy.mp4", "keys"]
+    assert "PRIVATE KEY" not in str(caught.value)
+
+
+def test_a_kind_that_cannot_be_signed_is_copied_with_a_warning(me: Maker, tmp_path: Path) -> None:
+    """One such file does not end an export of thousands."""
+    source = contained(plain(tmp_path / "boat.mp4"), tmp_path / "boat.webm")
+
+    with pytest.warns(UserWarning, match="cannot be signed here"):
+        write(source, tmp_path / "copy.webm", FACTS)
+
+    assert (tmp_path / "copy.webm").read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "value", ["chain.pem", ("a",), ("a", ""), 7, ("a", "-----BEGIN PRIVATE KEY-----\nMIGH"), {"key": "b"}]
+)
+def test_what_is_no_place_of_a_certificate_is_refused(value: object) -> None:
+    """Without repeating it: it may be a key."""
+    with pytest.raises(rb.ReelbookError, match="each a path or env:NAME") as caught:
+        rb.options.sign = value  # type: ignore[assignment]
+
+    assert "MIGH" not in str(caught.value)
+    assert rb.options.sign is None
+
+
+def test_without_the_library_it_is_said_how_to_get_it(tmp_path: Path) -> None:
+    """In an environment without the extra."""
+    plain(tmp_path / "boat.png")
+    code = (
+        "import sys; sys.modules['c2pa'] = None\n"
+        "import reelbook as rb\n"
+        "from pathlib import Path\n"
+        "from reelbook.media.provenance import write\n"
+        "rb.options.sign = ('a.pem', 'b.pem')\n"
+        "try: write(Path('boat.png'), Path('copy.png'), {})\n"
+        "except rb.ReelbookError as error: print(error)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.stdout.startswith("Signing needs the C2PA library: pip install 'reelbook[sign]'"), done.stderr) == (
+        True,
+        "",
+    )
+    assert not (tmp_path / "copy.png").exists()
