@@ -29,7 +29,9 @@ MAY_IMPORT = {
     "following": GROUND | {"loop", "client", "libraries", "media"},
     "submission": GROUND | {"loop", "client", "libraries"},
     "accepting": GROUND | {"loop", "interrupts"},
-    "sweeps": GROUND | {"loop", "interrupts", "client", "libraries", "media", "runs", "following", "submission"},
+    "cancelling": GROUND | {"client", "libraries", "runs", "submission"},
+    "sweeps": GROUND
+    | {"cancelling", "loop", "interrupts", "client", "libraries", "media", "runs", "following", "submission"},
     "display": GROUND | {"loop", "media", "libraries", "runs", "sweeps"},
     "widgets": GROUND | {"loop", "media", "libraries", "runs", "sweeps", "display"},
     "service": GROUND,

@@ -18,7 +18,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .clients import Client
-    from .connecting import attach, connect, estimate, model, run, start
+    from .connecting import attach, cancel_queued, connect, estimate, model, run, start
     from .errors import (
         BadDescription,
         BadRates,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "clients": ("Client",),
-    "connecting": ("attach", "connect", "estimate", "model", "run", "start"),
+    "connecting": ("attach", "cancel_queued", "connect", "estimate", "model", "run", "start"),
     "errors": (
         "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound", "NotReady",
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
@@ -126,6 +126,7 @@ __all__ = [
     "Unreachable",
     "__version__",
     "attach",
+    "cancel_queued",
     "connect",
     "controls",
     "derived",

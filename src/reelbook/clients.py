@@ -15,15 +15,12 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from .accepting import accepted
+from .cancelling import Cancelled, cancelled
 from .client.asked import checked, checked_take
-from .client.http import Http
 from .client.key import Key
 from .client.looks import Looks
 from .client.names import checked_id
-from .client.service import ServiceCalls
-from .client.transfer import Downloads
-from .client.watch import Watcher
-from .commons import books_of, embedded_in, leave_books
+from .commons import books_of, embedded_in, leave_books, made_desk
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .guesses import Hinting
 from .interrupts import raised_once
@@ -82,7 +79,7 @@ class Client(Hinting):
         self._books = books_of(library)
         renew = self._renewed if self._embedded else None
         # A closure, so that the key is no attribute that anything could show.
-        self._made: Callable[[], Coroutine[Any, Any, Desk]] = lambda: _desk(
+        self._made: Callable[[], Coroutine[Any, Any, Desk]] = lambda: made_desk(
             key, address, renew, rates, self._books, Shelf(place), name
         )
         self._pid = 0
@@ -183,6 +180,10 @@ class Client(Hinting):
         name = request_id if is_known else checked_id(request_id, "request")
         return background.wait(self._attached(name, named), CALL_SECONDS)
 
+    def cancel_queued(self) -> Cancelled:
+        """Cancel what waits in the service's queue, but for runs of sweeps that go on and of other notebooks that are open."""
+        return background.wait(self._cancelled(self._open_desk()), CALL_SECONDS)
+
     def settle(self, entry: Entry, request_id: str) -> Run:
         """An uncertain run of the library that turned out to be this request."""
         desk = self._desk_for(entry)
@@ -264,6 +265,12 @@ class Client(Hinting):
         """Write the moment down: nothing may be sent after it."""
         with contextlib.suppress(ReelbookError):
             self._books.ask(lambda db: ledger.stop_mark(db, note))
+
+    async def _cancelled(self, desk: Desk) -> Cancelled:
+        service, books = await desk.name(), self._books
+        entries = await books.do(lambda db: asking.waiting(db, service, books.owner))
+        free = [entry for entry in entries if entry.id not in desk.wanted]
+        return await cancelled(desk, [await self._attached(entry.request_id or "", entry.model) for entry in free])
 
     async def _described(self, endpoint_id: str) -> type[Input]:
         desk = self._desk()
@@ -376,21 +383,10 @@ def latest_client() -> Client | None:
         return _open_clients[-1] if _open_clients else None
 
 
-async def _desk(
-    key: Key | None,
-    address: str,
-    renew: Callable[[], str] | None,
-    rates: Rates | None,
-    books: Books,
-    shelf: Shelf,
-    name: str | None,
-) -> Desk:
-    # Made on the loop, because that is where all its calls are.
-    http = Http(key)
-    calls = ServiceCalls(http, address, renew, rates)
-    past = await books.do(services.past_seconds)
-    watcher = Watcher(Looks(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
+def open_clients() -> tuple[Client, ...]:
+    """Those that are open, the latest last."""
+    with _guard:
+        return tuple(_open_clients)
 
 
 def closing() -> tuple[Client, ...]:

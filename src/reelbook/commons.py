@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
+from .client.http import Http, Key
+from .client.looks import Looks
+from .client.service import ServiceCalls
+from .client.transfer import Downloads
+from .client.watch import Watcher
 from .errors import ReelbookError
+from .libraries import services
 from .libraries.books import Books
+from .libraries.shelf import Shelf
 from .models.pricing import Rates
 from .service.embedded import Embedded
 from .service.settings import Settings
+from .submission import Desk
 
 KEYRING = "reelbook"
 """The name under which keys stand in the system's keyring; the user name there is the service's address."""
@@ -70,3 +79,21 @@ def from_keyring(address: str) -> str | None:
         return keyring.get_password(KEYRING, address.rstrip("/"))
     except KeyringError:
         return None
+
+
+async def made_desk(
+    key: Key | None,
+    address: str,
+    renew: Callable[[], str] | None,
+    rates: Rates | None,
+    books: Books,
+    shelf: Shelf,
+    name: str | None,
+) -> Desk:
+    """What the runs of one client need."""
+    # Made on the loop, because that is where all its calls are.
+    http = Http(key)
+    calls = ServiceCalls(http, address, renew, rates)
+    past = await books.do(services.past_seconds)
+    watcher = Watcher(Looks(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+    return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)

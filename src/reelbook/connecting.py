@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from . import shutdown  # noqa: F401  # Whoever has clients wants them closed at the end.
+from .cancelling import Cancelled
 from .client.asked import checked
 from .client.http import Key
-from .clients import Client, another_was_closed, latest_client, opened
+from .clients import Client, another_was_closed, latest_client, open_clients, opened
 from .commons import from_keyring
 from .errors import ReelbookError
 from .guesses import answering
@@ -101,6 +102,15 @@ def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Ru
 def attach(request_id: str, *, model: str | None = None) -> Run:
     """Pick up a run that was started elsewhere."""
     return default_client().attach(request_id, model=model)
+
+
+def cancel_queued() -> Cancelled:
+    """Cancel what waits in the service's queue, such as after an interrupt of a sweep: its credits come back.
+
+    What the service works on already goes on, and so do sweeps that still send, and other notebooks that are open.
+    """
+    clients = open_clients() or (default_client(),)
+    return sum((client.cancel_queued() for client in clients), Cancelled())
 
 
 @answering("rb.estimate(rb.TextToVideo('…'))")

@@ -108,6 +108,22 @@ class Run(Hinting):
         return min(max(fraction, 0.0), 1.0), str(metrics.get("stage") or "starting")
 
     @property
+    def service_status(self) -> str:
+        """What the service said of it last; its files may be on their way here when it is `COMPLETED`."""
+        return self._known.status.status
+
+    @property
+    def queue_position(self) -> int | None:
+        """How many requests are ahead of it in the queue, where the service says so."""
+        return self._known.status.queue_position
+
+    @property
+    def queue_seconds(self) -> float | None:
+        """How long it has waited in the queue, where the service says so."""
+        told = (self._known.status.metrics or {}).get("queue_time")
+        return float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) else None
+
+    @property
     def output(self) -> Output:
         """The typed output; waits for it."""
         self.wait()

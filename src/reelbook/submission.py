@@ -69,6 +69,8 @@ class Desk:
     in_flight: dict[int, Entry] = field(default_factory=dict)
     """The runs whose paid request has left and whose answer is not written down yet, by their number."""
     closed: bool = False
+    wanted: set[int] = field(default_factory=set)
+    """The runs of sweeps that go on: they are not cancelled along with others."""
     _prices: dict[str, Estimate] = field(default_factory=dict)
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 

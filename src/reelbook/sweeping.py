@@ -63,8 +63,9 @@ class _House:
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
         """A panel in a notebook, a line in a terminal."""
         from .display.sweeps import watch_job
+        from .widgets.panel import show_buttons
 
-        return watch_job(job)
+        return watch_job(job, show_buttons)
 
 
 class _Sweep(Sweep):

@@ -107,6 +107,14 @@ class Watcher:
         finally:
             self._leave(run)
 
+    def look_soon(self, request_id: str) -> None:
+        """Ask about a run at the next turn: something has been done about it."""
+        for run in self._runs:
+            if run.request_id == request_id:
+                run.retry_at = asyncio.get_running_loop().time()
+                self._plan(run)
+        self._go_on()
+
     async def close(self) -> None:
         """End all following: those who wait are cancelled, the runs themselves go on at the service."""
         self._closed = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watch_job(job: SweepJob) -> Iterator[None]:
-    """Show a sweep while the block lasts."""
+def watch_job(job: SweepJob, show_buttons: Callable[[SweepJob], None] = lambda job: None) -> Iterator[None]:
+    """Show a sweep while the block lasts; after an interrupt with its buttons, for the kernel is free then."""
     if kernel_shell() is not None:
         with updated(lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress)) as show:
             try:
                 yield
             except KeyboardInterrupt:
                 # What is paid for goes on, and the panel with it, also after its cell has ended.
+                job.stop_sending()
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
+                if job.progress.queued:
+                    show_buttons(job)
                 raise
     elif is_terminal():
         with line(lambda: panel_line(job.progress), lambda: panel_line(job.progress)):

@@ -146,6 +146,15 @@ def attached(db: sqlite3.Connection, service: str, model: str, request_id: str, 
     return _others(db, entry, keeper.owner) if entry.state in PAID else Verdict("ended", entry)
 
 
+def waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
+    """The accepted runs of a service that this owner follows, or nobody, and of which nobody has seen that they have begun."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
+        (current(db, service), ACCEPTED, owner),
+    )
+    return [Entry(*row) for row in rows]
+
+
 def within(
     db: sqlite3.Connection,
     budget: Budget,

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from ..cancelling import Cancelled, cancelled
 from ..errors import (
     InsufficientCredits,
     InvalidInput,
@@ -27,6 +28,8 @@ from ..libraries.keeping import paths_of
 from ..media.posters import posters
 from ..models.base import Input
 from ..models.pricing import Estimate
+from ..models.queue import COMPLETED as SERVICE_ENDED
+from ..models.queue import IN_PROGRESS
 from ..settings import options as chosen
 from ..submission import Desk, Submission
 from .forecast import forecast
@@ -49,6 +52,7 @@ from .tally import (
     kind,
     told,
 )
+from .window import SendWindow
 
 if TYPE_CHECKING:
     from ..runs import Run
@@ -71,7 +75,7 @@ class Client(Protocol):
     @property
     def desk(self) -> Desk: ...
 
-    async def submitted(self, submission: Submission) -> Run: ...
+    async def submitted(self, submission: Submission, *, watched: bool = False) -> Run: ...
 
 
 class Stopped(ReelbookError):
@@ -98,9 +102,12 @@ class Conduct:
         self._spend = None if options.spend is None else Spend(options.spend)
         self._queue: deque[Standing] = deque()
         self._flying: dict[asyncio.Task[None], Standing] = {}
+        self._fetching: set[Standing] = set()
+        """Those that the service has done with."""
         self._on_the_way: dict[Standing, Submission] = {}
         self._news = asyncio.Event()
         self._pace, self._patience = Pace(options.rate), Patience()
+        self._window: SendWindow | None = None
         self._is_proven = self._is_full = self._cancels = False
         self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
         self._lost = 0
@@ -129,14 +136,32 @@ class Conduct:
             self.stopped_by = reason
             for submission in self._on_the_way.values():
                 submission.stopped = True
+            self.desk.wanted.difference_update(one.id or 0 for one in self._flying.values())
             # Written in the same breath, so that no `sending` can stand behind it.
             self.desk.books.ask(lambda db: ledger.stop_mark(db, f"sweep: {kind(reason)}"))
         self.news()
 
-    async def cancel_running(self) -> None:
+    async def settled(self, seconds: float) -> None:
+        """Wait until the answers to what has left are here, so that what is said of it is true."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._on_the_way and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+
+    @property
+    def queued(self) -> list[Standing]:
+        """The runs that the service has taken and does not work on yet."""
+        return [one for one in [*self._flying.values()] if one.status == WAITING and one.run is not None]
+
+    async def cancel_queued(self) -> Cancelled:
+        """Ask the service to drop what it has not begun."""
+        return await cancelled(self.desk, [one.run for one in self.queued if one.run is not None])
+
+    async def cancel_running(self) -> Cancelled:
         """Ask the service to stop what it has of this sweep."""
         self._cancels = True
-        await asyncio.gather(*(self._cancel(one.run) for one in [*self._flying.values()] if one.run is not None))
+        return await cancelled(
+            self.desk, [one.run for one in [*self._flying.values()] if one.run is not None], at_work=True
+        )
 
     def news(self) -> None:
         """Something has changed: there may be room, and there is something to show."""
@@ -192,13 +217,23 @@ class Conduct:
 
     def _pause(self, now: float) -> float | None:
         """How long to wait before the next one is sent; None for until something changes."""
-        # The first one goes alone: if the key or the account is no good, one refusal tells.
-        room = self._at_once if self._is_proven else 1
-        if not self._queue or self.stopped_by is not None or self.is_paused or len(self._flying) >= room:
+        if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room(now):
             return None
         if self._is_full and self._flying:
             return None
         return max(self._patience.delay(now), self._pace.delay(now))
+
+    def _has_room(self, now: float) -> bool:
+        # The first one goes alone: if the key or the account is no good, one refusal tells.
+        if not self._is_proven:
+            return not self._flying
+        if self._window is None:
+            expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
+            self._window = SendWindow(self._at_once, now=now, per_second=expected)
+        there = [one for one in self._flying.values() if one not in self._fetching]
+        working = sum(one.status == RUNNING for one in there)
+        ahead = self._window.ahead(working=working, now=now)
+        return len(self._flying) < self._at_once and len(there) - working < ahead
 
     def _begin(self, one: Standing) -> None:
         task = asyncio.get_running_loop().create_task(self._run(one))
@@ -208,6 +243,8 @@ class Conduct:
     def _landed(self, task: asyncio.Task[None]) -> None:
         one = self._flying.pop(task)
         one.run = None
+        self.desk.wanted.discard(one.id or 0)
+        self._fetching.discard(one)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.tally.change(one, FAILED, error)
         self.news()
@@ -244,8 +281,9 @@ class Conduct:
         submission.stopped = self.stopped_by is not None
         self._on_the_way[one] = submission
         try:
-            # Known to the desk, so that a client which closes lets it arrive.
-            return await self.desk.begin(self._client.submitted(submission))
+            # Known to the desk, so that a client which closes lets it arrive. How long the first one takes decides how
+            # many follow it, so the service is asked about it often.
+            return await self.desk.begin(self._client.submitted(submission, watched=not self._is_proven))
         finally:
             del self._on_the_way[one]
 
@@ -253,13 +291,15 @@ class Conduct:
         self._is_proven, self._lost = True, 0
         self._patience.worked()
         one.run, one.id = run, run.id
+        if self.stopped_by is None:
+            self.desk.wanted.add(run.id)
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=is_paid_here)
         run.on_change(lambda _: self._progressed(one, run))
         self.news()
         if self._cancels:
-            await self._cancel(run)
+            await cancelled(self.desk, [run], at_work=True)
         await run.finished()
         if self.desk.closed and run.failure is not None:
             return  # Let go of: the service goes on with it.
@@ -269,6 +309,8 @@ class Conduct:
         )  # fmt: skip
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
+        if not run.from_library:
+            self._ended_there(one, run)
         self.tally.ended(one, run.media if run.failure is None else (), from_library=run.from_library)
         if self._is_looked_at and run.failure is None and not run.from_library:
             # While others still run: whoever looks at the table afterwards need not wait for its pictures.
@@ -277,9 +319,22 @@ class Conduct:
             self.stop(run.failure)
 
     def _progressed(self, one: Standing, run: Run) -> None:
-        if one.status == WAITING and run.status == "IN_PROGRESS":
+        if self._window is not None:
+            at_work = run.service_status == IN_PROGRESS
+            self._window.told(at_work=at_work, position=run.queue_position, under_way=len(self._flying))
+        if one.status == WAITING and run.status == IN_PROGRESS:
             self.tally.change(one, RUNNING, reserved=one.reserved)
+            self._news.set()  # There may be room for one more.
+        if run.service_status == SERVICE_ENDED:
+            self._ended_there(one, run)
         self._changed()
+
+    def _ended_there(self, one: Standing, run: Run) -> None:
+        """The service has done with a run; what is left of it is to fetch its files."""
+        if self._window is not None and one not in self._fetching:
+            self._fetching.add(one)
+            self._window.ended(now=asyncio.get_running_loop().time(), queued=run.queue_seconds)
+            self._news.set()
 
     def _not_submitted(
         self,
@@ -325,10 +380,6 @@ class Conduct:
     def _put_back(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
         self.tally.put(one, *before)
         self._queue.appendleft(one)
-
-    async def _cancel(self, run: Run) -> None:
-        with contextlib.suppress(ReelbookError):
-            await self.desk.calls.cancel(run.endpoint_id, run.request_id)
 
     def _leave(self) -> None:
         """Say of the rest why it was not started."""

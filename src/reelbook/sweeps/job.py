@@ -8,9 +8,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..cancelling import Cancelled
 from ..errors import Interrupted, ReelbookError
 from ..guesses import Hinting
 from ..interrupts import raised_once
@@ -20,7 +22,7 @@ from .conduct import Client, Conduct, Stopped
 from .knowing import known
 from .mistakes import mistake
 from .options import Options
-from .tally import CANCELLED, COMPLETED, NOT_STARTED, Progress
+from .tally import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 NEWS_SECONDS = 0.25
 """Listeners are called at least this far apart, however many runs there are."""
 CALL_SECONDS, ASK_SECONDS = 120.0, 10.0
+SETTLE_SECONDS = 0.6
+"""How long an interrupt waits for the answers to what has left."""
 
 log = logging.getLogger("reelbook")
 
@@ -88,6 +92,8 @@ class SweepJob(Hinting):
             state, None if reason is None else str(reason), self._options.budget, self._options.spend,
             planned=len(self.plan),
         )  # fmt: skip
+        queued = conduct.queued
+        progress = replace(progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued))
         # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
         is_whole = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
         return replace(progress, reason=None) if is_whole and isinstance(reason, Stopped) else progress
@@ -130,9 +136,13 @@ class SweepJob(Hinting):
         """Go on after a `pause()`."""
         background.wait(self._pause(False), CALL_SECONDS)
 
-    def cancel(self, *, running: bool = False) -> None:
-        """Send nothing more. What is paid for runs to its end; `running=True` asks the service to stop that, too."""
-        background.wait(self._cancel(running), CALL_SECONDS)
+    def cancel(self, *, queued: bool = False, running: bool = False) -> Cancelled | None:
+        """Send nothing more. What is paid for runs to its end, unless more is asked for.
+
+        `queued=True` cancels what waits in the service's queue, and says how many credits come back; `running=True` asks
+        the service to stop what it works on, too.
+        """
+        return background.wait(self._cancel(queued, running), CALL_SECONDS)
 
     def wait(self, timeout: float | None = None) -> pd.DataFrame:
         """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
@@ -169,16 +179,14 @@ class SweepJob(Hinting):
 
     def interrupted(self) -> str:
         """Stop sending after an interrupt; says what is under way and how to go on."""
-        # At once and without waiting: the prompt has to be back.
-        background.submit(self._stop("The sweep was interrupted"))
-        progress = self.progress
-        left = progress.counts[NOT_STARTED]
-        end = "it ends" if progress.under_way == 1 else "they end"
-        under_way = f"{_runs(progress.under_way)} paid for and under way ({end} in the background)" if progress.under_way else "nothing is under way"  # fmt: skip
-        return (
-            f"You interrupted a sweep: {progress.counts[COMPLETED]:,} of {_runs(progress.total)} are completed, {under_way}, and "
-            f"{_runs(left)} will not be sent. Run the same plan again to go on: nothing is paid for twice."
-        )
+        self.stop_sending()
+        return told_of_interrupt(self.progress)
+
+    def stop_sending(self) -> None:
+        """Send nothing more after an interrupt, and wait a moment until it is known what has left."""
+        with contextlib.suppress(TimeoutError, CancelledError):
+            # Not longer: the prompt has to be back.
+            background.submit(self._interrupt()).result(2 * SETTLE_SECONDS)
 
     def __repr__(self) -> str:
         progress = self.progress
@@ -207,10 +215,18 @@ class SweepJob(Hinting):
         self._conduct.is_paused = pause
         self._conduct.news()
 
-    async def _cancel(self, running: bool) -> None:
+    async def _cancel(self, queued: bool, running: bool) -> Cancelled | None:
         await self._stop("The sweep was cancelled")
         if running:
-            await self._conduct.cancel_running()
+            return await self._conduct.cancel_running()
+        if not queued:
+            return None
+        await self._conduct.settled(CALL_SECONDS)  # What is being sent may have come to wait there.
+        return await self._conduct.cancel_queued()
+
+    async def _interrupt(self) -> None:
+        await self._stop("The sweep was interrupted")
+        await self._conduct.settled(SETTLE_SECONDS)
 
     async def _stop(self, why: str) -> None:
         if not self._settled.is_set():
@@ -317,6 +333,30 @@ def _call(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
         function(job)
     except Exception:
         log.warning("A function that a sweep was to call has failed.", exc_info=True)
+
+
+def told_of_interrupt(progress: Progress) -> str:
+    """What somebody has to know who has interrupted a sweep."""
+    completed, at_work = progress.counts[COMPLETED], progress.counts[RUNNING]
+    waiting = max(progress.counts[WAITING] - progress.queued, 0)
+    there = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []
+    if progress.queued:
+        there.append(f"{_runs(progress.queued)} {'waits' if progress.queued == 1 else 'wait'} in the service's queue")
+    if waiting:
+        there.append(f"{_runs(waiting)} {_is(waiting)} being sent")
+    done = f"{completed:,} of {_runs(progress.total)} {'is' if completed == 1 else 'are'} completed"
+    words = [f"You interrupted a sweep: {done}, and {_runs(progress.counts[NOT_STARTED])} will not be sent."]
+    if there:
+        cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
+        words.append(f"In the background, {' and '.join(there)}{cost}.")
+    if progress.queued:
+        back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
+        words.append(f"To cancel what waits in the queue{back}: rb.cancel_queued().")
+    return " ".join([*words, "Run the same plan again to go on: nothing is paid for twice."])
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _runs(count: int) -> str:

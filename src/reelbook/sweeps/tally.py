@@ -131,6 +131,10 @@ class Progress:
     """What went wrong, the most frequent reason first."""
     latest: tuple[tuple[int, LocalFile, Mapping[str, Any]], ...]
     """The last results, the newest first: the number of the row, its first file, and its values of what varies."""
+    queued: int = 0
+    """How many runs wait in the service's queue: cancelled, they cost nothing."""
+    queued_credits: int = 0
+    """What is set aside for them."""
 
     @property
     def total(self) -> int:

@@ -3,11 +3,17 @@
 
 /** @type {Record<string, string>} */
 const LABELS = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
+/** @param {any} model */
+const queuedLabel = (model) => {
+  const back = model.get("credits_back");
+  return `Cancel ${model.get("queued").toLocaleString("en")} queued${back ? ` · ${back.toLocaleString("en")} credits back` : ""}`;
+};
 /** @type {Record<string, string>} */
 const TITLES = {
   pause: "Send nothing more for now; what was sent goes on",
   resume: "Go on sending",
   cancel: "Send nothing more; what is paid for runs to its end",
+  cancel_queued: "Ask the service to drop the runs that wait in its queue; what it works on goes on",
 };
 /** Which buttons are of use in which state. @type {Record<string, string[]>} */
 const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["resume", "cancel"] };
@@ -22,6 +28,8 @@ function render({ model, el }) {
   row.setAttribute("data-lm-suppress-shortcuts", "true");
   row.style.cssText = "display:flex;gap:8px;align-items:center;min-height:32px;margin:0 0 4px";
   row.addEventListener("keydown", (event) => event.stopPropagation());
+  const said = document.createElement("span");
+  said.setAttribute("role", "status");
   el.append(panel, row);
 
   /** The state that was asked for and is not there yet. @type {string | null} */
@@ -29,14 +37,15 @@ function render({ model, el }) {
 
   const redraw = () => {
     const state = model.get("state");
+    const names = model.get("queued") ? ["cancel_queued"] : OF_USE[state] ?? [];
     const focused = row.contains(document.activeElement);
     row.replaceChildren();
-    row.hidden = !(state in OF_USE);
+    row.hidden = !names.length && !model.get("said");
     row.style.display = row.hidden ? "none" : "flex";
-    for (const name of OF_USE[state] ?? []) {
+    for (const name of names) {
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = LABELS[name];
+      button.textContent = LABELS[name] ?? queuedLabel(model);
       button.title = TITLES[name];
       button.disabled = asked !== null;
       button.style.cssText =
@@ -49,6 +58,8 @@ function render({ model, el }) {
       });
       row.append(button);
     }
+    said.textContent = model.get("said");
+    row.append(said);
     if (focused) row.querySelector("button")?.focus();
   };
 
@@ -61,11 +72,15 @@ function render({ model, el }) {
 
   model.on("change:state", changed);
   model.on("change:html", drawn);
+  model.on("change:queued", redraw);
+  model.on("change:said", changed);
   drawn();
   redraw();
   return () => {
     model.off("change:state", changed);
     model.off("change:html", drawn);
+    model.off("change:queued", redraw);
+    model.off("change:said", changed);
   };
 }
 

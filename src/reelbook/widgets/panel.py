@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 from IPython.display import display
+from markupsafe import escape
 
 from ..display.panels import panel_bundle, panel_html, panel_line
+from ..errors import ReelbookError
 
 if TYPE_CHECKING:
     from ..sweeps.job import SweepJob
 
 HERE = Path(__file__).parent
-COMMANDS = ("pause", "resume", "cancel")
+COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
 TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's kernel runs."
 
 
@@ -28,6 +30,12 @@ class Panel(anywidget.AnyWidget):
     html = traitlets.Unicode().tag(sync=True)
     """The panel; empty where it stands beside the buttons already."""
     state = traitlets.Unicode("preparing").tag(sync=True)
+    queued = traitlets.Int(0).tag(sync=True)
+    """How many runs wait in the service's queue."""
+    credits_back = traitlets.Int(0).tag(sync=True)
+    """What comes back where they are cancelled."""
+    said = traitlets.Unicode("").tag(sync=True)
+    """What came of cancelling them."""
 
     def __init__(self, job: SweepJob, *, whole: bool = True) -> None:
         super().__init__()
@@ -40,6 +48,10 @@ class Panel(anywidget.AnyWidget):
         progress = job.progress
         with self.hold_sync():
             self.state = progress.state
+            # Only where it is of use: each change is a message to the page.
+            can_cancel = progress.state == "stopping"
+            self.queued = progress.queued if can_cancel else 0
+            self.credits_back = progress.queued_credits if can_cancel else 0
             if self._whole:
                 self.html = panel_html(progress)
 
@@ -47,7 +59,16 @@ class Panel(anywidget.AnyWidget):
         command = content.get("do") if isinstance(content, dict) else None
         if command in COMMANDS:
             # A thread of its own: the job answers from its own loop, and the kernel has other messages to handle.
-            threading.Thread(target=getattr(self._job, command), name=f"reelbook-{command}", daemon=True).start()
+            threading.Thread(target=self._do, args=(command,), name=f"reelbook-{command}", daemon=True).start()
+
+    def _do(self, command: str) -> None:
+        if command != "cancel_queued":
+            getattr(self._job, command)()
+            return
+        try:
+            self.said = str(self._job.cancel(queued=True))
+        except ReelbookError as error:
+            self.said = str(error)
 
     def bundle(self) -> dict[str, Any]:
         """What a cell shows of it, with a text for where there are no widgets."""
@@ -66,14 +87,19 @@ def show_job(job: SweepJob) -> None:
     handle = _display(panel_bundle(job.progress))
     if job.is_done:
         return
+    job.on_change(lambda job: handle.update(panel_bundle(job.progress), raw=True))
+    show_buttons(job)
+
+
+def show_buttons(job: SweepJob) -> None:
+    """Show buttons for a sweep for as long as they are of use."""
     buttons = Panel(job, whole=False)
     below = _display(buttons.bundle())
 
     def follow(job: SweepJob) -> None:
-        handle.update(panel_bundle(job.progress), raw=True)
         if job.is_done:
             # A saved notebook has no kernel for buttons, so they are not left in it.
-            below.update({"text/plain": "", "text/html": ""}, raw=True)
+            below.update({"text/plain": buttons.said, "text/html": escape(buttons.said)}, raw=True)
             buttons.close()
 
     job.on_change(follow)

@@ -133,7 +133,7 @@ class Sweeping:
         if form is None or entry is None or entry.job is None or what not in told(entry, -1, "form")["can"]:
             return
         job = entry.job
-        act: dict[str, Callable[[], None]] = {
+        act: dict[str, Callable[[], object]] = {
             "pause": job.pause, "resume": job.resume, "cancel": job.cancel, "stop": lambda: job.cancel(running=True),
         }  # fmt: skip
         if what in ("cancel", "stop"):
