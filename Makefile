@@ -31,9 +31,9 @@ unit: $(READY) ## the quick tests only
 lab: $(READY) ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
-bench: $(READY) ## measure beside peers, and print the ratios
+bench: $(READY) ## measure beside peers, and print one table of the ratios
 	@VENV="$(VENV)" sh .ci/peers
-	@for bench in tests/bench/*.py; do echo; echo "== $$bench"; PYTHONPATH=. $(BIN)/python $$bench || exit 1; done
+	@$(BIN)/python .ci/bench.py $(ONLY)
 
 deep: $(READY) ## the large size of every measurement; takes its time
 	@$(BIN)/pytest -q --deep

@@ -24,6 +24,7 @@ import httpx
 from reelbook.client.http import Http
 from reelbook.client.service import ServiceCalls
 from reelbook.client.watch import Watcher
+from tests.bench.results import record
 
 MODEL = "svc/bench"
 RUNS, AT_ONCE, SECONDS, ROUNDS, POLL = 128, 64, 2.0, 3, 0.1
@@ -195,19 +196,13 @@ def compare(name: str, *features: str) -> bool:
     print("        calls per run   CPU ms per run   median seen after   wall")
     for who, one in middle.items():
         print(f"{who:<6} {one.calls:14.2f} {one.cpu_ms:16.2f} {one.seen:17.2f} s {one.wall:6.1f} s")
-    ratio = middle["ours"].cpu_ms / middle["httpx"].cpu_ms
-    return all(
-        [
-            verdict(f"CPU, ours / httpx {ratio:.2f}", ratio <= CPU_RATIO, f"≤ {CPU_RATIO}"),
-            verdict(f"calls {middle['ours'].calls:.2f}", middle["ours"].calls <= MOST_CALLS[name], f"≤ {MOST_CALLS[name]}"),
-            verdict(f"late {middle['ours'].seen - SECONDS:.2f} s", middle["ours"].seen <= SECONDS + MOST_LATE, f"≤ {MOST_LATE} s"),
-        ]
-    )  # fmt: skip
-
-
-def verdict(what: str, met: bool, gate: str) -> bool:
-    print(f"  {what}  ({'met' if met else 'NOT MET'}: {gate})")
-    return met
+    mine, theirs = middle["ours"], middle["httpx"]
+    ratio = mine.cpu_ms / theirs.cpu_ms
+    return all([
+        record(f"CPU of a run of 2 s, {name}", mine.cpu_ms, CPU_RATIO, unit="ms", peer="httpx", theirs=theirs.cpu_ms, ratio=ratio),
+        record(f"calls, {name}", mine.calls, MOST_CALLS[name], peer="httpx", theirs=theirs.calls),
+        record(f"seen late, {name}", mine.seen - SECONDS, MOST_LATE, unit="s", peer="httpx", theirs=theirs.seen - SECONDS),
+    ])  # fmt: skip
 
 
 def in_use_mib() -> float:
@@ -234,11 +229,14 @@ def crowd(name: str, *features: str) -> bool:
         child = subprocess.run([sys.executable, __file__, "many", address], capture_output=True, text=True, check=False)
         calls = (counted(address) - before) / MANY
     if child.returncode != 0:
-        return verdict(f"{MANY:,} in flight, {name}: {child.stderr.strip()[-400:]}", False, "no error")
+        print(f"{MANY:,} in flight, {name}: {child.stderr.strip()[-400:]}")
+        return False
     growth = float(child.stdout)
     wall = time.monotonic() - began
-    text = f"{MANY:,} runs of {MANY_SECONDS:g} s in flight, {name}: {growth:.0f} MiB more, {calls:.2f} calls per run, wall {wall:.0f} s"
-    return verdict(text, growth < MOST_GROWTH_MIB, f"< {MOST_GROWTH_MIB} MiB, no error")
+    print(
+        f"{MANY:,} runs of {MANY_SECONDS:g} s in flight, {name}: {growth:.0f} MiB more, {calls:.2f} calls per run, wall {wall:.0f} s"
+    )
+    return record(f"memory of {MANY:,} in flight, {name}", growth, MOST_GROWTH_MIB, unit="MiB")
 
 
 def main() -> int:

@@ -20,6 +20,7 @@ import av
 import numpy as np
 
 from reelbook.media.measures import METRICS, Cache, measure_file, measured
+from tests.bench.results import record
 from tests.media.moving import Pixels, texture, written
 
 FRAMES, SIZE = 97, (854, 480)
@@ -62,6 +63,9 @@ def one_clip(clip: Path, rounds: int) -> None:
     size = f"{FRAMES} frames of {SIZE[0]}×{SIZE[1]} ({clip.stat().st_size / 1e6:.1f} MB)"
     print(
         f"{size}: decoding {alone:.3f} s CPU, all figures {every:.3f} s (goal {GOAL}), with a reference {beside:.3f} s"
+    )
+    record(
+        f"all figures of {FRAMES} frames", every, unit="s CPU", peer="decoding alone", theirs=alone, ratio=every / alone
     )
     for name, metric in METRICS.items():
         if metric.unit not in ("frames", "seconds", "pixels", "bytes"):

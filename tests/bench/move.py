@@ -24,6 +24,7 @@ from PIL import Image, ImageDraw
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move import Move
 from reelbook.service.engines.protocol import Job, Progress
+from tests.bench.results import record
 
 ROWS = (
     ("photo.jpg", "slow zoom in, the camera pans right"),
@@ -104,6 +105,7 @@ def main() -> None:
                 for _ in range(options.rounds)
             ]
             medians = {name: statistics.median(round_[name] for round_ in rounds) for name in rounds[0]}
+            record(f"{source}, {prompt[:30]}", medians["frames/s"], unit="frames/s")
             figures = "  ".join(f"{name} {value:.2f}" for name, value in medians.items())
             print(f"{source:9}  {prompt:36}  {figures}  load {os.getloadavg()[0]:.1f}", flush=True)
 

@@ -29,6 +29,7 @@ from markupsafe import Markup
 
 from reelbook.display.sheets import sheet, strip
 from reelbook.media import posters
+from tests.bench.results import of_peer, record
 
 CLIPS, RUNS, FRAMES, SIZE, RATE = 12, 24, 49, (854, 480), Fraction(24)
 GATE_MS, GATE_RATIO = 80.0, 20.0
@@ -107,29 +108,38 @@ def main() -> None:
         paths = [made(shelf, seed) for seed in range(RUNS)]
         shown = paths[:CLIPS]
         clips = {path.name[:8]: decoded(path) for path in shown}
-        ours(shown), theirs(dict(list(clips.items())[:1]))  # Warm: what is imported once is nobody's.
+        # Warm: what is imported once is nobody's.
+        ours(shown)
+        is_there = of_peer("mediapy", lambda: theirs(dict(list(clips.items())[:1]))) is not None
         cold_times, warm_times, their_times = [], [], []
         for _ in range(rounds):
             cold(Path(folder))
             # On the clock or, where others are at work here, of the processor.
             cold_times.append(min(timed(lambda: ours(shown))) * 1e3)
             warm_times.append(timed(lambda: ours(shown))[0] * 1e3)
-            their_times.append(timed(lambda: theirs(clips))[0] * 1e3)
+            if is_there:
+                their_times.append(timed(lambda: theirs(clips))[0] * 1e3)
         table = pd.DataFrame({"seed": range(RUNS), "output_video": list(map(str, paths))})
         sheets = [timed(lambda: sheet(table)) for _ in range(rounds)]
         strips = [timed(lambda: strip(paths[0])) for _ in range(rounds)]
     # The best round is what it takes; what the others took longer went to whoever else was at work here.
-    mine, there, their = min(cold_times), min(warm_times), min(their_times)
+    mine, there = min(cold_times), min(warm_times)
     print(
         f"{CLIPS} clips: {mine:.0f} ms without posters (goal {GOAL_COLD_MS:.0f}), {there:.1f} ms with them (gate {GATE_MS:.0f}); "
-        f"mediapy {their:,.0f} ms; ratio {their / mine:.0f} without them (gate {GATE_RATIO:.0f}); medians "
-        f"{statistics.median(cold_times):.0f}, {statistics.median(warm_times):.1f} and {statistics.median(their_times):,.0f} ms"
+        f"medians {statistics.median(cold_times):.0f} and {statistics.median(warm_times):.1f} ms"
     )
+    kept = [record(f"{CLIPS} clips with posters", there, GATE_MS, unit="ms")]
+    if their_times:
+        their = min(their_times)
+        what = f"{CLIPS} clips without posters, times quicker"
+        kept.append(
+            record(what, mine, GATE_RATIO, unit="ms", peer="mediapy", theirs=their, ratio=their / mine, at_least=True)
+        )
     wall, cpu = (statistics.median(column) for column in zip(*sheets, strict=True))
     print(f"sheet of {RUNS} clips and 6 frames: {wall:.2f} s, CPU {cpu:.2f} s (goal {GOAL_CPU})")
     print(f"strip of 6 frames: {statistics.median(wall for wall, _ in strips) * 1e3:.0f} ms")
     print(f"load average {', '.join(f'{load:.2f}' for load in os.getloadavg())}; {rounds} rounds")
-    if there > GATE_MS or their / mine < GATE_RATIO:
+    if not all(kept):
         sys.exit("Beyond the gate.")
 
 

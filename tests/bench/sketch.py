@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from tests.bench.results import record
+
 PROMPTS = (
     "a red sailing boat on the sea at sunset, gulls overhead",
     "three red balloons over a mountain lake at dawn, slow zoom in",
@@ -59,6 +61,7 @@ def measured(prompt: str, frames: int) -> dict[str, float]:
 def report(prompt: str, frames: int) -> None:
     """Make one clip and print its figures on a line."""
     figures = measured(prompt, frames)
+    record(prompt[:40], frames / figures["clock"], unit="frames/s")
     print(
         f"{frames / figures['clock']:6.1f} frames/s  {figures['clock']:6.2f} s  "
         f"{figures['cpu']:6.2f} CPU s ({1000 * figures['cpu'] / frames:.0f} ms a frame)  "
