@@ -183,7 +183,7 @@ class TestKeys:
                     )
                 )
 
-        for wanted in ("VIDEO ", "A Save", "SUMMARY Code", "BUTTON Copy", "SUMMARY Asked and"):
+        for wanted in ("VIDEO ", "A Save", "SUMMARY Code", "BUTTON Copy", "SUMMARY Details"):
             assert wanted in seen
 
 

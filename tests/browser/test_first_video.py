@@ -22,7 +22,7 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "01-first-video.i
 TALL = 2500
 CAPTION = re.compile(
     r"a paper boat on a calm lake at sunset · seed (\d) · 1280×720 · 49 frames at 24/s · 2\.0 s · [\d.]+ [kM]B · "
-    r"53 credits · plays here as a copy of \d+ kB"
+    r"53 credits( · preview \d+×\d+, \d+ kB)?"
 )
 
 # Every text of an output that a person could have seen, in order.

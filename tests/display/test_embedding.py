@@ -71,7 +71,7 @@ class TestByItself:
         assert kind == "video/mp4"
         assert len(content) <= 150_000
         assert at(tmp_path / "small.mp4").probe.frames == heavy.probe.frames
-        assert f"plays here as a copy of {len(content) / 1000:.0f} kB" in bare(html).text
+        assert f"preview 480×270, {len(content) / 1000:.0f} kB" in bare(html).text
         assert "data-rb-whole" not in bare(html).one("figure")
 
     def test_full_is_the_file_itself(self, heavy: LocalFile) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import threading
 import warnings
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
 from ..media.opening import MOST_PIXELS
+from ..models.headers import header_of
 from ..settings import options
+from .originals import MOST_BYTES
 from .words import size
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ class Embedded:
     """Whether that is the file itself, and not a copy of it."""
     note: str = ""
     """What to say about that."""
+    size: tuple[int, int] | None = None
+    """Width and height of a copy."""
 
 
 def clip(file: LocalFile, *, many: bool = False) -> Embedded:
@@ -56,12 +61,13 @@ def clip(file: LocalFile, *, many: bool = False) -> Embedded:
     small = _preview(file.path)
     if small is None:
         return Embedded(note=f"{size(whole)}, too large to play here")
-    note = f"plays here as a copy of {size(len(small))}"
+    pixels = _size_of(small)
+    note = f"preview {words_of(pixels)}, {size(len(small))}"
     if kind not in PLAYED:
         note += f", because browsers do not play {file.path.suffix} files"
     elif options.embed == "full":
         note += f", because a file of {size(whole)} is too large for a notebook"
-    return _counted(Embedded("video/mp4", small, note=note))
+    return _counted(Embedded("video/mp4", small, note=note + _where(file), size=pixels))
 
 
 def picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
@@ -78,12 +84,41 @@ def picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
     small = file.poster(longest=width if many else 2 * width)
     if len(small) > SMALL:
         small = poster(file.path, longest=width) or small
-    return _counted(Embedded("image/jpeg", small))
+    pixels = _size_of(small)
+    note = f"preview {words_of(pixels)}, {size(len(small))}{_where(file)}"
+    return _counted(Embedded("image/jpeg", small, note=note, size=pixels))
 
 
 def uri(kind: str, content: bytes) -> str:
     """The content as an address of its own."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def words_of(pixels: tuple[int, int]) -> str:
+    """Width and height in words.
+
+    >>> words_of((480, 270))
+    '480×270'
+    """
+    return "×".join(map(str, pixels))
+
+
+def _where(file: LocalFile) -> str:
+    """Where a file is that is too large to be brought to the page."""
+    whole = file.path.stat().st_size
+    return f"; the original of {size(whole)} is {file.path}" if whole > MOST_BYTES else ""
+
+
+def _size_of(copy: bytes) -> tuple[int, int]:
+    """Width and height of a copy that was made here."""
+    header = header_of(copy)
+    if header is not None:
+        return header.width, header.height
+    import av
+
+    with av.open(io.BytesIO(copy), "r", format="mp4") as container:
+        stream = container.streams.video[0]
+        return stream.width, stream.height
 
 
 def _preview(path: Path) -> bytes | None:

@@ -17,6 +17,7 @@ from ..settings import options
 from . import embedding, told
 from .embedding import Embedded, uri
 from .facts import SMALL, code_block, fact_table, folded
+from .originals import word_for
 from .strips import strip
 from .theme import script, style
 from .told import LONGEST_LEAD, Told
@@ -35,6 +36,7 @@ CAPTION = f"{SMALL};margin:6px 0 0;overflow-wrap:anywhere;font-variant-numeric:t
 LONGEST_KEPT = 32
 LOOSE = Markup('<span style="white-space:normal">{}{}</span>')
 KEPT = Markup('<span style="white-space:nowrap">{}{}</span>')
+NOTE = Markup('<span data-rb-note="">{}</span>')
 ROW = Markup('<div style="display:flex;flex-wrap:wrap;max-width:{}px;gap:0 {}px">{}</div>')
 # In what is a stranger's, two dollar signs are no formula.
 FIGURE = Markup(
@@ -93,14 +95,16 @@ def common(known: Told, *, width: int) -> Markup:
 def caption(lead: str, facts: Sequence[str], note: str = "") -> Markup:
     """The words under a figure. A fact stays on one line, together with the dot after it; the others may be broken."""
     words = [fact for fact in facts if fact]
-    dots = [*[" ·"] * (len(words) if note else len(words) - 1), ""]
+    before_note = NOTE.format(" ·") if note else ""
+    dots = [*[" ·"] * (len(words) - 1), before_note]
     pieces = [
         (KEPT if len(word) <= LONGEST_KEPT else LOOSE).format(word, dot) for word, dot in zip(words, dots, strict=False)
     ]
     if lead:
         # It may be written from right to left; <bdi> keeps that from turning the facts around.
-        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(cut(lead, LONGEST_LEAD), " ·" if pieces or note else ""))
-    line = Markup(" ").join([*pieces, note] if note else pieces)
+        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(cut(lead, LONGEST_LEAD), " ·" if pieces else before_note))
+    # Our script takes it away where it does not hold any more.
+    line = Markup(" ").join([*pieces, NOTE.format(note)] if note else pieces)
     whole = joined(cut(lead, 20_000), *facts, note)
     return Markup('<figcaption style="{}" title="{}">{}</figcaption>').format(CAPTION, whole, line)
 
@@ -131,7 +135,17 @@ def _data(file: LocalFile, shown: Embedded) -> Markup:
         data += Markup(' data-rb-rate="{}" data-rb-frames="{}"').format(float(rate or 24), file.probe.frames)
     if shown.content:
         data += Markup(' data-rb-save="{}"').format(_save_name(file, shown))
-        data += Markup(' data-rb-whole=""') if shown.is_whole else Markup("")
+        data += Markup(' data-rb-whole=""') if shown.is_whole else _original(file, shown)
+    return data
+
+
+def _original(file: LocalFile, shown: Embedded) -> Markup:
+    """What our script needs to put the file itself in the place of its copy, and how large that is."""
+    size = embedding.words_of(shown.size) if shown.size else ""
+    word = word_for(file.path)
+    data = Markup(' data-rb-preview="{}"').format(size)
+    if word:
+        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(word, told.download_name(file))
     return data
 
 
@@ -139,7 +153,7 @@ def _save_name(file: LocalFile, shown: Embedded) -> str:
     name = told.download_name(file)
     if shown.is_whole:
         return name
-    return name.rpartition(".")[0] + (".mp4" if file.is_video else ".jpg")
+    return name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")
 
 
 def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, Embedded]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..settings import options
+from . import originals
 from .facts import card, code_block
 from .runs import failed_line, progress_card, run_figure, run_strip
 from .terminal import is_terminal, line
@@ -42,6 +43,7 @@ def watch(run: Run) -> Iterator[None]:
         with line(lambda: status_line(run), lambda: last_line(run)):
             yield
         return
+    originals.ready()
     with updated(lambda: progress_bundle(run), lambda stopped: (interrupted_bundle if stopped else final_bundle)(run)):
         yield
     if run.status == "completed":
@@ -84,6 +86,7 @@ def show(run: Run) -> None:
 
         display(final_bundle(run), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
         return
+    originals.ready()
     cell = shell.execution_count
     _shown[cell] = _shown.pop(cell, 0) + 1
     while len(_shown) > 100:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from ..display.originals import bring_by
 
 
 def register(shell: Any) -> None:
@@ -11,12 +14,19 @@ def register(shell: Any) -> None:
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.sweeps.reel", "Reel", _show_table)
+        bring_by(_offer)
 
 
 def _show_job(job: Any) -> None:
     from .panel import show_job
 
     show_job(job)
+
+
+def _offer(path: Path | None) -> str:
+    from .originals import offer
+
+    return offer(path)
 
 
 def _show_table(reel: Any) -> None:

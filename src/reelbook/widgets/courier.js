@@ -61,10 +61,12 @@ function initialize({ model }) {
   window.addEventListener("reelbook:want", asked);
   model.on("msg:custom", told);
   send({ here: true }, () => {});
+  window.dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
   return () => {
     window.removeEventListener("reelbook:want", asked);
     model.off("msg:custom", told);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
+    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
     addresses.forEach((address) => URL.revokeObjectURL(address));
   };
 }

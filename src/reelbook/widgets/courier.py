@@ -90,7 +90,7 @@ def show_table(reel: Reel) -> None:
         _live.append(courier)
         if len(_live) > MOST_LIVE:
             _live.popleft().close()
-        if not _opens_by_itself():
+        if not opens_by_itself():
             courier.show()
 
 
@@ -107,7 +107,7 @@ def has_page() -> bool:
     return bool((asked.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules
 
 
-def _opens_by_itself() -> bool:
+def opens_by_itself() -> bool:
     """Whether the page makes a widget of a message alone, as those of a Jupyter server do: then nothing is put into the cell."""
     return "JPY_SESSION_NAME" in os.environ
 

@@ -57,13 +57,70 @@ function keys(video, root, says) {
   }, true);
 }
 
-/** @param {HTMLMediaElement | HTMLImageElement} media @param {HTMLElement} root */
+/** @typedef {HTMLVideoElement | HTMLImageElement} Media */
+
+/** @param {Media} media @param {HTMLElement} root */
 function save(media, root) {
-  if (!media.src.startsWith("data:") || !root.dataset.rbSave) return;
-  const link = /** @type {HTMLAnchorElement} */ (made("a", "rbWhole" in root.dataset ? "Save" : "Save this copy"));
+  if (!media.src.startsWith("data:") || !root.dataset.rbSave) return null;
+  const preview = root.dataset.rbPreview ? `Save preview (${root.dataset.rbPreview})` : "Save preview";
+  const link = /** @type {HTMLAnchorElement} */ (made("a", "rbWhole" in root.dataset ? "Save" : preview));
   link.href = media.src;
   link.download = root.dataset.rbSave;
   root.querySelector(".rb-actions")?.prepend(link);
+  return link;
+}
+
+/** Show another file of the same clip or picture, where it was. @param {Media} media @param {string} url */
+function swap(media, url) {
+  if (!(media instanceof HTMLVideoElement)) return void (media.src = url);
+  const { currentTime: at, paused } = media;
+  media.src = url;
+  if (at) media.currentTime = at;
+  if (!paused) media.play().catch(() => null);
+}
+
+/**
+ * The file itself in the place of its preview, while there is a kernel that brings it.
+ * @param {Media} media @param {HTMLElement} root @param {HTMLAnchorElement} link
+ */
+function upgrade(media, root, link) {
+  const [key, row] = (root.dataset.rbOriginal ?? "").split(" ");
+  if (!key) return;
+  const preview = { src: media.src, href: link.href, text: link.textContent, name: link.download };
+  /** @param {boolean} isPreview */
+  const tell = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => { /** @type {HTMLElement} */ (note).hidden = !isPreview; });
+  let inView = false, isThere = false;
+  /** @param {string | null} url */
+  const answer = (url) => {
+    if (!url || isThere) return;
+    isThere = true;
+    Object.assign(link, { href: url, textContent: "Save", download: root.dataset.rbName });
+    // Tried apart: what this browser does not play is saved all the same, and the preview goes on.
+    const trial = /** @type {Media} */ (document.createElement(media.tagName));
+    const show = () => {
+      if (!isThere) return;
+      swap(media, url);
+      root.dataset.rbShows = "original";
+      tell(false);
+    };
+    if (trial instanceof HTMLVideoElement) { trial.muted = true; trial.preload = "auto"; trial.addEventListener("loadeddata", show, { once: true }); }
+    else trial.addEventListener("load", show, { once: true });
+    trial.src = url;
+  };
+  const ask = () => {
+    if (inView && !isThere && root.isConnected) dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row: Number(row), place: 0, answer }, cancelable: true }));
+  };
+  const gone = () => {
+    if (!isThere) return;
+    isThere = false;
+    Object.assign(link, { href: preview.href, textContent: preview.text, download: preview.name });
+    if (root.dataset.rbShows) swap(media, preview.src);
+    delete root.dataset.rbShows;
+    tell(true);
+  };
+  addEventListener("reelbook:here", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) ask(); });
+  addEventListener("reelbook:gone", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) gone(); });
+  new IntersectionObserver((seen) => { inView = seen[0].isIntersecting; ask(); }).observe(media);
 }
 
 /** @param {Element} code */
@@ -90,7 +147,8 @@ for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-rea
   says.setAttribute("role", "status");
   const video = root.querySelector("video"), media = video ?? root.querySelector("img[data-rb-media]");
   root.querySelector("figcaption")?.append(says);
-  if (media) save(/** @type {HTMLMediaElement | HTMLImageElement} */ (media), root);
+  const link = media && save(/** @type {Media} */ (media), root);
+  if (link) upgrade(/** @type {Media} */ (media), root, link);
   root.querySelectorAll("pre > code").forEach(copy);
   if (!video) continue;
   const broken = () => { says.textContent = "This browser cannot play it; the pictures show what is in it."; };

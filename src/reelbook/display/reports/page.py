@@ -24,7 +24,7 @@ from ..words import MARKS, cut, duration, joined
 from .axes import Axis
 from .entries import Entry, Group
 from .grid import Grid
-from .media import Shown
+from .media import LONGEST, PICTURE_LONGEST, Shown
 from .recipes import recipes
 from .sending import with_names
 
@@ -305,7 +305,7 @@ def _how_many(report: Report) -> str:
     where = (
         "The whole files lie in the folder media beside this page."
         if report.is_folder
-        else "What it shows are small copies."
+        else f"What it shows are previews: of clips at most {LONGEST} pixels wide and high, of pictures {PICTURE_LONGEST}."
     )
     return f" {where} It asks for nothing from a network." if report.media else ""
 
