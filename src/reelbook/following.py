@@ -278,8 +278,7 @@ class Following:
             return Output.model_validate(dict(output))
 
     def _charged(self) -> int | None:
-        charged = (self.status.metrics or {}).get("credits")
-        return charged if isinstance(charged, int) and not isinstance(charged, bool) else None
+        return ledger.amount((self.status.metrics or {}).get("credits"))
 
     @property
     def fetching(self) -> str:

@@ -159,10 +159,13 @@ class Submission:
     budget: Budget | None = None
     spend: Spend | None = None
     price: int | None = None
+    """A person's word for what one run costs at most; it stands in for the catalog's price."""
     stopped: bool = False
     """Set when a person says stop: nothing is sent from then on."""
     _claimed: int | None = None
     _sends: int = 0
+    told: int | None = None
+    """What the service says that the run costs."""
     _asked: Asked | None = None
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
@@ -199,6 +202,11 @@ class Submission:
             self.take, self.fresh = entry.take, False
 
     @property
+    def least(self) -> int:
+        """What it counts for at least, whatever the service says."""
+        return 0 if self._asked is None else self._asked.least or 0
+
+    @property
     def is_paid_here(self) -> bool:
         """Whether this very submission has claimed the run, and no earlier one or another process."""
         return self._claimed is not None
@@ -233,11 +241,18 @@ class Submission:
         text = canonical(request, {place: source.sha256 for place, source in self._sources.items()})
         name = identity(request.endpoint_id, text)
         reusable = is_reusable(request)
-        price = self.price
-        if price is None and not (reusable and not self.fresh and await self._is_stored(service, name)):
-            price = (await desk.estimate(request)).credits
+        price, least = self.price, self.price
+        if not (reusable and not self.fresh and await self._is_stored(service, name)):
+            price, least = await self._priced()
         offers = (await desk.calls.nature()).features
-        return Asked(service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable)
+        return Asked(service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable, least)
+
+    async def _priced(self) -> tuple[int | None, int | None]:
+        """What the run counts for, and what it counts for at least: a service that says less lifts no ceiling."""
+        estimate = await self.desk.estimate(self.request)
+        self.told = estimate.credits if estimate.source == "exact" else None
+        least = estimate.catalog if self.price is None else self.price
+        return max((price for price in (self.told, least) if price is not None), default=None), least
 
     async def _is_stored(self, service: str, name: str) -> bool:
         """Whether the library has it, so that its price need not be asked for."""

@@ -402,3 +402,22 @@ def test_who_waits_for_its_turn_for_too_long_hears_why(folder: Path, monkeypatch
 
     books.now(lambda db: None)
     books.close()
+
+
+def test_a_ledger_from_before_known_prices_were_kept_is_used_as_it_is(tmp_path: Path) -> None:
+    """It gets the table that it lacks, and keeps its runs."""
+    books = Books(tmp_path)
+    books.now(lambda db: db.execute("INSERT INTO meta VALUES ('mark', 'here')"))
+    books.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / disk.NAME)) as db:
+        db.execute("DROP TABLE floors")
+        db.commit()
+
+    again = Books(tmp_path)
+    try:
+        price = again.now(lambda db: ledger.least(db, 1))
+        mark = again.now(lambda db: db.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone())
+    finally:
+        again.close()
+
+    assert (price, mark) == (0, ("here",))

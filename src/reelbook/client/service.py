@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -215,7 +216,9 @@ class ServiceCalls:
             if error.status == 422 and _is_about_the_input(error):
                 raise
             return pricing.estimate(request, self._rates)
-        return shapes.estimate(told) or pricing.estimate(request, self._rates)
+        known = pricing.estimate(request, self._rates)
+        found = shapes.estimate(told)
+        return known if found is None else replace(found, catalog=known.credits)
 
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""

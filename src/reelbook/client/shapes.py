@@ -124,7 +124,7 @@ def estimate(told: Any) -> Estimate | None:
     body = told if isinstance(told, dict) else {"credits": told}
     packed = [body[name] for name in ("estimate", *PACKINGS) if isinstance(body.get(name), dict)]
     names = ("credits", "total_cost", "estimate", "amount")
-    amounts = [_amount(one.get(name)) for one in (body, *packed) for name in names]
+    amounts = [_amount(one.get(name)) for one in (body, *packed) for name in names if _is_in_credits(one, name)]
     amount = next((amount for amount in amounts if amount is not None), None)
     if amount is None:
         return None
@@ -208,6 +208,14 @@ def _amount(value: Any) -> Decimal | None:
     except InvalidOperation:
         return None
     return amount if amount.is_finite() and 0 <= amount < 10**15 else None
+
+
+def _is_in_credits(told: Mapping[str, Any], name: str) -> bool:
+    """Whether an amount is meant in credits, and not in money or in cents."""
+    if name == "credits":
+        return True
+    units = [str(told[unit]).strip().lower() for unit in ("currency", "unit", "units") if told.get(unit) is not None]
+    return all(unit.startswith("credit") for unit in units)
 
 
 def _line(line: Any) -> Line | None:

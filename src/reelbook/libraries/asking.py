@@ -36,10 +36,12 @@ from .recovery import Keeping, freed
 from .services import current
 
 COST = f"""spent + unpriced * :unknown + CASE
-    WHEN charged IS NOT NULL THEN charged
+    WHEN charged IS NOT NULL AND state IN ('{FAILED}', '{CANCELLED}') THEN charged
+    WHEN charged IS NOT NULL THEN max(charged, coalesce((SELECT credits FROM floors WHERE floors.run = runs.id), 0))
     WHEN state = '{REJECTED}' OR (state = '{PLANNED}' AND attempt_key IS NULL) THEN 0
     ELSE coalesce(price, :unknown) END"""
-"""What a run has cost, or may have cost: a lost answer counts with its whole price, and one without a price as `:unknown`."""
+"""What a run has cost, or may have cost: a lost answer counts with its whole price, and one without a price as `:unknown`.
+A charge below what the run counts for at least is a service's mistake until a person says otherwise."""
 
 KEY_SECONDS = 23 * 3600.0
 """How long a repetition is recognised by its key; services keep them for a day."""
@@ -57,9 +59,12 @@ class Asked:
     model: str
     input: str
     price: int | None
+    """What one attempt counts for, until the service has told what it charged."""
     idempotent: bool
     reusable: bool
     """Whether the same input gives the same result, so that one is enough."""
+    least: int | None = None
+    """What one attempt counts for at least, whatever the service says: the known price of its model, or a person's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,15 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
     )
 
 
+def lower(db: sqlite3.Connection, scope: str, price: int) -> None:
+    """Take a person's word that a run of this scope costs no more than this, where a service has said so before them."""
+    db.execute(
+        "UPDATE floors SET credits = ? WHERE credits > ? AND run IN"
+        " (SELECT id FROM scopes JOIN runs USING (service, identity, take) WHERE scope = ?)",
+        (price, price, scope),
+    )
+
+
 def _candidate(
     db: sqlite3.Connection, asked: Asked, keeper: Keeping, take: int | None, join: bool
 ) -> Entry | None:  # fmt: skip
@@ -276,8 +290,8 @@ def _claimed(
     if repeats and (why := _unrepeatable(entry, asked)):
         move(db, entry, UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
         return read(db, entry.id)
-    is_over = entry.state in (FAILED, CANCELLED)
-    past = past_cost(entry) if is_over else {"spent": entry.spent, "unpriced": entry.unpriced}
+    so_far = {"spent": entry.spent, "unpriced": entry.unpriced}
+    past = past_cost(entry) if entry.state in (FAILED, CANCELLED) else so_far
     price = amount(asked.price)
     if repeats and entry.price is not None:
         price = entry.price
@@ -291,6 +305,10 @@ def _claimed(
         request_id=None, output=None, media=None, error_type=None, error=None, queued_s=None, running_s=None,
         finished=None,
     )  # fmt: skip
+    if asked.least is None:
+        db.execute("DELETE FROM floors WHERE run = ?", (entry.id,))
+    else:
+        db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (entry.id, asked.least))
     return read(db, entry.id)
 
 

@@ -166,7 +166,7 @@ def accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | Non
     if entry.request_id == storable(request_id):
         return  # An answer that was asked for twice.
     known = amount(price)
-    known = entry.price if known is None else known
+    known = entry.price if known is None else max(known, least(db, run))
     if ACCEPTED not in MOVES[entry.state]:
         beside(db, entry, request_id, known)
         return
@@ -260,6 +260,12 @@ def resubmittable(db: sqlite3.Connection, run: int) -> None:
     """An uncertain run may be sent once more; the price of the lost one stays counted."""
     entry = _in(read(db, run), UNCERTAIN)
     move(db, entry, PLANNED, **past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
+
+
+def least(db: sqlite3.Connection, run: int) -> int:
+    """What the latest attempt at a run counts for at least, unless it has failed: its model's known price, or a person's word."""
+    row = db.execute("SELECT credits FROM floors WHERE run = ?", (run,)).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def past_cost(entry: Entry) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def _prepared(db: sqlite3.Connection, folder: Path) -> Reconciled:
     if row is not None:
         if not str(row[0]).isdecimal() or int(row[0]) > VERSION:
             raise LibraryError(str(folder), "a newer Reelbook made it; update this one to use it")
-        if "runs" in tables:
+        if {"runs", "floors"} <= tables:  # The second came later, and is added to an older file.
             return NOTHING
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):

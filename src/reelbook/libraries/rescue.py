@@ -20,7 +20,7 @@ from .schema import SCHEMA, VERSION
 NEW_NAME = "ledger.new.sqlite"
 _ROWS_OF_A_PAGE = 100
 _NUMBERED = ("runs", "events")
-_BY_KEY = {"scopes": "scope, service, identity, take", "meta": "name"}
+_BY_KEY = {"scopes": "scope, service, identity, take", "floors": "run", "meta": "name"}
 
 
 def rescued(folder: Path) -> str:

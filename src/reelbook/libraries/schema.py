@@ -24,4 +24,5 @@ CREATE TABLE IF NOT EXISTS scopes (
     scope TEXT NOT NULL, service TEXT NOT NULL, identity TEXT NOT NULL, take INTEGER NOT NULL,
     PRIMARY KEY (scope, service, identity, take)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS floors (run INTEGER PRIMARY KEY, credits INTEGER NOT NULL);
 """

@@ -59,6 +59,19 @@ class Estimate(Hinting):
     rate_card: str | None = None
     source: Source = "assumed"
     """`exact` from the service itself, `assumed` from the built-in catalog."""
+    catalog: int | None = field(default=None, compare=False)
+    """The price in the catalog; None where that does not have the model."""
+
+    @property
+    def counted(self) -> int | None:
+        """What a budget counts: where the service says less than the catalog, that is no reason to spend more."""
+        told = [price for price in (self.credits, self.catalog) if price is not None]
+        return max(told, default=None)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the service says less than the catalog."""
+        return self.credits is not None and self.counted != self.credits
 
     def __repr__(self) -> str:
         amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"
@@ -112,7 +125,8 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
     if amount < row.minimum_credits:
         amount = Fraction(row.minimum_credits)
         lines.append(Line("at least", credits=Decimal(row.minimum_credits)))
-    return Estimate(math.ceil(amount), tuple(lines), row.rate_card, "assumed")
+    whole = math.ceil(amount)
+    return Estimate(whole, tuple(lines), row.rate_card, "assumed", whole)
 
 
 def quantity(request: Input, unit: Unit) -> Fraction:

@@ -26,8 +26,6 @@ from ..libraries import asking, ledger, services
 from ..libraries.asking import Budget, Spend
 from ..libraries.keeping import paths_of
 from ..media.posters import posters
-from ..models.base import Input
-from ..models.pricing import Estimate
 from ..models.queue import COMPLETED as SERVICE_ENDED
 from ..models.queue import IN_PROGRESS
 from ..settings import options as chosen
@@ -182,6 +180,8 @@ class Conduct:
             scope = scope_of(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
             await desk.books.do(lambda db: asking.join_scope(db, scope, self.service, keys))
+            if (price := self.options.price) is not None:
+                await desk.books.do(lambda db: asking.lower(db, scope, price))
         await asyncio.to_thread(self._take_stock, dict(zip((row.number for row, _ in possible), names, strict=True)))
 
     def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
@@ -254,28 +254,16 @@ class Conduct:
         request = one.row.input
         assert request is not None
         assert one.name is not None
-        submission = None
+        self.tally.change(one, WAITING, reserved=one.reserved)
+        submission = Submission(
+            self.desk, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
+        )
         try:
-            self.tally.change(one, WAITING, reserved=one.reserved)
-            price = await self._price(request)
-            self.tally.change(
-                one, WAITING, reserved=one.reserved if one.paid else price or 0, is_paid_here=not one.paid
-            )
-            submission = Submission(
-                self.desk, request, take=one.name.take, budget=self._budget, spend=self._spend, price=price
-            )
             run = await self._submitted(one, submission)
         except Exception as error:
-            self._not_submitted(one, before, error, is_paid_here=submission is not None and submission.is_paid_here)
+            self._not_submitted(one, before, error, is_paid_here=submission.is_paid_here)
             return
-        await self._follow(one, run, is_paid_here=submission.is_paid_here)
-
-    async def _price(self, request: Input) -> int | None:
-        """What the service says; only where nobody says anything, what the person has named."""
-        if self.options.price is None:
-            return None
-        estimate: Estimate = await self.desk.estimate(request)
-        return self.options.price if estimate.credits is None else estimate.credits
+        await self._follow(one, run, submission)
 
     async def _submitted(self, one: Standing, submission: Submission) -> Run:
         submission.stopped = self.stopped_by is not None
@@ -287,7 +275,7 @@ class Conduct:
         finally:
             del self._on_the_way[one]
 
-    async def _follow(self, one: Standing, run: Run, *, is_paid_here: bool) -> None:
+    async def _follow(self, one: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost = True, 0
         self._patience.worked()
         one.run, one.id = run, run.id
@@ -295,7 +283,8 @@ class Conduct:
             self.desk.wanted.add(run.id)
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=is_paid_here)
+            self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
+            self.tally.differ(submission.told, submission.least)
         run.on_change(lambda _: self._progressed(one, run))
         self.news()
         if self._cancels:
@@ -303,10 +292,12 @@ class Conduct:
         await run.finished()
         if self.desk.closed and run.failure is not None:
             return  # Let go of: the service goes on with it.
-        is_open = run.failure is not None and run.credits_source != "charged"
-        self.tally.change(
-            one, ending(run.failure), run.failure, spent=0 if is_open else run.credits or 0, reserved=price if is_open else 0
-        )  # fmt: skip
+        spent, reserved = run.credits or 0, 0
+        if run.credits_source == "charged":
+            reserved = self._doubtful(one, run, submission.least)
+        elif run.failure is not None:
+            spent, reserved = 0, price
+        self.tally.change(one, ending(run.failure), run.failure, spent=spent, reserved=reserved)
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
         if not run.from_library:
@@ -317,6 +308,14 @@ class Conduct:
             asyncio.get_running_loop().run_in_executor(None, posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
+
+    def _doubtful(self, one: Standing, run: Run, least: int) -> int:
+        """How much more than the service says it has charged the limits count."""
+        if run.failure is not None or run.from_library:
+            return 0
+        charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
+        self.tally.differ(charged, least)
+        return max(least - charged, 0)
 
     def _progressed(self, one: Standing, run: Run) -> None:
         if self._window is not None:

@@ -42,7 +42,7 @@ class Row:
     @property
     def credits(self) -> int | None:
         """What it costs; None where nobody knows, or where it is impossible."""
-        return None if self.estimate is None else self.estimate.credits
+        return None if self.estimate is None else self.estimate.counted
 
     @property
     def values(self) -> dict[str, Any]:

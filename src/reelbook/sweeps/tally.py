@@ -75,7 +75,8 @@ class Standing:
         self.error_type, self.error = (seen.error_type or seen.state, seen.error) if seen.error else (None, None)
         self.paid = self.status in UNDER_WAY or self.status == UNFINISHED
         open_yet = self.paid or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
-        self.spent, self.reserved = (seen.spent, seen.cost - seen.spent) if open_yet else (seen.cost, 0)
+        told = seen.spent if open_yet else min(seen.spent + seen.charged, seen.cost) if seen.charged is not None else seen.cost  # fmt: skip
+        self.spent, self.reserved = told, seen.cost - told
         self.earlier = seen.cost
 
     @property
@@ -127,6 +128,8 @@ class Progress:
     seconds_left: float | None
     elapsed: float
     """Seconds since the start."""
+    differs: tuple[int, int] | None
+    """What the service says of a run's price or charge, and the larger known price that the limits count in its place."""
     failures: tuple[Group, ...]
     """What went wrong, the most frequent reason first."""
     latest: tuple[tuple[int, LocalFile, Mapping[str, Any]], ...]
@@ -161,6 +164,7 @@ class Tally:
         self._guard = threading.Lock()
         self._counts = Counter(dict.fromkeys(STATUSES, 0))
         self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
+        self._differs: tuple[int, int] | None = None
         self._failed: dict[str, dict[Standing, None]] = {}
         self._latest: deque[tuple[int, LocalFile, Mapping[str, Any]]] = deque(maxlen=LATEST)
         self._ends: deque[float] = deque(maxlen=RECENT)
@@ -210,6 +214,11 @@ class Tally:
             if media:
                 self._latest.appendleft((one.row.number, media[0], one.row.values))
 
+    def differ(self, told: int | None, least: int) -> None:
+        """Note that the service says less than a run is known to cost."""
+        if told is not None and told < least:
+            self._differs = told, least
+
     def served(self) -> None:
         """Count those that are completed at the beginning as from the library."""
         with self._guard:
@@ -238,7 +247,7 @@ class Tally:
             return Progress(
                 state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
                 reserved=self._reserved, spent_now=self._spent_now, reserved_now=self._reserved_now, budget=budget,
-                spend=spend, per_minute=None if pace is None else pace * 60,
+                spend=spend, differs=self._differs, per_minute=None if pace is None else pace * 60,
                 seconds_left=self._left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),

@@ -1,0 +1,184 @@
+"""A service that says too little: no estimate and no charge that it tells lifts a ceiling. The oracle is what arrives.
+
+Every run that the stand-in accepts is charged 53 credits, whatever it says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.clients import Client
+from reelbook.sweeping import sweep
+from reelbook.sweeps.plan import Plan
+from tests.client.variants import Hosted, Received, Reply
+from tests.support import png
+
+PRICE = 53
+LIMIT = 4 * PRICE - 12
+RUN, ESTIMATE = "/models/run", "/models/pricing/estimate"
+BOAT = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+RUNS = 24
+
+ESTIMATES: dict[str, Any] = {
+    "nothing": {"credits": 0},
+    "a little": {"credits": 1},
+    "half": {"credits": 26.5},
+    "below nothing": {"credits": -53},
+    "a text": {"credits": "0"},
+    "a text of another unit": {"credits": "0.53 USD"},
+    "dollars": {"amount": 0.53, "currency": "USD"},
+    "cents": {"total_cost": 1, "unit": "cent"},
+    "thousands of credits": {"estimate": 0.053, "unit": "kilocredits"},
+    "packed": {"estimate": {"credits": 0}},
+    "nested deeper": {"estimate": {"credits": {"amount": 0}}},
+    "no number": Reply(200, b'{"credits": NaN}', {"content-type": "application/json"}),
+    "without end": Reply(200, b'{"credits": -Infinity}', {"content-type": "application/json"}),
+    "almost nothing": {"credits": 1e-300},
+    "yes": {"credits": True},
+    "none": {"credits": None},
+    "a list": {"credits": [0]},
+    "bare": Reply(200, b"0", {"content-type": "application/json"}),
+    "a page": Reply(200, b"<html>0</html>", {"content-type": "text/html"}),
+    "no address": Reply(404, {"detail": "no"}),
+}
+"""What it says before a run."""
+
+CHARGES: dict[str, Any] = {
+    "nothing": 0, "a little": 1, "below nothing": -53, "a text": "0", "half": 0.5, "no number": float("nan"),
+    "without end": float("-inf"), "endless": float("inf"), "nested": {"amount": 0}, "none": None, "yes": False, "a list": [0],
+}  # fmt: skip
+"""What it says that a run has cost."""
+
+
+class Charging:
+    """A hosted service that completes every run at once, charges each, and says what it is told to say."""
+
+    def __init__(self, hosted: Hosted) -> None:
+        self.hosted, self.charged = hosted, 0
+        self.accepts: dict[str, Any] = {}
+        """What else the answer to a run says."""
+        self.metrics: Any = None
+        self._numbers = itertools.count()
+        hosted.on("POST", RUN, self._accept)
+        hosted.on("POST", ESTIMATE, {"credits": PRICE})
+        hosted.on("GET", "/file", Reply(200, png(16, 16)))
+
+    def _accept(self, _: Received) -> Reply:
+        self.charged += PRICE
+        request_id = f"r{next(self._numbers)}"
+        one = f"/{BOAT.endpoint_id}/requests/{request_id}"
+        told = {} if self.metrics is None else {"metrics": self.metrics}
+        self.hosted.on("GET", f"{one}/status", {"status": "COMPLETED", "request_id": request_id, **told})
+        self.hosted.on("GET", one, {"video": {"url": f"{self.hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
+        return Reply(200, {"requestId": request_id, **self.accepts})
+
+
+@pytest.fixture
+def service() -> Iterator[Charging]:
+    with Hosted() as hosted:
+        yield Charging(hosted)
+
+
+@pytest.fixture
+def client(service: Charging, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(service.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+        yield client
+
+
+def boats(first: int = 0) -> Plan:
+    return sweep(BOAT, seed=range(first, first + RUNS))
+
+
+@pytest.mark.parametrize("said", ESTIMATES.values(), ids=ESTIMATES.keys())
+def test_an_estimate_that_is_too_low_lifts_no_ceiling(service: Charging, client: Client, said: Any) -> None:
+    """Three runs fit under a budget, as by the price that is known, and not one more; the same of what is spent now."""
+    service.hosted.on("POST", ESTIMATE, said)
+
+    boats().run(budget=LIMIT)
+    under_budget = service.charged
+    boats(100).run(spend=LIMIT)
+
+    assert (under_budget, service.charged - under_budget) == (3 * PRICE, 3 * PRICE)
+
+
+@pytest.mark.parametrize("said", CHARGES.values(), ids=CHARGES.keys())
+@pytest.mark.parametrize("places", [("answer",), ("metrics",), ("answer", "metrics", "estimate")], ids=" and ".join)
+def test_a_charge_that_is_too_low_lifts_no_ceiling(
+    service: Charging, client: Client, said: Any, places: tuple[str, ...]
+) -> None:
+    """Also not when the same plan is run again under the same budget, nor for what is spent now."""
+    if "answer" in places:
+        service.accepts = {"credits": said}
+    if "metrics" in places:
+        service.metrics = {"credits": said, "inference_time": 1.0}
+    if "estimate" in places:
+        service.hosted.on("POST", ESTIMATE, {"credits": 0})
+
+    for _ in range(2):
+        boats().run(budget=LIMIT)
+    under_budget = service.charged
+    boats(100).run(spend=LIMIT)
+
+    assert (under_budget, service.charged - under_budget) == (3 * PRICE, 3 * PRICE)
+
+
+def test_what_is_told_is_shown_and_what_is_counted_beside_it(service: Charging, client: Client) -> None:
+    """Charged nothing, says the service: the table has that, and the panel what the budget counts."""
+    service.accepts, service.metrics = {"credits": 0}, {"credits": 0}
+
+    job = boats().start(budget=LIMIT)
+    table = job.wait(60)
+    again = boats().start(budget=0)
+    again.wait(60)
+
+    done = table[table["status"] == "completed"]
+    assert list(done["credits"]) == [0, 0, 0]
+    assert set(done["credits_source"]) == {"charged"}
+    for one in (job, again):
+        assert (one.progress.spent, one.progress.reserved) == (0, 3 * PRICE)
+    assert job.progress.differs == (0, PRICE)
+
+
+@pytest.mark.parametrize(("word", "fit"), [(0, RUNS), (20, LIMIT // 20), (PRICE, 3), (100, 2)])
+def test_a_persons_word_stands_in_for_the_known_price(service: Charging, client: Client, word: int, fit: int) -> None:
+    """Who knows that the service is right says so, and the ceiling counts that; a larger word counts, too."""
+    service.hosted.on("POST", ESTIMATE, {"credits": 0})
+    service.metrics = {"credits": 0}
+
+    boats().run(budget=LIMIT, price=word)
+
+    assert service.charged == fit * PRICE
+
+
+def test_a_word_that_is_given_later_makes_room(service: Charging, client: Client) -> None:
+    """Three runs were counted at the known price; by the person's word they cost nothing, and the rest is sent."""
+    service.hosted.on("POST", ESTIMATE, {"credits": 0})
+    service.metrics = {"credits": 0}
+    boats().run(budget=LIMIT)
+
+    table = boats().run(budget=LIMIT, price=0)
+
+    assert set(table["status"]) == {"completed"}
+    assert service.charged == RUNS * PRICE
+
+
+@pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])
+def test_a_higher_price_counts_as_told(service: Charging, client: Client, where: str) -> None:
+    """Twice the known price: half as many fit, one run after another."""
+    if where == "estimate":
+        service.hosted.on("POST", ESTIMATE, {"credits": 2 * PRICE})
+    elif where == "answer":
+        service.accepts = {"credits": 2 * PRICE}
+    else:
+        service.metrics = {"credits": 2 * PRICE}
+
+    job = boats().start(budget=4 * PRICE, concurrency=1)
+    job.wait(60)
+
+    assert service.charged == 2 * PRICE
