@@ -154,6 +154,10 @@ def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:
     page.locator(".rbf-sweep .rbf-primary").click()
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4", timeout=ROOM)
     expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=ROOM)
+    results = page.locator(".rbf-sweep-film button")
+    expect(results).to_have_text([re.compile(r"^seed \d+$")] * 4)
+    results.last.click()
+    expect(page.locator(".rbf-sweep-large video")).to_be_visible()
 
     pictures(laptop, "laptop-form", ".rbf", 2000)
     filled = page.evaluate(FILLED)

@@ -53,7 +53,7 @@ def panel_line(progress: Progress) -> str:
     )
 
 
-def panel_html(progress: Progress, *, hint: str = "") -> str:
+def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
     """Counts, money, time, the latest results, and failures by reason."""
     parts = [
         Markup("<div><b>{}</b>{}</div>").format(
@@ -63,7 +63,7 @@ def panel_html(progress: Progress, *, hint: str = "") -> str:
         _bar(progress),
         Markup('<div style="{}">{}</div>').format(SOFT, _legend(progress)),
         _reason(progress),
-        _film(progress),
+        _film(progress) if has_film else Markup(""),
         *(_failure(group.error_type, group.count, group.first, group.example) for group in progress.failures[:MOST_REASONS]),
     ]  # fmt: skip
     if hint and progress.state in ("running", "preparing"):

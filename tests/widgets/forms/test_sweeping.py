@@ -565,6 +565,33 @@ def test_an_amount_is_for_what_is_paid_now(bench: Callable[..., Bench], folder: 
     assert [job["table"] for job in form.form.sweeps["jobs"]] == ["form.jobs[-1].frame", "form.jobs[-2].frame"]
 
 
+def test_what_a_sweep_has_made_is_labelled_and_brought_also_from_the_library(
+    bench: Callable[..., Bench],
+) -> None:
+    """Each result by what varies, in the order of the plan; the page gets the poster and the file of any of them."""
+    form = bench(DOT.revised(images=[rb.Frame(url=png(16, 16, "teal"), frames=1)]))
+    form.vary(fps="1-2")
+    form.run()
+    form.done()
+    form.vary(fps="1-3")
+    form.run()
+    form.until(lambda: len(form.form.sweeps["jobs"]) == 2)
+    form.done()
+
+    form.tell(do="sweep_film", job=form.form.sweeps["jobs"][0]["key"])
+    film = form.answer("sweep_film")[0]
+    form.tell(do="poster", run=film["shots"][0]["key"], file=0, longest=0)
+    poster = form.answer("poster")
+    form.tell(do="bring", run=film["shots"][2]["key"], file=0)
+    clip = form.answer("clip")
+
+    assert [shot["label"] for shot in film["shots"]] == ["1 frames/s", "2 frames/s", "3 frames/s"]
+    assert film["of"] == 3
+    assert {shot["file"]["kind"] for shot in film["shots"]} == {"video/mp4"}
+    assert bytes(poster[1][0])[:2] == b"\xff\xd8"
+    assert clip[0]["kind"] == "video/mp4"
+
+
 def test_nothing_to_spend_shows_what_the_library_has_or_says_what_is_missing(
     bench: Callable[..., Bench], folder: Path
 ) -> None:

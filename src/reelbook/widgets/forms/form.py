@@ -32,6 +32,7 @@ from .travelling import for_page, writable
 from .wording import labels_in, problem_told
 
 if TYPE_CHECKING:
+    from ...media.local import LocalFile
     from ...runs import Run
     from ...sweeps.job import SweepJob
     from .shop import Shop
@@ -140,6 +141,10 @@ class Form(Speaking):
         holder = None if self.held_by is None else self.held_by()
         holder_name = None if holder is None else name_of(holder) or "studio"
         return name_of(self) or (f"{holder_name}.form" if holder_name else "form")
+
+    def sweep_files(self, key: str) -> tuple[LocalFile, ...]:
+        """The files of a run of a sweep, for the page."""
+        return self._sweeping.files(key)
 
     def has(self, name: str) -> bool:
         """Whether it is a field of the model."""

@@ -43,7 +43,7 @@ class Running:
         self._presses = Presses()
         self._guard = threading.RLock()
         self._keeping = KeepingUp(self, Running._tell, Running._bundle, Running._key, Running._is_over)
-        self._clips = Clips(form, _files_of(self))
+        self._clips = Clips(form, _files_of(self, form))
         self.handles: Mapping[str, Handle] = {
             "run": self._run,
             "cancel": self._cancel,
@@ -214,13 +214,16 @@ class Running:
         return all(entry.is_over for entry in self.entries)
 
 
-def _files_of(running: Running) -> Callable[[str], tuple[LocalFile, ...]]:
-    """The files of a run of this form by its key, asked for by name and not held."""
-    here = weakref.ref(running)
+def _files_of(running: Running, form: Form) -> Callable[[str], tuple[LocalFile, ...]]:
+    """The files of a run of this form or of its sweeps by its key, asked for by name and not held."""
+    here, there = weakref.ref(running), weakref.ref(form)
 
     def files(key: str) -> tuple[LocalFile, ...]:
         running = here()
         entry = None if running is None else running._entry({"run": key})
-        return entry.files if entry is not None else ()
+        if entry is not None:
+            return entry.files
+        form = there()
+        return () if form is None else form.sweep_files(key)
 
     return files

@@ -12,11 +12,13 @@ from .drafts import Draft
 from .keeping_up import KeepingUp
 from .pictures import Pictures
 from .speaking import Handle
+from .sweeping_film import Shot, shots_of
 from .sweeping_jobs import Started, client_of, key_of, panel_of, sheet_of_job, told
 from .sweeping_planning import NONE_POSSIBLE, Planning
 from .sweeping_plans import code, money
 
 if TYPE_CHECKING:
+    from ...media.local import LocalFile
     from ...sweeps.job import SweepJob
     from .form import Form
     from .shop import Shop
@@ -42,11 +44,12 @@ class Sweeping:
         self._bell = self._planning.bell
         self._count = 0
         self._entries: list[Started] = []
+        self._shots: dict[str, Shot] = {}
         self._shown = ""
         self._keeping = KeepingUp(self, Sweeping._tell, Sweeping._bundle, Sweeping._key, Sweeping._is_over)
         self.handles: Mapping[str, Handle] = {
             "sweep": self._planning.plan_for, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
-            "sweep_sheet": self._sheet, "sweep_code": self._code,
+            "sweep_sheet": self._sheet, "sweep_code": self._code, "sweep_film": self._film,
         }  # fmt: skip
 
     @property
@@ -173,6 +176,27 @@ class Sweeping:
             self._shown = entry.key
             self._publish()
         form.in_background("sweep-panel", lambda: self._send_panel(entry, panel_of(entry)))
+
+    def _film(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """The page wants what a sweep has made, run by run: `{do: "sweep_film", job}`."""
+        form, entry = self._form, self._entry(content)
+        job = None if entry is None else entry.job
+        if form is None or entry is None or job is None or not job.is_done:
+            return
+
+        def look() -> None:
+            shots, count = shots_of(job, entry.key)
+            with self._bell:
+                self._shots |= {shot.key: shot for shot in shots}
+            form.send({"sweep_film": entry.key, "shots": [shot.shown for shot in shots], "of": count})
+
+        form.in_background("sweep-film", look)
+
+    def files(self, key: str) -> tuple[LocalFile, ...]:
+        """The files of a run of a sweep that the page was told of."""
+        with self._bell:
+            shot = self._shots.get(key)
+        return () if shot is None else shot.files
 
     def _sheet(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """The page wants the contact sheet: `{do: "sweep_sheet", job}`."""

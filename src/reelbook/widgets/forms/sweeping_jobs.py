@@ -127,8 +127,8 @@ def spoken(progress: Progress) -> str:
 
 
 def panel_of(entry: Started) -> str:
-    """The panel; empty where there is no job yet."""
-    return "" if entry.job is None else panel_html(entry.job.progress)
+    """The panel; empty where there is no job yet. What it has made is shown by the page itself, once it is over."""
+    return "" if entry.job is None else panel_html(entry.job.progress, has_film=not entry.is_over)
 
 
 def sheet_of_job(job: SweepJob) -> bytes:

@@ -2,6 +2,7 @@
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
 import { dom } from "./form_dom.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
+import { sweepFilm } from "./form_sweep_film.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
@@ -90,6 +91,8 @@ function sweepLarge(link, first) {
   const el = dom("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, problem, actions, place, where, code.el);
   /** @type {ReturnType<typeof sweepSheet> | null} */
   let sheet = null;
+  /** @type {ReturnType<typeof sweepFilm> | null} */
+  let film = null;
   let job = first, buttons = "";
   const offs = [
     link.on("sweep_panel", (/** @type {any} */ content) => {
@@ -127,6 +130,10 @@ function sweepLarge(link, first) {
       actions.replaceChildren(...told.can.map(action), copy);
       if (focused) actions.querySelector("button")?.focus();
     }
+    if (told.sheet && !film) {
+      film = sweepFilm(link, told.key);
+      panel.after(film.el);
+    }
     if (told.sheet && !sheet) {
       sheet = sweepSheet(link, told);
       place.append(sheet.el);
@@ -135,6 +142,7 @@ function sweepLarge(link, first) {
   update(first);
   return { el, key: first.key, update, dispose: () => {
     offs.forEach((off) => off());
+    film?.dispose();
     sheet?.dispose();
     el.remove();
   } };

@@ -1,0 +1,80 @@
+// @ts-check
+/** What a sweep has made: a small picture for each run, labelled by what varies, and one of them large. */
+import { dom } from "./form_dom.js";
+import { ClipShelf, clipSeen, makeClip } from "./form_clip.js";
+
+/** @typedef {{key: string, label: string, count: number, file: import("./form_clip.js").ClipFile}} SweepShot */
+
+const SWEEP_FIRST = 12; // So many are shown at once; more are one click away.
+
+/** @param {any} link @param {string} job */
+export function sweepFilm(link, job) {
+  const shelf = new ClipShelf(link);
+  const large = dom("div", { class: "rbf-sweep-large" });
+  const row = dom("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
+  const count = dom("span", {});
+  const all = dom("button", { type: "button", class: "rbf-quiet", text: "Show all", onclick: () => show(shots.length) });
+  const el = dom("div", { hidden: true }, row, dom("p", { class: "rbf-caption" }, count, " ", all), large);
+  /** @type {SweepShot[]} */
+  let shots = [];
+  let total = 0, opened = "";
+  /** @type {(() => void)[]} */
+  let forgets = [];
+  /** @type {ReturnType<typeof makeClip> | null} */
+  let clip = null;
+
+  const close = () => {
+    clip?.dispose();
+    clip = null;
+    large.replaceChildren();
+    opened = "";
+  };
+  /** @param {SweepShot} shot */
+  const open = (shot) => {
+    const was = opened;
+    close();
+    if (was !== shot.key) {
+      opened = shot.key;
+      clip = makeClip(shelf, shot.key, 0, shot.file, { isAlone: true, isNewest: false, text: shot.label });
+      large.append(clip.el, dom("p", { class: "rbf-caption", text: [shot.label, shot.file.caption].filter(Boolean).join(" · ") }));
+      // Whoever opens a clip wants to see it move.
+      /** @type {HTMLElement | null} */ (clip.el.querySelector(".rbf-clip-play"))?.click();
+    }
+    for (const one of row.children) one.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (one).dataset.run === opened));
+  };
+
+  /** @param {SweepShot} shot */
+  const cell = (shot) => {
+    const box = dom("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    const button = dom("button", { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label, "aria-pressed": "false", onclick: () => open(shot) },
+      box, dom("span", { class: "rbf-run-cell-state", text: shot.label }));
+    forgets.push(clipSeen(button, async () => {
+      const found = await shelf.poster(shot.key, 0, 0);
+      if (found.url && box.isConnected) box.replaceChildren(dom("img", { src: found.url, alt: "" }));
+    }));
+    return button;
+  };
+
+  /** @param {number} most */
+  const show = (most) => {
+    row.append(...shots.slice(row.children.length, most).map(cell));
+    el.hidden = !shots.length;
+    const shown = row.children.length;
+    count.textContent = shown < total ? `${shown} of ${total.toLocaleString("en")} results` : `${total.toLocaleString("en")} result${total === 1 ? "" : "s"}`;
+    all.hidden = shown >= shots.length;
+  };
+
+  const off = link.on("sweep_film", (/** @type {any} */ content) => {
+    if (content.sweep_film !== job || shots.length) return;
+    ({ shots, of: total } = content);
+    show(SWEEP_FIRST);
+  });
+  link.ask({ do: "sweep_film", job });
+  return { el, dispose: () => {
+    off();
+    close();
+    forgets.forEach((forget) => forget());
+    shelf.dispose();
+    el.remove();
+  } };
+}
