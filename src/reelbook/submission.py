@@ -140,6 +140,8 @@ class Desk:
             except LibraryError as error:
                 if self.closed:
                     return
+                if (gone := self.books.gone()) is not None:
+                    raise gone from None
                 if not told:
                     request = f" Request {line['request_id']} is accepted and cannot be written down." if line else ""
                     log.warning("The library cannot be written (%s); trying on.%s", error.reason, request)

@@ -9,8 +9,10 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 import uuid
 import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from typing import Any, TypeVar
 
 from ..errors import LibraryError
 from . import disk, locks, opening, reconciling, recovery, second_copy
+from .gone import LibraryGone, saved
 from .owners import Owner
 
 T = TypeVar("T")
@@ -26,6 +29,10 @@ Work = Callable[[sqlite3.Connection], T]
 
 MOST_IN_A_COMMIT = 256
 CALL_SECONDS = 180.0
+GONE_SECONDS = 40.0
+"""How long a library that was taken away is waited for: its disk may come back."""
+MOST_REMEMBERED = 10_000
+"""So many accepted requests are written down elsewhere where the library is gone."""
 FORK_SECONDS = 5.0
 """How long a fork waits for the end of a commit."""
 
@@ -63,6 +70,10 @@ class Books:
         self._asked: queue.SimpleQueue[_Step | None]
         self._db: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
+        self._is_suspect = False
+        self._gone_since: float | None = None
+        self._lines: deque[bytes] = deque(maxlen=MOST_REMEMBERED)
+        self._saved: Path | None = None
         self._start()
         _open.add(self)
 
@@ -84,6 +95,8 @@ class Books:
         """Do this in the next commit; the future is fulfilled once it is safe. `line` is for the second copy, and is safe before."""
         self._after_fork()
         step = _Step(work, None if line is None else second_copy.line_of(line))
+        if step.line is not None and step.line not in self._lines:
+            self._lines.append(step.line)
         with self._guard:
             if self._closed:
                 step.future.set_exception(LibraryError(str(self.folder), "it was closed"))
@@ -104,10 +117,39 @@ class Books:
 
     def look(self, work: Work[T]) -> T:
         """Read something, on a connection of its own. Nothing is written meanwhile, so the work must not ask for that."""
+        try:
+            return self._looked(work)
+        except LibraryError as error:
+            if error.__cause__ is None or not disk.is_damage(error.__cause__):
+                raise
+        # What can be read is rescued by who writes, and the rest of the library goes on.
+        opening.suspect(self.folder)
+        self._is_suspect = True
+        self.now(lambda db: None)
+        return self._looked(work)
+
+    def _looked(self, work: Work[T]) -> T:
         path = self.folder / disk.NAME
+        if (gone := self.gone()) is not None:
+            raise gone
+        self._check_there()
         with disk.in_words(self.folder), self._disk, contextlib.closing(disk.connected(path)) as db:
             db.execute("PRAGMA query_only = 1")
             return work(db)
+
+    def gone(self) -> LibraryGone | None:
+        """What to say where the library was taken away and has not come back in time; None while there is hope.
+
+        The requests that were accepted here are written down where they can be, once.
+        """
+        if self._gone_since is None or time.monotonic() - self._gone_since < GONE_SECONDS:
+            return None
+        with self._guard:
+            if self._saved is None and self._lines:
+                self._saved = saved(self.folder, self._lines)
+        return LibraryGone(
+            str(self.folder), self._why_gone() or "it was away", str(self._saved) if self._saved else None
+        )
 
     def close(self) -> None:
         """Write what was asked, then leave the library to others."""
@@ -132,7 +174,7 @@ class Books:
             self._owner = Owner(self.folder / "owners")
             gone = self._owner.dead()
             try:
-                self._recover(is_left=bool(gone))
+                self._recover()
             except BaseException:
                 self._drop()
                 self._owner.release()
@@ -145,13 +187,13 @@ class Books:
         if gone and opening.is_unchecked(self.folder):
             threading.Thread(target=self._check, name="reelbook-check", daemon=True).start()
 
-    def _recover(self, *, is_left: bool) -> None:
+    def _recover(self) -> None:
         """Open the file, and free what others have left who died."""
         with locks.turn(self.folder):
-            db = self._open(thorough=is_left)
+            db = self._open()
             try:
                 found = self._put_in_order(db)
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if not disk.is_damage(error):
                     raise
                 opening.suspect(self.folder)
@@ -163,7 +205,7 @@ class Books:
         """Free what the dead have left, and learn what only the log of accepted requests knows."""
         db.execute("BEGIN IMMEDIATE")
         recovery.recover(db, self)
-        found = reconciling.reconciled(db, self.folder)
+        found = reconciling.reconciled(db, self.folder, is_whole=not opening.is_unchecked(self.folder))
         db.execute("COMMIT")
         return found
 
@@ -215,6 +257,7 @@ class Books:
         mark = uuid.uuid4().hex
         outcomes: list[tuple[Any, BaseException | None]] = []
         try:
+            self._check_there()
             with locks.turn(self.folder), self._disk:
                 try:
                     self._write(batch, mark, outcomes)
@@ -222,7 +265,10 @@ class Books:
                     if disk.is_damage(error):
                         opening.suspect(self.folder)
                     if not self._is_durable(mark):
-                        raise
+                        if not disk.is_damage(error):
+                            raise
+                        outcomes.clear()
+                        self._write(batch, mark, outcomes)  # Into the file that was rescued meanwhile.
         except Exception as error:
             why = disk.reason(error)
             outcomes = [(None, LibraryError(str(self.folder), why)) for _ in batch]
@@ -264,22 +310,38 @@ class Books:
 
     def _current(self) -> sqlite3.Connection:
         """The connection, to the file that the others use: a damaged or deleted one is another file by now."""
-        if self._db is not None and self._place == opening.place(self.folder):
+        if self._db is not None and not self._is_suspect and self._place == opening.place(self.folder):
             return self._db
+        self._is_suspect = False
         self._drop()
         db = self._open()
         self._owner.renew()
         return db
 
-    def _open(self, *, thorough: bool = False) -> sqlite3.Connection:
-        if self._place is not None and opening.place(self.folder) is None:
-            # An empty one in its place would not know what was paid for.
-            raise LibraryError(
-                str(self.folder), "it was moved or deleted while it was open; connect again to begin a new one"
-            )
-        self._db = opening.opened(self.folder, thorough=thorough)
+    def _open(self) -> sqlite3.Connection:
+        self._check_there()
+        self._db = opening.opened(self.folder)
         self._place = opening.place(self.folder)
         return self._db
+
+    def _check_there(self) -> None:
+        """Refuse to go on without the library: an empty one in its place would not know what was paid for."""
+        why = self._why_gone()
+        if why is None:
+            self._gone_since = None
+            return
+        if self._gone_since is None:
+            self._gone_since = time.monotonic()
+        raise LibraryError(str(self.folder), f"{why}; connect again to begin a new one")
+
+    def _why_gone(self) -> str | None:
+        """Why the files are not those that were opened; None where they are, or where only the ledger is another file."""
+        here = opening.place(self.folder)
+        if self._place is None or here == self._place:
+            return None
+        if here is None:
+            return "it was moved or deleted while it was open"
+        return None if self._owner.is_seen() else "another library was put in its place"
 
     def _drop(self) -> None:
         db, self._db = self._db, None
@@ -297,21 +359,13 @@ def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
     try:
         result = work(db)
     except BaseException as error:
-        if isinstance(error, sqlite3.DatabaseError) and not _is_callers(error):
+        if disk.is_damage(error) or (isinstance(error, sqlite3.DatabaseError) and not disk.is_callers(error)):
             raise
         db.execute("ROLLBACK TO one")
         db.execute("RELEASE one")
         return None, error
     db.execute("RELEASE one")
     return result, None
-
-
-def _is_callers(error: sqlite3.DatabaseError) -> bool:
-    """Whether the caller broke a rule; anything else is the file's, and puts the whole batch in question."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return code == sqlite3.SQLITE_ERROR or isinstance(
-        error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
-    )
 
 
 _open: weakref.WeakSet[Books] = weakref.WeakSet()

@@ -42,7 +42,20 @@ def connected(path: Path) -> sqlite3.Connection:
 def is_damage(error: BaseException) -> bool:
     """Whether it is the content of the file that is wrong, and not the disk."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, sqlite3.DatabaseError) and code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    # Python says it, and SQLite knows nothing of it.
+    is_no_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
+    is_content = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    # SQLite's own words about a damaged table may have bytes of it in them.
+    is_in_words = isinstance(error, UnicodeDecodeError)
+    return is_in_words or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_no_text))
+
+
+def is_callers(error: sqlite3.DatabaseError) -> bool:
+    """Whether the caller broke a rule; anything else is the file's, and puts the whole batch in question."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return (code == sqlite3.SQLITE_ERROR and not is_damage(error)) or isinstance(
+        error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
+    )
 
 
 @contextlib.contextmanager
@@ -52,7 +65,7 @@ def in_words(folder: Path) -> Iterator[None]:
         yield
     except LibraryError:
         raise
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise LibraryError(str(folder), reason(error)) from error
 
 
@@ -67,6 +80,8 @@ def reason(error: BaseException) -> str:
         return "it cannot be written"
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(error, TurnTaken):
         return f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
+    if is_damage(error):
+        return f"its ledger is damaged: {error}"
     if code == sqlite3.SQLITE_IOERR:
         # SQLite says no more than that, also where a quota or a limit on the size of files is reached.
         return "the disk does not take any more: it is full, or broken"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import LibraryError
-from . import disk, rescue, second_copy
+from . import disk, rescue, second_copy, soundness
 from .reconciling import NOTHING, Reconciled, reconciled
 from .schema import SCHEMA, VERSION
 
@@ -24,8 +24,8 @@ SUSPECT_NAME = "ledger.suspect"
 OLDER = "The library's ledger in {} knows less than the list of accepted requests beside it, as after a restore from a copy."
 
 
-def opened(folder: Path, *, thorough: bool = False) -> sqlite3.Connection:
-    """A connection to a sound ledger, for who has the turn (see `locks.py`). `thorough`: somebody died at work on it.
+def opened(folder: Path) -> sqlite3.Connection:
+    """A connection to a sound ledger, for who has the turn (see `locks.py`).
 
     A damaged file is moved aside and what can be read of it is kept; one that has vanished, or was emptied, is made
     again as far as the second copy knows it.
@@ -33,13 +33,14 @@ def opened(folder: Path, *, thorough: bool = False) -> sqlite3.Connection:
     with disk.in_words(folder):
         _made(folder)
         try:
-            db, restored = _sound(folder, thorough)
-        except sqlite3.DatabaseError as error:
+            db, restored = _sound(folder)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if not disk.is_damage(error):
                 raise
             said = rescue.rescued(folder)
             (folder / SUSPECT_NAME).unlink(missing_ok=True)
-            db, restored = _sound(folder, thorough)
+            # What the rescue has written is as good as it gets: looked into once more, it must not be refused.
+            db, restored = _sound(folder, rows=False)
             _warn(said)
     try:
         if restored.sentence:
@@ -82,7 +83,7 @@ def check(folder: Path) -> str | None:
     try:
         with contextlib.closing(disk.connected(folder / disk.NAME)) as db:
             return _damage(db)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if disk.is_damage(error):
             return str(error)
         raise
@@ -99,13 +100,15 @@ def _made(folder: Path) -> None:
         disk.synced(folder.parent)
 
 
-def _sound(folder: Path, thorough: bool) -> tuple[sqlite3.Connection, Reconciled]:
-    """A connection to a ledger without damage, and what was put back because it was empty."""
+def _sound(folder: Path, *, rows: bool = True) -> tuple[sqlite3.Connection, Reconciled]:
+    """A connection to a ledger without damage (`rows`: also in what its rows say), and what was put back because it was empty."""
     db = disk.connected(folder / disk.NAME)
     try:
         mark = folder / SUSPECT_NAME
         if mark.exists() or not is_unchecked(folder):
-            if found := _damage(db, thorough=thorough or mark.exists()):
+            found = _damage(db, thorough=True)
+            found = found or (soundness.problem(db, second_copy.read(folder)) if rows else None)
+            if found:
                 raise _damaged(found)
             mark.unlink(missing_ok=True)
         restored = _prepared(db, folder)
@@ -120,7 +123,9 @@ def _prepared(db: sqlite3.Connection, folder: Path) -> Reconciled:
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
     if row is not None:
-        if not str(row[0]).isdecimal() or int(row[0]) > VERSION:
+        if not str(row[0]).isdecimal():
+            raise _damaged("nobody can tell which version made it")
+        if int(row[0]) > VERSION:
             raise LibraryError(str(folder), "a newer Reelbook made it; update this one to use it")
         if {"runs", "floors"} <= tables:  # The second came later, and is added to an older file.
             return NOTHING

@@ -19,6 +19,10 @@ class Owner:
         self.name = ""
         self._enter()
 
+    def is_seen(self) -> bool:
+        """Whether others find this process where it has entered."""
+        return self._held is not None and self._is_ours(self._held)
+
     def renew(self) -> None:
         """Be seen again, if somebody has deleted the file."""
         if self._held is not None and not self._is_ours(self._held):

@@ -53,26 +53,29 @@ def is_reconciled(db: sqlite3.Connection, folder: Path) -> bool:
     return known is not None and known.partition(" ")[0] == str(second_copy.size(folder))
 
 
-def reconciled(db: sqlite3.Connection, folder: Path) -> Reconciled:
-    """Bring both to the same state; inside a transaction, and before anything is sent.
+def reconciled(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -> Reconciled:
+    """Bring both to the same state; inside a transaction, and before anything is sent. `is_whole`: what was known, too.
 
     Runs that somebody is at are left alone: who is alive writes down what happens, and who is dead is dealt with by
     `recovery.recover`.
     """
     known = _mark(db)
     start = second_copy.place_after(folder, known)
-    lines = second_copy.read_from(folder, start)
+    lines = news = second_copy.read_from(folder, start)
+    if is_whole and start > 0:
+        lines = second_copy.read_from(folder)
     _remember_places(db, lines.whole)
     (before,) = db.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
     restored = told(db, lines.whole + lines.partial)
-    if restored and before:
+    row = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+    if restored and before and (row[0] or 0) < before + ROOM:
         db.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (ROOM,))
         db.execute("UPDATE runs SET id = id + ? WHERE id > ?", (ROOM, before))
         db.execute("UPDATE events SET run = run + ? WHERE run > ?", (ROOM, before))
     if start == 0 and (known is not None or not lines.whole):
         _write_again(db, folder, {line["request_id"] for line in lines.whole})
     marked(db, folder)
-    return Reconciled(restored, lines.unreadable)
+    return Reconciled(restored, news.unreadable)
 
 
 def marked(db: sqlite3.Connection, folder: Path) -> None:

@@ -44,9 +44,14 @@ def line_of(facts: Mapping[str, Any]) -> bytes:
 
 def append(folder: Path, lines: Sequence[bytes]) -> None:
     """More lines, on disk when this returns."""
+    append_to(folder / NAME, lines)
+
+
+def append_to(path: Path, lines: Sequence[bytes]) -> None:
+    """The same, to a file anywhere."""
     # A line begins with its own line break: the one before it may have been torn.
     content = b"".join(b"\n" + line for line in lines) + b"\n"
-    file = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # In one call, so that the lines of two processes never mix.
         if os.write(file, content) != len(content):
