@@ -18,14 +18,22 @@ if TYPE_CHECKING:
     from .submission import Submission
 
 
-def accepted(submission: Submission, work: Coroutine[Any, Any, Run], mark_stop: Callable[[], None]) -> Run:
-    """The run that comes of some work; an interrupt ends the wait, and nothing is sent after its mark."""
+def accepted(
+    submission: Submission,
+    work: Coroutine[Any, Any, Run],
+    mark_stop: Callable[[], None],
+    show: Callable[[str], None] = lambda waits: None,
+) -> Run:
+    """The run that comes of some work; an interrupt ends the wait, and nothing is sent after its mark.
+
+    `show` is called now and then with what the submission waits for, empty where that is nothing.
+    """
     begun: Future[Run] | None = None
     with raised_once():
         try:
             # No time limit here: each call has its own deadline, and what is being paid for is not given up.
             begun = background.submit(_shielded(submission, work))
-            return _until(begun)
+            return _until(begun, lambda: show(str(submission.waits)))
         except KeyboardInterrupt:
             submission.stopped = True
             mark_stop()
@@ -37,12 +45,12 @@ async def _shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> R
     return await asyncio.shield(submission.desk.begin(work))
 
 
-def _until(begun: Future[Run]) -> Run:
+def _until(begun: Future[Run], tick: Callable[[], None]) -> Run:
     """The result of background work, in a wait that an interrupt ends at once and that ends nothing but itself."""
     over = threading.Event()
     begun.add_done_callback(lambda _: over.set())
     while not over.wait(TICK_SECONDS):
-        pass
+        tick()
     return begun.result()
 
 

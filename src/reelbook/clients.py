@@ -258,8 +258,11 @@ class Client(Hinting):
             self._embedded.close()
 
     def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
+        from .display.waiting import waiting_line
+
         work = self.submitted(submission, watched=watched)
-        return accepted(submission, work, lambda: self._mark_stop("while submitting"))
+        with waiting_line() as show:
+            return accepted(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""

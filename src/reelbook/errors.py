@@ -282,7 +282,10 @@ class Refused(ServiceError):
 class TooManyRequests(ServiceError):
     """429: the service wants us to wait."""
 
-    advice = "Wait a little, then try again."
+    advice = (
+        "Nothing was paid. The service limits how much it takes in a time: wait a minute, then run the same again; a sweep sends "
+        'more slowly with rate="10/min".'
+    )
 
 
 class ServiceBroken(ServiceError):

@@ -19,6 +19,7 @@ from .client.service import Accepted, ServiceCalls
 from .client.sources import Source, read_sources, sendable
 from .client.transfer import Downloads
 from .client.uploads import Uploads
+from .client.waits import Waits, waits
 from .client.watch import Watcher
 from .errors import (
     LibraryError,
@@ -164,6 +165,8 @@ class Submission:
     """A person's word for what one run costs at most; it stands in for the catalog's price."""
     stopped: bool = False
     """Set when a person says stop: nothing is sent from then on."""
+    waits: Waits = field(default_factory=Waits)
+    """What it waits for before it asks the service again."""
     _claimed: int | None = None
     _sends: int = 0
     told: int | None = None
@@ -177,6 +180,7 @@ class Submission:
         The row counts as claimed until `released`, so that nobody else in this process takes it up meanwhile.
         """
         books, since, refusals = self.desk.books, time.monotonic(), 0
+        waits.set(self.waits)
         while True:
             verdict = await self._chosen()
             entry = verdict.entry
@@ -190,7 +194,8 @@ class Submission:
                     pause, refusals = _later(error, refusals), refusals + 1
                     if self.stopped or time.monotonic() + pause - since > PATIENCE_SECONDS:
                         raise
-                    await asyncio.sleep(pause)
+                    with self.waits.noted(error, pause):
+                        await self._rest(pause)
             elif verdict.do == "join" and entry.id not in books.live:
                 if entry.id in books.claimed:
                     await asyncio.sleep(OTHERS_SECONDS)  # Another thread of this process is sending it.
@@ -216,6 +221,12 @@ class Submission:
     def released(self) -> None:
         """What it claimed is in other hands now."""
         self.desk.books.claimed.discard(self._claimed or 0)
+
+    async def _rest(self, seconds: float) -> None:
+        """Pause, unless somebody says stop."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.desk.stopping):
+            await asyncio.sleep(min(left, TICK_SECONDS))
 
     async def _chosen(self) -> Verdict:
         asked = self._asked = self._asked or await self._prepared()

@@ -187,3 +187,11 @@ def test_words_of_others_stay_words(hostile: str) -> None:
     html = panel_html(progress(failures=(group,), reason=hostile))
 
     assert hostile not in html
+
+
+def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:
+    """A kernel that has ended updates nothing: what stays in the notebook names the time, and is no countdown."""
+    html = panel_html(progress())
+
+    assert re.search(r"running at \d\d:\d\d:\d\d", html)
+    assert "about 25 s left then" in html

@@ -316,7 +316,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     The wait stands in for such a machine.
     """
 
-    def late(work: Future[Any]) -> Any:
+    def late(work: Future[Any], tick: Any) -> Any:
         work.result(PATIENCE)
         raise KeyboardInterrupt
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
+from .waits import waits
 
 T = TypeVar("T")
 
@@ -95,6 +96,8 @@ class FreeCall:
         async def attempt() -> T:
             if failures:
                 raise failures.pop()
+            if (noted := waits.get()) is not None:
+                noted.end()
             return await once()
 
         # Only now: preparing repetitions costs a sixth of what a whole call does, and nearly all calls need none.
@@ -103,6 +106,7 @@ class FreeCall:
             wait=_pause(self._patience),
             stop=self._is_over,
             sleep=self._patience.sleep,
+            before_sleep=_note,
             reraise=True,
         )
         told: T = await retrying(attempt)
@@ -146,6 +150,12 @@ def asked_pause(error: BaseException | None) -> float:
     """The seconds that a refusal asks us to wait."""
     told = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
     return float(told) if isinstance(told, (int, float)) else 0.0
+
+
+def _note(state: RetryCallState) -> None:
+    """Tell whoever looks on of the pause that begins."""
+    if (noted := waits.get()) is not None:
+        noted.begin(state.outcome.exception() if state.outcome is not None else None, state.upcoming_sleep)
 
 
 def _pause(patience: Patience, asked: Callable[[], float] | None = None) -> Callable[[RetryCallState], float]:

@@ -57,7 +57,7 @@ def updated(now: Callable[[], Bundle], left: Callable[[bool], Bundle]) -> Iterat
     Gives what shows something else in its place, also after the block.
     """
     first = now()
-    handle = _displayed(first)
+    handle = new_output(first)
     output = Card(
         lambda bundle: handle.update(bundle, raw=True), now, lambda: tuple(now().items()), shown=tuple(first.items())
     )
@@ -92,7 +92,7 @@ def show(run: Run) -> None:
     while len(_shown) > 100:
         del _shown[next(iter(_shown))]
     key = progress_key(run)
-    handle = _displayed(progress_bundle(run))
+    handle = new_output(progress_bundle(run))
     ticker.add(
         Card(
             lambda bundle: handle.update(bundle, raw=True),
@@ -153,7 +153,8 @@ def kernel_shell() -> Any:
     return shell if shell is not None and hasattr(shell, "kernel") else None
 
 
-def _displayed(bundle: Bundle) -> Any:
+def new_output(bundle: Bundle) -> Any:
+    """A new output of the cell, to be updated."""
     from IPython.display import display
 
     return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,11 @@ def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
 def panel_line(progress: Progress) -> str:
     """The same on one line."""
     return joined(
-        f"{progress.finished:,} of {progress.total:,}", *_counts(progress), *_money(progress), *_time(progress)
+        f"{progress.finished:,} of {progress.total:,}",
+        progress.waits,
+        *_counts(progress),
+        *_money(progress),
+        *_time(progress),
     )
 
 
@@ -58,8 +63,9 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
     parts = [
         Markup("<div><b>{}</b>{}</div>").format(
             f"{progress.finished:,} of {progress.total:,}",
-            "".join(f" · {part}" for part in (*_money(progress), *_time(progress))),
+            "".join(f" · {part}" for part in (*_money(progress), *_time(progress, at=_now()))),
         ),
+        _waits(progress),
         _bar(progress),
         Markup('<div style="{}">{}</div>').format(SOFT, _legend(progress)),
         _reason(progress),
@@ -154,12 +160,24 @@ def _money(progress: Progress) -> list[str]:
     return [*found, f"{progress.reserved:,} more set aside"] if progress.reserved else found
 
 
-def _time(progress: Progress) -> list[str]:
+def _now() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def _waits(progress: Progress) -> Markup:
+    """Why nothing seems to go on, where it waits for the service."""
+    return Markup("<div>{} {}</div>").format(MARKS["waiting"], progress.waits) if progress.waits else Markup("")
+
+
+def _time(progress: Progress, *, at: str = "") -> list[str]:
+    """How long it has taken, and takes; `at` is the time of day, for what stays in a notebook whose kernel may have ended."""
     found = [duration(progress.elapsed)]
-    if progress.state in ("paused", "stopping", "preparing"):
+    if at and progress.state != "done":
+        found.append(f"{progress.state} at {at}")
+    elif progress.state in ("paused", "stopping", "preparing"):
         found.append(progress.state)
     if progress.per_minute and progress.state == "running":
         found.append(f"{progress.per_minute:.0f} a minute")
     if progress.seconds_left is not None and progress.state == "running":
-        found.append(f"about {duration(progress.seconds_left)} left")
+        found.append(f"about {duration(progress.seconds_left)} left{' then' if at else ''}")
     return found

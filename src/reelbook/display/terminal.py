@@ -25,7 +25,7 @@ def line(now: Callable[[], str], left: Callable[[], str]) -> Iterator[None]:
 
     def keep_up() -> None:
         while not over.wait(UPDATE_SECONDS):
-            _write(now())
+            write(now())
 
     ticker = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
     ticker.start()
@@ -35,10 +35,11 @@ def line(now: Callable[[], str], left: Callable[[], str]) -> Iterator[None]:
         over.set()
         ticker.join()
         last = left()
-        _write(last, "\n" if last else "")
+        write(last, "\n" if last else "")
 
 
-def _write(text: str, end: str = "") -> None:
+def write(text: str, end: str = "") -> None:
+    """Put this in place of what stands on the line."""
     room = shutil.get_terminal_size().columns - 1
     words = " ".join(printable(text).splitlines())
     sys.stderr.write(f"\r\x1b[K{words[:room]}{end}")

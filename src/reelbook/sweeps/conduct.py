@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -144,6 +145,13 @@ class Conduct:
         deadline = asyncio.get_running_loop().time() + seconds
         while self._on_the_way and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
+
+    @property
+    def waits(self) -> str:
+        """What it waits for before it asks the service again; empty for nothing."""
+        said = next(filter(None, (str(one.waits) for one in [*self._on_the_way.values()])), "")
+        left = self._patience.delay(time.monotonic())  # The clock of asyncio's loops, too.
+        return said or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
     @property
     def queued(self) -> list[Standing]:

@@ -93,7 +93,9 @@ class SweepJob(Hinting):
             planned=len(self.plan),
         )  # fmt: skip
         queued = conduct.queued
-        progress = replace(progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued))
+        progress = replace(
+            progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued), waits=conduct.waits
+        )
         # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
         is_whole = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
         return replace(progress, reason=None) if is_whole and isinstance(reason, Stopped) else progress

@@ -138,6 +138,8 @@ class Progress:
     """How many runs wait in the service's queue: cancelled, they cost nothing."""
     queued_credits: int = 0
     """What is set aside for them."""
+    waits: str = ""
+    """What it waits for before it asks the service again; empty for nothing."""
 
     @property
     def total(self) -> int:

@@ -1,0 +1,94 @@
+"""A service that keeps saying "later": it is said, it can be interrupted at once, and nothing is paid or lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook import submission
+from reelbook.clients import Client
+from reelbook.display.panels import panel_html, panel_line
+from tests.client.variants import Hosted, Reply
+from tests.faults.kernels import PATIENCE, Kernel
+from tests.sweeps.dots import BOAT, RUN
+
+LATER = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as service:
+        service.on("POST", RUN, lambda _: LATER)
+        yield service
+
+
+@pytest.fixture
+def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+        yield client
+
+
+def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(hosted: Hosted, tmp_path: Path) -> None:
+    """In a real kernel: the line has the seconds left, and the prompt is back in time though the service wants 30 s."""
+    with Kernel(tmp_path / "kernel") as kernel:
+        kernel.run(
+            f"import reelbook as rb\nfrom reelbook.display import live, waiting\nclient = rb.connect({hosted.base_url!r},"
+            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = waiting.new_output\n"
+            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nwaiting.new_output = told"
+        )
+        cell = kernel.begin("rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, seed=1))")
+        cell.until("s left ]")
+        kernel.interrupt()
+        ended = cell.ended()
+        states = kernel.run("print(client.books.look(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
+        kernel.run("client.close()")
+
+    assert "waiting for the service's rate limit, " in cell.out
+    assert ended.error == "Interrupted"
+    assert ended.seconds <= 2.0
+    assert states in ("[('rejected',)]\n", "[('planned',)]\n")
+
+
+def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was paid, and the same can be run again."""
+    monkeypatch.setattr(submission, "PATIENCE_SECONDS", 1.0)
+    with pytest.raises(rb.TooManyRequests, match=r"Nothing was paid.*wait a minute, then run the same again"):
+        client.run(BOAT)
+
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+def test_the_panel_of_a_sweep_says_that_it_waits(hosted: Hosted, client: Client) -> None:
+    """And goes on when the service takes runs again; here it is cancelled."""
+    job = rb.sweep(BOAT, seed=range(3)).start(budget=999)
+    until(lambda: bool(job.progress.waits))
+    progress = job.progress
+    job.cancel()
+    table = job.wait(PATIENCE)
+
+    assert "waiting for the service's rate limit" in panel_line(progress)
+    assert "rate limit" in panel_html(progress)
+    assert set(table["status"]) == {"not started"}
+
+
+def test_an_estimate_that_waits_says_so(hosted: Hosted, client: Client) -> None:
+    """Calls without a price wait, too."""
+    hosted.on("POST", "/models/pricing/estimate", lambda _: Reply(429, {"detail": "slow"}, {"Retry-After": "20"}))
+    job = rb.sweep(BOAT, seed=range(3)).start(budget=999)
+    until(lambda: bool(job.progress.waits))
+    said = job.progress.waits
+    job.cancel()
+
+    assert said.startswith("waiting for the service's rate limit, ")
+    assert not hosted.seen("POST", RUN)
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
