@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..media import kept
+from ..media import kept, stills
 from ..media.opening import TooLarge
 from ..settings import options
 from . import embedding, told
@@ -76,6 +76,7 @@ def figure(file: LocalFile, known: Told, *, width: int, many: bool = False, is_a
     try:
         box = _box(file, width, HEIGHT if is_alone else LOW)
         width = width if is_alone else max(box[0], LEAST_CAPTION)
+        facts = [*facts, stills.colour_words(file.path)]
         body, shown = _body(file, joined(cut(known.lead, LONGEST_LEAD), *facts), box, many)
     except TooLarge as error:
         body, shown = Markup(""), Embedded(note=f"{error.words}; the file is {file.path}")

@@ -56,19 +56,11 @@ class Colours:
     primaries: int
     transfer: int
 
-    @property
-    def is_hdr(self) -> bool:
-        """Whether it is lighter than a screen's white; what is made of it here in 8 bits of sRGB is near it at best."""
-        return self.transfer in (PQ, HLG)
 
-    @property
-    def words(self) -> str:
-        """What to say of it where a picture cannot show it; empty where it can."""
-        return (
-            f"HDR ({'PQ' if self.transfer == PQ else 'HLG'}): stills show its colours only roughly"
-            if self.is_hdr
-            else ""
-        )
+def words_of(transfer: int) -> str:
+    """What to say of a clip that is lighter than a screen's white, which no still can show; empty for others."""
+    name = {PQ: "PQ", HLG: "HLG"}.get(transfer)
+    return f"HDR ({name}), stills show its colours roughly" if name else ""
 
 
 def of_frame(frame: VideoFrame, codec: str) -> Colours:

@@ -58,6 +58,14 @@ def size_of(path: str | Path) -> Size:
     return opening.picture_size(path)
 
 
+def colour_words(path: str | Path) -> str:
+    """What to say of the colours of a clip where its stills cannot show them."""
+    if not is_film(path):
+        return ""
+    with film(path, to_decode=False) as (_, stream):
+        return colours.words_of(stream.codec_context.color_trc)
+
+
 def picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
     """A picture inside a box, upright, in sRGB and opaque."""
     with opening.picture(path, (max(box), max(box))) as source:
