@@ -42,12 +42,19 @@ class Nursery:
 
     _latest: Child | None = None
 
+    def __init__(self, said: Path | None = None) -> None:
+        self._said = said
+        """Where all goes that its clients write to their standard error."""
+
     def __enter__(self) -> Self:
+        said = None if self._said is None else self._said.open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.nursery"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+            [sys.executable, "-m", "tests.faults.nursery", *(["sweeps"] if self._said else [])],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, cwd=ROOT,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # A process with threads is not to be forked.
         )  # fmt: skip
+        if said is not None:
+            said.close()
         return self
 
     def __exit__(
@@ -111,7 +118,15 @@ class Child:
 
 def _nursery() -> None:
     import reelbook.client.containers
-    import reelbook.clients  # noqa: F401  # Imported here so that no client has to.
+    import reelbook.clients  # Imported here so that no client has to.
+
+    if "sweeps" in sys.argv:
+        import reelbook.display.live
+        import reelbook.display.panels
+        import reelbook.sweeping
+        import reelbook.sweeps.job
+        import reelbook.sweeps.outcome
+        import reelbook.sweeps.reel  # noqa: F401
 
     for line in sys.stdin:
         order = json.loads(line)
@@ -125,16 +140,27 @@ def _nursery() -> None:
 
 
 def work(
-    *, address: str, key: str, library: str, numbers: Sequence[int], way: str = "threads", die: str | None = None
+    *,
+    address: str,
+    key: str,
+    library: str,
+    numbers: Sequence[int],
+    way: str = "threads",
+    die: str | None = None,
+    **more: Any,
 ) -> None:
     """A client that makes the clips of these numbers, and ends by itself when it has them all.
 
-    `way`: `threads` are several that run one after another each; `loop` begins all at once; `naive` has no ledger.
+    `way`: `threads` are several that run one after another each; `loop` begins all at once; `naive` has no ledger;
+    `walk` is one of the random walk, which takes `more`.
     `die` names the moment of its death; see `Trap`.
     """
     if die is not None:
         Trap(die).set()
-    {"threads": _in_threads, "loop": _on_the_loop, "naive": _naively}[way](address, key, Path(library), numbers)
+    from tests.faults.walker import walked
+
+    ways = {"threads": _in_threads, "loop": _on_the_loop, "naive": _naively, "walk": walked}
+    ways[way](address, key, Path(library), numbers, **more)
 
 
 def clip(number: int) -> dict[str, Any]:

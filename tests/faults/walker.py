@@ -1,0 +1,76 @@
+"""What a client of the random walk does, in a process of its own that may be killed or interrupted at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.faults.nursery import DOT, PATIENCE, say
+
+
+def walked(
+    address: str,
+    key: str,
+    library: Path,
+    numbers: Sequence[int],
+    *,
+    by: str = "sweep",
+    budget: int | None = None,
+    rule: str = "",
+) -> None:
+    """Make the clips of these numbers, `by` a sweep or one run after another; `rule`: with the old rule, as a control."""
+    import reelbook as rb
+
+    _hurry()
+    if rule:
+        _follow_the_old_rule()
+    try:
+        say("ready")
+        with rb.connect(address, api_key=key, library=library) as client:
+            base = rb.ImagesToVideo(images=[rb.Frame(url=DOT, frames=1)])
+            if by == "sweep":
+                rb.sweep(base, fps=[number + 1 for number in numbers]).run(budget=budget, client=client)
+            else:
+                runs = [_tried(lambda n=number: client.start(base.revised(fps=n + 1))) for number in numbers]  # type: ignore[misc]
+                for run in runs:
+                    if run is not None:
+                        _tried(lambda run=run: run.wait(PATIENCE / 2))  # type: ignore[misc]
+        say("over")
+    except KeyboardInterrupt:
+        say("interrupted")
+    except rb.ReelbookError as error:
+        say("stopped", type(error).__name__, str(error)[:200].replace("\n", " "))
+
+
+def _tried(work: Callable[[], Any]) -> Any:
+    """What some work gives, None where it ends in an error of ours; any other one shows as a traceback."""
+    import reelbook as rb
+
+    try:
+        return work()
+    except rb.ReelbookError:
+        return None
+
+
+def _hurry() -> None:
+    """The same rules in a shorter life."""
+    import reelbook.following as following
+    import reelbook.submission as submission
+    from reelbook.client import followed, http, outcomes, requests, transfer, trouble
+    from reelbook.client.http import Patience
+
+    http.Patience = lambda: Patience(free=4, attempt=2, large=6, paid=3, backoff=0.005, attempts=3)  # type: ignore[misc, assignment]
+    setattr(following, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
+    setattr(following, "TICK_SECONDS", 0.05)  # noqa: B010
+    outcomes.REFUSED_SECONDS, trouble.GIVE_UP_SECONDS = 0.8, 1.5
+    trouble.FIRST_PAUSE, trouble.LONGEST_PAUSE = 0.02, 0.3
+    requests.NEW_SECONDS, submission.PATIENCE_SECONDS = 0.2, 1.0
+    transfer.PAUSE_SECONDS, followed.FIRST_LOOK, followed.SOONEST = 0.01, 0.005, 0.02
+
+
+def _follow_the_old_rule() -> None:
+    from reelbook.client import outcomes
+    from reelbook.errors import RunFailed
+
+    outcomes.ending = lambda request_id, error: RunFailed(request_id, str(error), None)
