@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
+from reelbook.libraries.folder import library_folder
 from reelbook.libraries.recovery import acceptance
 from tests.client.variants import Hosted, Reply
 from tests.libraries.made import Made
@@ -123,3 +125,28 @@ def test_an_uncertain_run_is_settled_by_a_person(tmp_path: Path) -> None:
         assert rb.library().uncertain == []
         assert client.run(BOAT.revised(seed=1)).from_library
         assert [int(cost) for cost in rb.library().frame["credits"]] == [53, 106, 53]
+
+
+def test_the_library_of_a_folder_above_is_shared_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in a process; a library of somebody else is not used, and one that was named is not worth a word."""
+    monkeypatch.delenv("REELBOOK_LIBRARY", raising=False)
+    (tmp_path / "project" / "day1").mkdir(parents=True)
+    (tmp_path / "project" / ".reelbook").mkdir()
+    monkeypatch.chdir(tmp_path / "project" / "day1")
+
+    with rb.connect() as first:
+        shared = first.library
+    said = caplog.text
+    with rb.connect():
+        again = caplog.text
+    with rb.connect(library=tmp_path / "project" / ".reelbook"):
+        named = caplog.text
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    foreign = library_folder()
+
+    assert shared == tmp_path / "project" / ".reelbook"
+    assert f"Using the library of a folder above this one, {shared}" in said
+    assert said == again == named
+    assert foreign == tmp_path / "project" / "day1" / ".reelbook"

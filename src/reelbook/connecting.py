@@ -15,12 +15,15 @@ from .clients import Client, another_was_closed, latest_client, open_clients, op
 from .commons import from_keyring
 from .errors import ReelbookError
 from .guesses import answering
-from .libraries.folder import library_folder
+from .libraries.folder import is_from_above, library_folder
 from .models.base import Input
 from .models.pricing import Estimate, Rates
 from .runs import Run
 
 log = logging.getLogger("reelbook")
+
+_said: set[Path] = set()
+"""Libraries of folders above of which this process has been told."""
 
 
 def connect(
@@ -50,6 +53,13 @@ def connect(
     if address is not None and not address.lower().startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
     folder = folder_named(library) if library else library_folder()
+    if not library and is_from_above(folder) and folder not in _said:
+        _said.add(folder)
+        log.warning(
+            "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
+            "For one of this folder alone: rb.connect(library='.reelbook').",
+            folder,
+        )
     return opened(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
 
 

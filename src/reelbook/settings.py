@@ -13,7 +13,7 @@ from .errors import ReelbookError
 
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
-_LEAST_WIDTH, _MOST_WIDTH = 240, 4096
+_BOUNDS = {"max_width": (240, 4096), "poster": (32, 320)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Options:
     ...     chosen.embed
     'full'
     >>> chosen
-    options: embed='poster', theme='auto', max_width=640, concurrency=None, file_hosts=(), sign=None
+    options: embed='poster', theme='auto', max_width=640, poster=None, concurrency=None, file_hosts=(), sign=None
     """
 
     embed: Embed = "poster"
@@ -42,6 +42,8 @@ class Options:
     """The colours of pages and pictures that have no notebook around them: those of the system, light, or dark."""
     max_width: int = 640
     """Pixels that one result may take in width."""
+    poster: int | None = None
+    """Pixels that a poster in a table of runs may take in width, up to 320; None for what suits the number of rows."""
     concurrency: int | None = None
     """How many runs of a sweep may be under way at once; None for what suits the service."""
     file_hosts: tuple[str, ...] = ()
@@ -73,7 +75,7 @@ class Options:
         return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
 
 
-_NAMES = ("embed", "theme", "max_width", "concurrency", "file_hosts", "sign")
+_NAMES = ("embed", "theme", "max_width", "poster", "concurrency", "file_hosts", "sign")
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 
 
@@ -88,13 +90,13 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, str) and value in _WORDS[name]:
             return value
         raise ReelbookError(f"`{name}` is {', '.join(map(repr, _WORDS[name]))}, and not {value!r}.")
-    if name == "concurrency" and value is None:
+    if name in ("concurrency", "poster") and value is None:
         return None
     if name == "sign":
         return _signing(value)
     if name == "file_hosts":
         return _host_names(value)
-    low, high = (_LEAST_WIDTH, _MOST_WIDTH) if name == "max_width" else (1, 4096)
+    low, high = _BOUNDS.get(name, (1, 4096))
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from reelbook.display.tables import SCRIPT, STYLE, table_html, table_line, table
 from reelbook.display.tables_media import Known
 from reelbook.display.theme import script, style
 from reelbook.media.posters import poster
+from reelbook.settings import options
 from reelbook.widgets import courier
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.browser
 PAGE = (
     "<!doctype html><meta charset=utf-8><style>:root{{color-scheme:light dark}}body{{margin:16px}}</style><h1>.</h1>{}"
 )
-ROWS = "tbody tr:not(.rb-gap):not(.rb-open)"
+ROWS = "tbody tr:not(.rb-gap)"
 
 Open = Callable[..., Page]
 
@@ -108,7 +110,7 @@ def test_a_click_on_a_name_sorts(opened: Open) -> None:
     as_it_was = column(page, "run")
     head(page, "note").click()
 
-    assert up[0] == "0.0833333"
+    assert up[0] == "0.08333"
     assert up == [*sorted(up[:-2], key=float), "–", "–"]
     assert down == [*sorted(up[:-2], key=float, reverse=True), "–", "–"]
     assert state.startswith("sharpness")
@@ -125,9 +127,15 @@ FILTERS: list[tuple[str, Sequence[int]]] = [
     ("seed>=36 seed<38", [36, 37]),
     ("status=failed", [3, 13, 23, 33]),
     ("STATUS=completed seed<2", [0, 1]),
-    ("status=done seed<2", [0, 1]),
-    ("status!=done seed<20", [3, 13]),
+    ("status!=completed seed<20", [3, 13]),
     ("sharpness= seed<12", [4, 9]),
+    ("seed==7", [7]),
+    ("seed == 7", [7]),
+    ("prompt=paper seed<2", [0, 1]),
+    ("prompt~RAINY seed<2", [0, 1]),
+    ("note~nine", [9]),
+    ("seed~39", [39]),
+    ("status==failed seed<5", [3]),
     ("sharpness>0.4", [0, 1]),
     ("flag=true seed<5", [0, 2, 4]),
     ('note="take 7, number 7"', [7]),
@@ -238,11 +246,11 @@ def test_the_summary_is_of_what_is_filtered(opened: Open) -> None:
     """How many of all, how they went, and the credits of these alone."""
     page = opened(table_html(runs(1240)))
 
-    assert page.locator(".rb-summary").inner_text() == "1,240 runs · 1,116 done · 124 failed · 66,959 credits"
-    assert filtered(page, "seed<4") == "4 of 1,240 runs · 3 done · 1 failed · 215 credits"
+    assert page.locator(".rb-summary").inner_text() == "1,240 runs · 1,116 completed · 124 failed · 66,959 credits"
+    assert filtered(page, "seed<4") == "4 of 1,240 runs · 3 completed · 1 failed · 215 credits"
     assert page.locator(".rb-hidden[role=status]").first.inner_text() == ""
     expect(page.locator(".rb-hidden[role=status]").first).to_have_text(
-        "4 of 1,240 runs · 3 done · 1 failed · 215 credits"
+        "4 of 1,240 runs · 3 completed · 1 failed · 215 credits"
     )
 
 
@@ -308,25 +316,101 @@ def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: lis
     )
 
 
-def test_several_players_stay_with_their_rows(opened: Open, clips: list[str]) -> None:
-    """Two are open at once; they come and go with their rows while the table scrolls, and the rows keep their places."""
-    page = opened(table_html(runs(100, clips)))
+@pytest.mark.parametrize("width", [1000, 480])
+def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: list[str], width: int) -> None:
+    """Whatever rows they are of and wherever the table is scrolled to; nothing above them moves."""
+    page = opened(table_html(runs(100, clips), embed="preview"), width=width)
     box = page.locator(".rb-box")
     tall = box.evaluate("box => box.scrollHeight")
 
     page.locator("button.rb-poster").nth(0).click()
     page.locator("button.rb-poster").nth(2).click()
-    both = page.locator(".rb-open").count()
-    page.wait_for_function(f"document.querySelector('.rb-box').scrollHeight > {tall} + 50")
     box.evaluate("box => box.scrollTop = 3000")
-    expect(page.locator(".rb-open")).to_have_count(0)
-    box.evaluate("box => box.scrollTop = 0")
-    expect(page.locator(".rb-open")).to_have_count(2)
-
-    assert both == 2
-    assert page.locator(".rb-open").first.evaluate("row => row.previousElementSibling.innerText").split()[0] == "0"
+    expect(page.locator(".rb-stage video")).to_have_count(2)
+    places = [page.locator(".rb-stage .rb-detail").nth(number).bounding_box() for number in range(2)]
+    shot(page, f"table-two-clips-{width}")
     page.locator(".rb-open .rb-close").first.click()
+
+    left, right = places
+    assert left is not None
+    assert right is not None
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    assert box.evaluate("box => box.scrollHeight") == tall
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     expect(page.locator(".rb-open")).to_have_count(1)
+
+
+def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str]) -> None:
+    """With the mouse and with keys; sorting and filtering leave the ticks, and without a kernel there are none."""
+    page = opened(table_html(runs(12, clips), key="a word"))
+    none = page.locator(".rb-select").count()
+    page.evaluate("""() => {
+      window.told = [];
+      addEventListener("reelbook:selected", event => told.push(event.detail.rows));
+      dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key: "another", rows: [0] } }));
+      dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key: "a word", rows: [5] } }));
+    }""")
+
+    page.get_by_label("Select a paper boat on a rainy street · seed 2 ").check()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    head(page, "seed").click()
+    head(page, "seed").click()
+    ticked = [row for row in range(12) if page.locator(f"{ROWS} .rb-select input").nth(row).is_checked()]
+    said = filtered(page, "seed>=10")
+    page.get_by_label("Select all rows shown").check()
+    page.get_by_label("Filter rows").fill("")
+    shot(page, "table-selected")
+
+    assert none == 0
+    assert page.evaluate("told") == [[2, 5], [2, 4, 5], [2, 4, 5, 10, 11]]
+    assert ticked == [11 - 5, 11 - 4, 11 - 2]
+    assert "3 selected" in said
+    assert "5 selected" in page.locator(".rb-summary").inner_text()
+    assert page.get_by_label("Select all rows shown").evaluate("box => box.indeterminate")
+
+
+def test_posters_can_be_larger(opened: Open, clips: list[str]) -> None:
+    """As wide as was chosen, each in its own shape, in rows that are high enough."""
+    with options(poster=240):
+        page = opened(table_html(runs(6, clips)))
+
+    sizes = [page.locator("button.rb-poster").nth(row).bounding_box() for row in range(2)]
+    shot(page, "table-large-posters")
+
+    assert [(round(size["width"]), round(size["height"])) for size in sizes if size] == [(240, 135), (135, 135)]
+    assert page.locator(ROWS).first.evaluate("row => row.clientHeight") >= 135
+
+
+def test_headings_end_where_their_numbers_end(opened: Open) -> None:
+    """And numbers of one column have their points under each other."""
+    page = opened(table_html(runs(12).assign(sharpness=[675.59, 668.408, *[700.0 + row for row in range(10)]])))
+
+    ends = page.evaluate("""() => ["seed", "sharpness"].map((name) => {
+      const place = [...document.querySelectorAll("thead th")].findIndex((head) => head.innerText.trim() === name);
+      const end = (node) => { const range = document.createRange(); range.selectNodeContents(node); return range.getBoundingClientRect().right; };
+      const rows = [...document.querySelectorAll("tbody tr:not(.rb-gap)")];
+      return [document.querySelectorAll("thead th")[place].querySelector("bdi"), ...rows.map((row) => row.children[place].querySelector("bdi"))].map(end);
+    })""")
+
+    assert all(max(column) - min(column) < 1 for column in ends)
+    assert column(page, "sharpness")[:3] == ["675.590", "668.408", "700.000"]
+
+
+def test_columns_that_are_cut_off_are_said(opened: Open) -> None:
+    """How many are further to the right, until they are scrolled to."""
+    page = opened(table_html(runs(5)), width=360)
+    further, box = page.locator(".rb-further"), page.locator(".rb-box")
+
+    before = further.inner_text()
+    box.evaluate("box => box.scrollLeft = 10_000")
+    expect(further).to_have_text("")
+
+    assert re.fullmatch(r"\d+ more columns? →", before)
+    wide = opened(table_html(runs(5)), width=1600)
+    assert wide.locator(".rb-further").inner_text() == ""
 
 
 def test_a_clip_is_asked_for_and_whoever_has_it_answers(opened: Open, clips: list[str]) -> None:
@@ -397,7 +481,7 @@ def test_tables_do_not_mix(opened: Open) -> None:
 
     assert page.locator(".rb-summary").all_inner_texts() == [
         "1 of 5 runs · 1 failed · 53 credits",
-        "5 runs · 4 done · 1 failed · 269 credits",
+        "5 runs · 4 completed · 1 failed · 269 credits",
     ]
     assert page.locator(".rb-bar").count() == 2
 
@@ -576,13 +660,16 @@ def spent(session: CDPSession) -> float:
 
 CELL = """\
 import reelbook as rb
-rb.read("runs.parquet").reel"""
+table = rb.read("runs.parquet")
+table.reel"""
+TICKED = "print('ticked', list(table.reel.selected.index), len(table.reel.selected.columns) == len(table.columns))"
 
 
 def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, clips: list[str]) -> None:
     """A click plays the file itself; the saved notebook holds posters, no widget and no clip, and still reads without scripts."""
     runs(30, clips).to_parquet(lab.root / "runs.parquet")
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])  # type: ignore[no-untyped-call]
+    cells = [nbformat.v4.new_code_cell(source) for source in (CELL, TICKED)]  # type: ignore[no-untyped-call]
+    book = nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / "table.ipynb"
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
@@ -593,6 +680,15 @@ def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, c
         page.locator("button.rb-poster").nth(1).click()
         clip = playback(page.locator(".rb-film video"))
         address = page.locator(".rb-film video").get_attribute("src") or ""
+        told = page.locator(".jp-OutputArea-output", has_text="ticked")
+        expect(told).to_contain_text("ticked [] True")
+        head(page, "seed").click()
+        head(page, "seed").click()
+        for seed in (29, 27):
+            page.get_by_label(f"Select a paper boat on a rainy street · seed {seed} ").check()
+        page.locator(".jp-CodeCell .jp-InputArea-editor").nth(1).click()
+        notebook.command("notebook:run-cell")
+        expect(told).to_contain_text("ticked [27, 29] True")
         shot(page, "table-lab-light")
         notebook.use_theme("JupyterLab Dark")
         notebook.resize(420, 900)
@@ -624,4 +720,4 @@ def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, c
         words = page.locator(".rb-table p").all_inner_texts()
         assert not notebook.is_trusted()
     assert pictures == 24
-    assert words == ["30 runs · 27 done · 3 failed · 1,620 credits", "The first 24 of 30 rows."]
+    assert words == ["30 runs · 27 completed · 3 failed · 1,620 credits", "The first 24 of 30 rows."]

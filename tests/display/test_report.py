@@ -536,3 +536,19 @@ def test_a_clock_marks_where_shorter_clips_end() -> None:
     assert [mark["style"] for mark in page.all("i")] == ["--at:0.2500", "--at:0.5000"]
     assert page.one("input")["max"] == "96"
     assert next(each["data-rate"] for _, each in page.elements if "data-rate" in each) == "24000/1001"
+
+
+def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the notebook's folder; elsewhere no link of a page could reach it."""
+    from reelbook.display.links import LinkedPath
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whole").mkdir()
+    page, elsewhere = LinkedPath("boats & <b>.html"), LinkedPath(tmp_path.parent / "boats.html")
+
+    assert page._repr_html_() == (
+        '<a href="./boats%20%26%20%3Cb%3E.html" target="_blank" rel="noopener">boats &amp; &lt;b&gt;.html</a>'
+    )
+    assert 'href="./whole/index.html"' in (LinkedPath(tmp_path / "whole")._repr_html_() or "")
+    assert elsewhere._repr_html_() is None
+    assert (page, str(page), page.suffix) == (Path("boats & <b>.html"), "boats & <b>.html", ".html")

@@ -335,7 +335,7 @@ class TestAnyTable:
         assert {*table.columns, "run", "seconds"} == set(columns)
         assert unpacked(columns["seed"]["order"]) == list(range(50))
         assert "words" not in columns["seed"]
-        assert unpacked(columns["share"]["words"]) == [f"{one:.6g}" for one in table["share"]]
+        assert unpacked(columns["share"]["words"]) == [f"{one:.5f}" for one in table["share"]]
         assert unpacked(columns["status"]["keys"]) == list(table["status"])
 
 
@@ -580,7 +580,7 @@ class TestClips:
 
 
 FILES = (
-    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_element.js",
+    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js",
     "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js",
 )  # fmt: skip
 

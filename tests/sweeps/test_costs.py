@@ -210,3 +210,11 @@ def test_seconds_are_the_same_however_they_are_added_up() -> None:
     assert whole["seconds"].tolist() == turned["seconds"].tolist() == [6.25]
     assert " 6.3 " in repr(whole)
     assert " 6.3 " in repr(turned)
+
+
+def test_texts_stand_in_the_order_of_the_sweep_and_numbers_in_their_own() -> None:
+    """A prompt has no place in the alphabet that means anything; a seed has one among seeds."""
+    table = pd.DataFrame({"prompt": ["tram", "boat", "fox"], "seed": [3, 1, 2], "status": "completed", "credits": 53})
+
+    assert list(table.reel.cost("prompt").index) == ["tram", "boat", "fox"]
+    assert list(table.reel.cost("seed").index) == [1, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps import looks
+from reelbook.sweeps import looks, reel
 from tests.support import KEY, Serve, png
 
 SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])
@@ -205,3 +206,19 @@ def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:
 
     with pytest.raises(rb.ReelbookError, match=r"It has output_video_x and output_video_y: .*'output_video_x'"):
         table.merge(table, on="seed").reel.outputs()
+
+
+def test_what_is_ticked_is_of_this_table_alone() -> None:
+    """An empty table before, the rows in their order after; a table made of it has nothing ticked, and nothing stays behind."""
+    table = pd.DataFrame({"seed": [5, 6, 7]}, index=[3, 4, 5])
+    before = table.reel.selected
+
+    table.reel.tick([2, 0])
+
+    assert (len(before), list(before.columns)) == (0, ["seed"])
+    assert list(table.reel.selected.index) == [3, 5]
+    assert len(table.copy().reel.selected) == len(table[table.seed > 5].reel.selected) == 0
+    count = len(reel._ticked)
+    del table, before
+    gc.collect()
+    assert len(reel._ticked) == count - 1

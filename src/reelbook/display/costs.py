@@ -157,7 +157,9 @@ def _shapes(bar: Bar, y: float, *, least: float, wide: float, has_mark: bool) ->
         mark = least + bar.estimated * wide
         parts.append(RULE.format(mark, mark, y - 3, y + BAR + 3, TICK))
     told = UNKNOWN if bar.credits is None else f"{'≈ ' if spent > sure else ''}{spent:,}"
-    parts.append(TEXT.format("100%", y + 10, 0, "end", INK, told))
+    # Right behind the bar or its mark, so that it is read with it.
+    end = max(spent, bar.estimated or 0 if has_mark else 0) * wide
+    parts.append(TEXT.format(f"{least + end:.2f}%", y + 10, 8, "start", INK, told))
     return Markup("").join(parts)
 
 

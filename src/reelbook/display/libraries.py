@@ -41,6 +41,12 @@ def summary_card(summary: Summary) -> str:
         parts.append(_warning(summary.uncertain))
     if summary.last:
         parts.append(_recent_table(summary.last))
+    if summary.runs > len(summary.last) > 0:
+        parts.append(
+            small(
+                f"The newest {len(summary.last)} of {summary.runs:,} runs. rb.library().frame.reel shows and plays all of them."
+            )
+        )
     return card(*parts, width=WIDTH)
 
 
@@ -77,7 +83,7 @@ def pruned_card(report: Pruned) -> str:
 
 def _going_row(one: Going) -> Markup:
     files = "" if one.files == 1 else f" · {one.files:,} files"
-    facts = Markup("run {} · {} · {}{}").format(
+    facts = Markup('run {} · {} · <span style="white-space:nowrap">{}</span>{}').format(
         one.run, cut(one.model.rpartition("/")[2], LONGEST_WORDS), _day(one.finished), files
     )
     price = "credits unknown" if one.credits is None else credits_told(one.credits)
@@ -124,7 +130,7 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
         Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
     )
     cost = credits_told(run.credits, run.credits_source)
-    facts = Markup("run {} · {} · {}").format(
+    facts = Markup('run {} · {} · <span style="white-space:nowrap">{}</span>').format(
         run.run, cut(run.model.rpartition("/")[2], LONGEST_WORDS), _day(run.created)
     )
     return Markup(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
+from .links import LinkedPath
 from .reports.entries import Group, groups_of, numbered
 from .reports.media import Beside, Inside, shown
 from .reports.page import Report
@@ -34,7 +35,7 @@ def report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, f
             media, say = shown(entries, Beside(part, service))
             write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
     say(joined(f"{target.name}/" if folder else target.name, size(_bytes(target))))
-    return target
+    return LinkedPath(target)
 
 
 def _bytes(target: Path) -> int:

@@ -40,6 +40,8 @@ def cells(name: Any, values: pd.Series[Any]) -> Cells:
     missing = [_is_missing(value) for value in listed]
     words = [None if gone else words_of(value) for value, gone in zip(listed, missing, strict=True)]
     order, is_number = _order(values, listed, missing)
+    if is_number and any(isinstance(value, (float, np.floating)) for value in listed):
+        words = _aligned(words, listed)
     return Cells(name_of(name), words, order, is_number)
 
 
@@ -88,6 +90,24 @@ def figure(value: float) -> str:
     decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
     plain = f"{value:.{decimals}f}"
     return plain.rstrip("0").rstrip(".") if decimals else plain
+
+
+def _aligned(words: list[str | None], values: Sequence[Any]) -> list[str | None]:
+    """Numbers with their points under each other, unless some would lose what tells them apart.
+
+    >>> _aligned(["675.59", "668.408", None, "6"], [675.59, 668.408, None, 6.0])
+    ['675.590', '668.408', None, '6.000']
+    >>> _aligned(["0.000123457", "1234.5"], [0.000123457, 1234.5])
+    ['0.000123457', '1234.5']
+    """
+    sizes = [abs(float(value)) for value, word in zip(values, words, strict=True) if word is not None and value]
+    if not sizes or not all(SMALLEST_PLAIN <= size < LARGEST_PLAIN for size in sizes):
+        return words
+    most = max(0, DIGITS - 1 - math.floor(math.log10(max(sizes))))
+    decimals = min(most, max(len(word.partition(".")[2]) for word in words if word is not None))
+    if min(sizes) < 10 ** (2 - decimals) and decimals == most:
+        return words
+    return [None if word is None else f"{float(value):.{decimals}f}" for word, value in zip(words, values, strict=True)]
 
 
 @cache

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from PIL import Image
 
+from ..settings import options
 from .embedding import KINDS, LARGEST, uri
-from .tables_cells import Number
+from .tables_cells import Number, words_of
 from .tables_columns import CREDITS, SECONDS, SOURCE, STATUS, Place, places
 from .words import credits_told, cut, joined
 
@@ -76,11 +77,18 @@ def files_of(table: pd.DataFrame) -> Files:
         return [[] for _ in range(len(table))]
 
 
+def box_of(count: int) -> tuple[int, int]:
+    """Pixels that a poster may take in a table of so many rows; `rb.options.poster` is its width."""
+    if options.poster is not None:
+        return options.poster, round(options.poster * 9 / 16)
+    return BOX if count <= FEW else SMALL_BOX
+
+
 def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None = None) -> Posters:
     """Posters of the first files of the rows; those of the first rows stand by themselves, so that they need no script."""
     from ..media.posters import posters as made
 
-    box = BOX if len(files) <= FEW else SMALL_BOX
+    box = box_of(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}
@@ -119,7 +127,7 @@ def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
         seed, frames, rate = (
             words("output_seed", row) or words("seed", row),
             words("num_frames", row),
-            words("frame_rate", row),
+            words_of(rate) if (rate := number("frame_rate", row)) is not None else words("frame_rate", row),
         )
         paid, seconds = number(CREDITS, row), number(SECONDS, row)
         state = words(STATUS, row)

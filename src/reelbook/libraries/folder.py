@@ -9,12 +9,28 @@ NAME = ".reelbook"
 
 
 def library_folder(start: Path | None = None) -> Path:
-    """`REELBOOK_LIBRARY` if it is set, else the nearest `.reelbook` upward, else a new one here."""
+    """`REELBOOK_LIBRARY` if it is set, else the nearest `.reelbook` of this user upward, else a new one here.
+
+    That of a folder above is shared on purpose: what one notebook of a project has paid for, no other pays for again.
+    Where it is used, `rb.connect` says so.
+    """
     chosen = os.environ.get("REELBOOK_LIBRARY")
     if chosen:
         return Path(chosen).expanduser().absolute()
     here = (start or Path.cwd()).absolute()
-    for folder in (here, *here.parents):
-        if (folder / NAME).is_dir():
-            return folder / NAME
-    return here / NAME
+    if (here / NAME).is_dir():
+        return here / NAME
+    return next((folder / NAME for folder in here.parents if _is_ours(folder / NAME)), here / NAME)
+
+
+def is_from_above(library: Path) -> bool:
+    """Whether a library was found in a folder above this one, without being named."""
+    return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().absolute().parents
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether this user has made it: in a folder that others write to, it could be anybody's."""
+    try:
+        return folder.is_dir() and (not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid())
+    except OSError:
+        return False

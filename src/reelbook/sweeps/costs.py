@@ -87,7 +87,9 @@ def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | N
         keys: list[Any] = [_key(plain[name]) for name in by]
     else:
         keys = [pd.Series("all", index=plain.index, name="")]
-    groups = facts.groupby(keys, observed=True, dropna=False)
+    # Numbers and choices have an order of their own; texts stand as the sweep has them.
+    is_ordered = all(_has_order(key) for key in keys)
+    groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
     found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
     found["credits_per_success"] = _share(found["credits"], found["_successes"])
     found["credits_per_second"] = _share(found["_credits"], found["_seconds"])
@@ -132,6 +134,13 @@ def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
     if "credits_source" not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
     return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)
+
+
+def _has_order(values: pd.Series[Any]) -> bool:
+    kind = values.dtype
+    return isinstance(kind, pd.CategoricalDtype) or not (
+        pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind)
+    )
 
 
 def _key(values: pd.Series[Any]) -> pd.Series[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
@@ -39,6 +40,10 @@ MEASURES = "measures"
 """The folder of a library that keeps what was measured."""
 
 
+_ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
+"""What is ticked of each table. Not in the accessor, which pandas makes anew each time, nor in `attrs`, which tables hand on."""
+
+
 @pd.api.extensions.register_dataframe_accessor("reel")
 class Reel(Hinting):
     """The files and the money of a table. It knows them by its columns, so it does not matter what became of the rest."""
@@ -53,6 +58,22 @@ class Reel(Hinting):
     def table(self) -> pd.DataFrame:
         """The table itself."""
         return self._table
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The rows that were ticked where `table.reel` is shown, in the order of the table; none before."""
+        return self._table.iloc[[place for place in self.ticked if place < len(self._table)]]
+
+    @property
+    def ticked(self) -> tuple[int, ...]:
+        """The places of the rows that were ticked where this table is shown."""
+        known, places = _ticked.get(id(self._table), (None, ()))
+        return places if known is not None and known() is self._table else ()
+
+    def tick(self, places: Sequence[int]) -> None:
+        """Select the rows at these places, in place of those before."""
+        key = id(self._table)
+        _ticked[key] = weakref.ref(self._table, lambda _: _ticked.pop(key, None)), tuple(sorted(places))
 
     def outputs(self) -> pd.DataFrame:
         """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""

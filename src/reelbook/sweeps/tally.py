@@ -31,6 +31,8 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 UNDER_WAY = frozenset({WAITING, RUNNING})
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
 LATEST, RECENT = 8, 40
+SURE_ENDS = 8
+"""After so many ends their pace alone tells how long the rest takes."""
 
 _WORDS: Mapping[str, str] = {
     ledger.PLANNED: NOT_STARTED, ledger.INTENT: WAITING, ledger.SENDING: WAITING, ledger.ACCEPTED: WAITING,
@@ -257,13 +259,18 @@ class Tally:
             )  # fmt: skip
 
     def _left(self, runs: int, pace: float | None) -> float | None:
-        """Seconds until the rest has ended: by the pace so far, else as it was foretold."""
-        if pace:
-            return runs / pace
-        if self.forecast is None:
-            return None
-        left = self.forecast - (time.monotonic() - self._began)
-        return left if left > 0 else None
+        """Seconds until the rest has ended: at first as it was foretold, and the more have ended, the more by their pace.
+
+        What was foretold and is over was too little, so that the pace alone counts then.
+        """
+        foretold = None if self.forecast is None else self.forecast - (time.monotonic() - self._began)
+        if not pace:
+            return foretold if foretold is not None and foretold > 0 else None
+        by_pace = runs / pace
+        if foretold is None or foretold <= 0:
+            return by_pace
+        share = min(1.0, len(self._ends) / SURE_ENDS)
+        return share * by_pace + (1 - share) * foretold
 
     def _pace(self) -> float | None:
         """Ends in a second, from the first of the last ones until now; a single end tells nothing."""

@@ -1,5 +1,5 @@
 // @ts-check
-/** Brings the clips of one table from the kernel: a table asks its window, and this answers with an address. */
+/** Brings the clips of one table from the kernel: a table asks its window, and this answers with an address. Says which rows are ticked. */
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
 
@@ -58,12 +58,29 @@ function initialize({ model }) {
     answers.forEach((answer) => answer(address, words));
   };
 
+  /** Rows are ticked on the page, and the kernel is told which. */
+  const listens = () => dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: model.get("selected") ?? [] } }));
+  /** @param {Event} event */
+  const built = (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) listens(); };
+  /** @param {Event} event */
+  const selected = (event) => {
+    const { key: theirs, rows } = /** @type {CustomEvent} */ (event).detail;
+    if (theirs === key) send({ selected: rows }, () => {});
+  };
+
   window.addEventListener("reelbook:want", asked);
+  window.addEventListener("reelbook:built", built);
+  window.addEventListener("reelbook:selected", selected);
+  model.on("change:selected", listens);
   model.on("msg:custom", told);
   send({ here: true }, () => {});
   window.dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
+  listens();
   return () => {
     window.removeEventListener("reelbook:want", asked);
+    window.removeEventListener("reelbook:built", built);
+    window.removeEventListener("reelbook:selected", selected);
+    model.off("change:selected", listens);
     model.off("msg:custom", told);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,20 @@ class Courier(anywidget.AnyWidget):
     _esm = (HERE / "courier.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     """The word by which the table asks; nobody else on the page can guess it."""
+    selected: Any = traitlets.List().tag(sync=True)
+    """The places of the rows that are ticked."""
 
-    def __init__(self, key: str, files: Sequence[Sequence[str]]) -> None:
-        super().__init__(key=key)
+    def __init__(
+        self,
+        key: str,
+        files: Sequence[Sequence[str]],
+        *,
+        selected: Sequence[int] = (),
+        select: Callable[[Sequence[int]], None] = lambda _: None,
+    ) -> None:
+        """`select` is called with the places of the rows that are ticked."""
+        super().__init__(key=key, selected=list(selected))
+        self._select = select
         self._files = tuple(map(tuple, files))
         self._view: Any = None
         self.on_msg(self._told)
@@ -51,10 +63,17 @@ class Courier(anywidget.AnyWidget):
         wanted = content.get("want") if isinstance(content, dict) else None
         if isinstance(wanted, list) and len(wanted) == 2 and all(type(number) is int for number in wanted):
             self._bring(wanted[0], wanted[1])
+        elif isinstance(content, dict) and isinstance(content.get("selected"), list):
+            self._tick(content["selected"])
         elif self._view is not None and content == {"here": True}:
             # The page has it now; a saved notebook has no kernel for it, so nothing of it is left there.
             self._view.update({"text/plain": "", "text/html": ""}, raw=True)
             self._view = None
+
+    def _tick(self, rows: list[Any]) -> None:
+        """Only places that the table has: a page may send anything."""
+        there = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
+        self._select(there)
 
     def _bring(self, row: int, place: int) -> None:
         path = self._path(row, place)
@@ -85,13 +104,24 @@ def show_table(reel: Reel) -> None:
     key = secrets.token_urlsafe(16)
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     files = files_of(table.head(MOST_ROWS))
-    if any(files) and has_page():
-        courier = Courier(key, files)
+    if len(table) and has_page():
+        courier = Courier(key, files, selected=reel.ticked, select=_selecting(reel))
         _live.append(courier)
         if len(_live) > MOST_LIVE:
             _live.popleft().close()
         if not opens_by_itself():
             courier.show()
+
+
+def _selecting(reel: Reel) -> Callable[[Sequence[int]], None]:
+    """Tells the table which of its rows are ticked; without holding it, for it may be large and of no use any more."""
+    of_kind, known = type(reel), weakref.ref(reel.table)
+
+    def select(rows: Sequence[int]) -> None:
+        if (table := known()) is not None:
+            of_kind(table).tick(rows)
+
+    return select
 
 
 def has_page() -> bool:

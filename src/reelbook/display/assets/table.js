@@ -9,6 +9,7 @@
 import { made } from "./table_element.js";
 import { isFilm, Player } from "./table_player.js";
 import { Posters } from "./table_posters.js";
+import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
 
 const PLAIN_ROW = 29;
@@ -17,6 +18,7 @@ const AHEAD = 6; // Rows beyond the edges that are ready before they are seen.
 const SPEAK_EVERY = 1000;
 const MOST_CHARS = { right: 16, left: 28, all: 80 };
 const MOST_PRINTED = 500;
+const SELECT_WIDTH = 32;
 
 /** @param {string} words A state. @returns {HTMLElement[]} Its sign, which alone has a colour, and its word. */
 function stated(words) {
@@ -57,14 +59,17 @@ export class Table {
 
   #build() {
     this.filter = /** @type {HTMLInputElement} */ (
-      made("input", { type: "search", placeholder: "Filter: words, seed>3, status=failed", "aria-label": "Filter rows", spellcheck: "false" })
+      made("input", { type: "search", placeholder: "Filter: words, seed>3, prompt~fox", "aria-label": "Filter rows", spellcheck: "false" })
     );
     this.filter.addEventListener("input", () => this.update());
     this.menu = made("div", { class: "rb-menu", hidden: "" });
     this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser" }, "Columns");
     this.chooser.addEventListener("click", () => this.#toggleMenu());
     this.voice = made("span", { class: "rb-hidden", role: "status" });
-    this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser), this.menu, this.voice);
+    this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser, (this.more = made("span", { class: "rb-further" }))), this.menu, this.voice);
+    this.stage = made("div", { class: "rb-stage" });
+    this.box.after(this.stage);
+    this.selection = new Selection(this);
     this.#buildGrid();
     this.box.addEventListener("scroll", () => this.#soon());
     this.root.addEventListener("keydown", (event) => this.#key(event));
@@ -102,7 +107,7 @@ export class Table {
       return made("th", { scope: "col", "aria-sort": state, class: column.isRight ? "rb-right" : "" }, button);
     });
     const poster = made("th", { scope: "col" }, made("span", { class: "rb-hidden" }, "poster"));
-    this.head?.replaceChildren(...(this.hasFiles ? [poster] : []), ...cells, made("td", { class: "rb-fill" }));
+    this.head?.replaceChildren(...(this.selection?.head() ?? []), ...(this.hasFiles ? [poster] : []), ...cells, made("td", { class: "rb-fill" }));
   }
 
   /** @param {Column} column Up, down, and then as it was. */
@@ -137,7 +142,7 @@ export class Table {
         column.isShown = column.isFirst;
         /** @type {HTMLInputElement} */ (boxes[place].firstChild).checked = column.isFirst;
       });
-      this.#redraw();
+      this.redraw();
     });
     menu.append(made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...boxes), reset);
   }
@@ -145,10 +150,11 @@ export class Table {
   /** @param {Column} column @param {boolean} isShown */
   #choose(column, isShown) {
     column.isShown = isShown;
-    this.#redraw();
+    this.redraw();
   }
 
-  #redraw() {
+  /** Draw it anew, with the same rows. */
+  redraw() {
     this.#buildHead();
     // Words are looked for in what is shown.
     if (this.filter?.value) return this.update();
@@ -171,12 +177,13 @@ export class Table {
     this.box.scrollTop = 0;
     this.#clear();
     this.#fit();
-    this.#sumUp(problems);
+    this.sumUp(problems);
   }
 
   /** @param {string[]} problems */
-  #sumUp(problems) {
-    const line = [summed(this.columns, this.view, this.payload.rows), ...problems].join(" · ");
+  sumUp(problems = this.problems ?? []) {
+    this.problems = problems;
+    const line = [summed(this.columns, this.view, this.payload.rows), ...(this.selection?.told() ?? []), ...problems].join(" · ");
     this.summary.textContent = line;
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
@@ -188,7 +195,7 @@ export class Table {
     this.root.style.setProperty("--rb-room", `${room}px`);
     const shown = this.#shown();
     const [least, wanted] = [shown.map((column) => this.#width(column, false)), shown.map((column) => this.#width(column, true))];
-    const poster = this.hasFiles ? [this.posters.box[0] + 16] : [];
+    const poster = [...(this.selection?.isOn ? [SELECT_WIDTH] : []), ...(this.hasFiles ? [this.posters.box[0] + 16] : [])];
     let spare = room - [...poster, ...least].reduce((a, b) => a + b, 0);
     const widths = least.map((width, place) => {
       const more = Math.max(0, Math.min(spare, wanted[place] - width));
@@ -196,7 +203,10 @@ export class Table {
       return width + more;
     });
     this.widths?.replaceChildren(...[...poster, ...widths].map((width) => made("col", { style: `width:${width}px` })), made("col"));
-    if (this.grid) this.grid.style.minWidth = `${[...poster, ...widths].reduce((a, b) => a + b, 0)}px`;
+    const whole = [...poster, ...widths].reduce((a, b) => a + b, 0);
+    if (this.grid) this.grid.style.minWidth = `${whole}px`;
+    // What is cut off at the side is said: the bar that scrolls may be invisible.
+    this.edges = [...poster, ...widths].reduce((/** @type {number[]} */ ends, width) => [...ends, (ends.at(-1) ?? 0) + width], []);
     this.#draw();
   }
 
@@ -228,11 +238,7 @@ export class Table {
 
   /** Put the rows in view onto the page, and take the others off it. @param {number} least */
   #draw(least = 0) {
-    const open = this.view.flatMap((row, place) => (this.players.has(row) ? [{ place, height: this.players.get(row)?.height ?? 0 }] : []));
-    const top = (/** @type {number} */ place) => open.reduce((sum, one) => sum + (one.place < place ? one.height : 0), place * this.rowHeight);
-    let first = Math.max(0, Math.floor(this.box.scrollTop / this.rowHeight));
-    while (first > 0 && top(first) > this.box.scrollTop) first -= 1;
-    first = least ? 0 : Math.max(0, first - AHEAD);
+    const first = least ? 0 : Math.max(0, Math.floor(this.box.scrollTop / this.rowHeight) - AHEAD);
     const last = Math.min(this.view.length, Math.max(least, first + Math.ceil(this.box.clientHeight / this.rowHeight) + 2 * AHEAD));
     const wanted = this.view.slice(first, last);
     const kept = new Set(wanted);
@@ -240,53 +246,45 @@ export class Table {
     /** @type {Element | null | undefined} */
     let next = this.body?.firstElementChild?.nextElementSibling;
     wanted.forEach((row, place) => {
-      for (const node of this.#nodes(row, first + place)) {
-        if (node === next) next = node.nextElementSibling;
-        else this.body?.insertBefore(node, next ?? null);
-      }
+      const node = this.#placed(row, first + place);
+      if (node === next) next = node.nextElementSibling;
+      else this.body?.insertBefore(node, next ?? null);
     });
-    const end = top(this.view.length);
-    const across = String(this.#shown().length + (this.hasFiles ? 2 : 1));
-    for (const cell of [this.top, this.bottom, ...[...this.players.values()].map((one) => one.node.firstElementChild)]) cell?.setAttribute("colspan", across);
-    if (this.top) this.top.style.height = `${top(first)}px`;
-    if (this.bottom) this.bottom.style.height = `${Math.max(0, end - top(last))}px`;
-    this.#measure();
+    const across = String(this.head?.childElementCount ?? 1);
+    for (const cell of [this.top, this.bottom]) cell?.setAttribute("colspan", across);
+    if (this.top) this.top.style.height = `${first * this.rowHeight}px`;
+    if (this.bottom) this.bottom.style.height = `${Math.max(0, this.view.length - last) * this.rowHeight}px`;
+    this.#tellMore();
+  }
+
+  /** How many columns are further to the right, or cut there. */
+  #tellMore() {
+    const seen = this.box.scrollLeft + this.box.clientWidth + 1;
+    const count = (this.edges ?? []).filter((edge) => edge > seen).length;
+    const words = count ? `${count} more column${count === 1 ? "" : "s"} →` : "";
+    if (this.more && this.more.textContent !== words) this.more.textContent = words;
   }
 
   /** @param {number} row @param {HTMLElement} node */
   #drop(row, node) {
-    const player = this.players.get(row)?.node;
     // A focus that is lost would hand the keys to the notebook.
-    if ([node, player].some((one) => one?.contains(document.activeElement))) this.box.focus({ preventScroll: true });
+    if (node.contains(document.activeElement)) this.box.focus({ preventScroll: true });
     node.remove();
-    player?.remove();
     this.rows.delete(row);
   }
 
-  /** Heights of open players, which depend on the width. */
-  #measure() {
-    let isNew = false;
-    for (const player of this.players.values()) {
-      const height = player.node.isConnected ? player.node.getBoundingClientRect().height : player.height;
-      isNew ||= Math.abs(height - player.height) > 1;
-      player.height = height;
-    }
-    if (isNew) this.#soon();
-  }
-
-  /** @param {number} row @param {number} place @returns {HTMLElement[]} */
-  #nodes(row, place) {
+  /** @param {number} row @param {number} place */
+  #placed(row, place) {
     const node = this.rows.get(row) ?? this.#row(row);
     node.setAttribute("aria-rowindex", String(place + 2));
     this.rows.set(row, node);
-    const player = this.players.get(row);
-    return player ? [node, player.node] : [node];
+    return node;
   }
 
   /** @param {number} row */
   #row(row) {
     const cells = this.#shown().map((column) => this.#cell(column, row));
-    return made("tr", {}, ...(this.hasFiles ? [made("td", { class: "rb-first-cell" }, ...this.#poster(row))] : []), ...cells, made("td", { class: "rb-fill" }));
+    return made("tr", {}, ...(this.selection?.cell(row) ?? []), ...(this.hasFiles ? [made("td", { class: "rb-first-cell" }, ...this.#poster(row))] : []), ...cells, made("td", { class: "rb-fill" }));
   }
 
   /** @param {Column} column @param {number} row */
@@ -320,13 +318,20 @@ export class Table {
     return [button];
   }
 
-  /** @param {number} row @param {string} words Show its files under a row, and a text where one was asked for. */
+  /** @param {number} row @param {string} words Show its files below the table, and a text where one was asked for. */
   open(row, words = "") {
-    this.players.get(row)?.node.remove();
-    this.players.set(row, new Player(this, row, words));
+    const [before, player] = [this.players.get(row), new Player(this, row, words)];
+    this.players.set(row, player);
+    if (before) before.node.replaceWith(player.node);
+    else this.stage?.append(player.node);
     this.rows.get(row)?.querySelector(".rb-poster")?.setAttribute("aria-expanded", "true");
-    this.#draw();
-    this.players.get(row)?.node.scrollIntoView?.({ block: "nearest" });
+    this.#share();
+    player.node.scrollIntoView?.({ block: "nearest" });
+  }
+
+  /** Two or more stand beside each other. */
+  #share() {
+    this.stage?.toggleAttribute("data-many", this.players.size > 1);
   }
 
   /** @param {number} row Take the players of a row away, and give the focus back. */
@@ -337,7 +342,7 @@ export class Table {
     this.players.delete(row);
     poster?.setAttribute("aria-expanded", "false");
     (this.box.contains(opener ?? null) ? opener : poster ?? this.box)?.focus({ preventScroll: true });
-    this.#draw();
+    this.#share();
   }
 
   /** @param {KeyboardEvent} event */

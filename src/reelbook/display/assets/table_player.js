@@ -1,5 +1,5 @@
 // @ts-check
-/** What opens under a row of a table: its clips and pictures, and how the table comes by them. */
+/** What opens below a table: the clips and pictures of its rows beside each other, and how the table comes by them. */
 
 import { made } from "./table_element.js";
 
@@ -11,22 +11,20 @@ const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 /** @param {string} path */
 export const isFilm = (path) => FILM.test(path);
 
-/** The place under a row where its files play. */
+/** The place where the files of a row play. */
 export class Player {
   /** @param {import("./table.js").Table} table @param {number} row @param {string} words */
   constructor(table, row, words) {
     this.table = table;
     this.row = row;
-    this.height = 0;
     this.opener = /** @type {HTMLElement | null} */ (document.activeElement);
     const close = made("button", { type: "button", class: "rb-close", "aria-label": "Close" }, "×");
     close.addEventListener("click", () => table.close(row));
-    this.inner = made("div", { class: "rb-detail", role: "group", "aria-label": table.captions[row] || "Run" }, close);
+    this.node = made("div", { class: "rb-open rb-detail", role: "group", "aria-label": table.captions[row] || "Run" }, close);
     const files = table.files[row] ?? [];
     const films = made("div", { class: "rb-films" }, ...files.map((path, place) => this.#slot(path, place)));
-    if (files.length) this.inner.append(films, made("p", {}, made("bdi", {}, table.captions[row])));
-    if (words) this.inner.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
-    this.node = made("tr", { class: "rb-open" }, made("td", {}, this.inner));
+    if (files.length) this.node.append(films, made("p", {}, made("bdi", {}, table.captions[row])));
+    if (words) this.node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
   }
 
   /** @param {string} path @param {number} place */

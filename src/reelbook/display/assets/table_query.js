@@ -7,9 +7,9 @@ const ALWAYS_SEARCHED = ["prompt", "error"];
 const UNSETTLED = ["planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"];
 const TOKEN = /(?:[^\s"]+|"[^"]*")+/g;
 /** Around a comparison; the space behind one with nothing to compare stays, if another comparison follows. */
-const AROUND = /\s*(<=|>=|!=|=|<|>)(?:\s+(?![^\s<>=!]+\s*[<>=!]))?/g;
+const AROUND = /\s*(<=|>=|!=|==|=|~|<|>)(?:\s+(?![^\s<>=!~]+\s*[<>=!~]))?/g;
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .\[\]()/-]*$/u;
-const COMPARISON = /^(.+?)(<=|>=|!=|=|<|>)(.*)$/s;
+const COMPARISON = /^(.+?)(<=|>=|!=|==|=|~|<|>)(.*)$/s;
 
 const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
@@ -63,8 +63,10 @@ export class Column {
     return [...there.sort((a, b) => direction * compare(a, b) || a - b), ...rows.filter((row) => words[row] === null)];
   }
 
-  /** @param {string} sign @param {string} wanted @returns {Test} */
+  /** @param {string} sign `~` is "has in it"; `==` is the same as `=`. @param {string} wanted @returns {Test} */
   test(sign, wanted) {
+    if (sign === "==") return this.test("=", wanted);
+    if (sign === "~") return (row) => this.words[row]?.toLowerCase().includes(wanted.toLowerCase()) ?? false;
     if (wanted === "") return (row) => (sign === "=" ? this.words[row] === null : this.words[row] !== null);
     const isEqual = (/** @type {number} */ row) => this.#names(row).includes(wanted.toLowerCase());
     const number = this.#number(wanted);
@@ -81,7 +83,14 @@ export class Column {
   /** @param {string} sign @param {string} wanted Whether a cell could be compared with this. */
   takes(sign, wanted) {
     if (!this.isRight || wanted === "" || !Number.isNaN(Number(wanted))) return true;
-    return (sign === "=" || sign === "!=") && this.words.includes(wanted);
+    return ["=", "==", "!=", "~"].includes(sign) && (sign === "~" || this.words.includes(wanted));
+  }
+
+  /** @param {string} wanted Whether `=` can only mean that a text has this in it: no cell is it, and one has it. */
+  hasOnlyWithin(wanted) {
+    if (this.isRight || this.role || wanted === "") return false;
+    const [is, has] = [this.test("=", wanted), this.test("~", wanted)];
+    return !this.words.some((_, row) => is(row)) && this.words.some((_, row) => has(row));
   }
 
   /** @param {number} row @returns {string[]} What the cell may be called in a filter. */
@@ -121,9 +130,13 @@ export function asked(text, columns) {
     const column = isComparison && columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
     if (column) {
       if (!column.takes(sign, wanted)) problems.push(`${column.name} is a number`);
+      if (sign === "=" && column.hasOnlyWithin(wanted)) {
+        problems.push(`no ${column.name} is only “${wanted}”; these have it in them`);
+        return column.test("~", wanted);
+      }
       return column.test(sign, wanted);
     }
-    if (isComparison && NAME.test(name)) {
+    if (isComparison && sign !== "~" && NAME.test(name)) {
       problems.push(`no column ${name}`);
       return () => false;
     }
