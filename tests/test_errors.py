@@ -31,7 +31,7 @@ EXAMPLES: dict[type[ReelbookError], tuple[ReelbookError, tuple[str, ...], str]] 
     errors.NotFound: (errors.NotFound("No such run", **REFUSAL), ("No such run.", "r-1"), "Check the spelling"),
     errors.NotReady: (errors.NotReady("Not yet", **REFUSAL), ("Not yet.", "r-1"), "wait a little"),
     errors.Refused: (errors.Refused("Too large", **REFUSAL), ("Too large.", "r-1"), "Change the request"),
-    errors.TooManyRequests: (errors.TooManyRequests("Later", **REFUSAL), ("Later.", "r-1"), "Wait a little"),
+    errors.TooManyRequests: (errors.TooManyRequests("Later", **REFUSAL), ("Later.", "r-1"), "wait a minute"),
     errors.ServiceBroken: (errors.ServiceBroken("Broken!", **REFUSAL), ("Broken!", "r-1"), "try again later"),
     errors.FolderInUse: (errors.FolderInUse("/data"), ("/data", "Another running service"), "Stop that one first"),
     errors.Unreachable: (errors.Unreachable("http://127.0.0.1:9", "refused"), ("http://127.0.0.1:9", "refused"), "check the address"),
