@@ -104,7 +104,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture")).to_be_visible(timeout=30_000)
-    expect(line).to_contain_text("12 in the library already, 0 credits due")
+    expect(line).to_contain_text("all paid earlier; nothing now")
     expect(run).to_have_text("Show 12 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()

@@ -53,9 +53,15 @@ def test_a_budget_of_530_runs_ten_of_24_and_says_so(served: Served, client: Clie
     assert counts(table, "status") == {"completed": 10, "not started": 14}
     assert len(ten) == 10
     assert set(table.loc[table["status"] == "completed", "request_id"]) == set(ten)
-    assert all(told in line for told in ("10 of 24", "10 done", "14 not started", "530 of 530 credits spent"))
+    assert all(told in line for told in ("10 of 24", "10 completed", "14 not started", "530 of 530 credits spent"))
     assert all(
-        told in page for told in ("10 done", "14 not started", "530 of 530 credits spent", "Give a larger budget")
+        told in page
+        for told in (
+            "10 completed",
+            "14 not started",
+            "530 of 530 credits spent",
+            "To finish the plan: budget=plan.credits",
+        )
     )
     assert counts(rest, "status") == {"completed": 24}
     assert reserved(served)[:10] == ten
@@ -140,7 +146,7 @@ def test_a_script_in_a_terminal_shows_one_line(script: list[str]) -> None:
     assert told.count("\n") == 1
     assert told.endswith("\n")
     left = told.rstrip().rpartition("\r\x1b[K")[2]
-    assert left.startswith("6 of 6 · 6 done")
+    assert left.startswith("6 of 6 · 6 completed")
     assert len(left) < 80
 
 

@@ -84,7 +84,8 @@ def test_a_budget_is_never_exceeded_and_a_larger_one_finishes_the_rest(served: S
     assert first["credits"].sum() == 10 * PRICE
     waiting = first[first["status"] == "not started"]
     assert set(waiting["error_type"]) == {"OverBudget"}
-    assert waiting["error"].str.contains("Give a larger budget").all()
+    enough = f"To finish the plan: budget=plan.credits \\({plan.credits:,}\\), or spend={14 * PRICE} for what is left"
+    assert waiting["error"].str.contains(enough).all()
     assert counts(second) == {"completed": 24}
     assert len(reserved(served)) == 24
 

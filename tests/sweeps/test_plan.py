@@ -247,7 +247,7 @@ def test_a_plan_tells_itself_in_a_few_lines() -> None:
     text = told(facts_of(plan, lambda row: True, seconds=7200))
 
     assert text.splitlines() == [
-        "4 runs of svc/text-to-video-13b-distilled, 106 credits (assumed); 2 in the library, 0 credits due; about 2.0 h",
+        "4 runs of svc/text-to-video-13b-distilled, 106 credits, all paid earlier; nothing now",
         "  num_frames  2  5, 49",
         "  seed        2  1, 2",
         "  prompt         'a paper boat'",

@@ -12,6 +12,7 @@ import reelbook as rb
 from reelbook.clients import Client
 from reelbook.libraries import asking
 from reelbook.sweeping import sweep
+from reelbook.sweeps.money import money_of
 from tests.client.variants import Hosted, Reply
 from tests.support import KEY, Serve, Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
@@ -171,3 +172,25 @@ def test_what_is_under_way_from_before_is_followed_for_nothing(hosted: Hosted, a
     assert counts(first.wait(60)) == counts(second.wait(60)) == {"completed": 1}
     assert scripted.sent == 1
     assert (first.progress.spent_now, second.progress.spent_now) == (PRICE, 0)
+
+
+def test_what_a_sweep_says_of_money_never_mixes_paid_and_limits(served: Served, client: Client) -> None:
+    """First half paid, then a budget that is too small, then what it names, then again: each is told as what it is."""
+    plan = dots(4)
+    plan[:2].run(spend=2 * PRICE)
+    lines = []
+    for said in ({"budget": plan.credits_due}, {"spend": plan.credits_due}, {"budget": 0}, {"budget": plan.credits}):
+        job = plan.start(**said)
+        job.wait(60)
+        lines.append(("; ".join(money_of(job.progress)), job.progress.reason or ""))
+
+    assert [money for money, _ in lines] == [
+        "106 credits paid earlier, nothing now",
+        "106 of 106 credits spent now; 106 paid earlier",
+        "212 credits, all paid earlier; nothing now",
+        "212 credits, all paid earlier; nothing now",
+    ]
+    assert "already cost 106 credits" in lines[0][1]
+    assert "To finish the plan: budget=plan.credits (212), or spend=106 for what is left." in lines[0][1]
+    assert [reason for _, reason in lines[1:]] == ["", "", ""]
+    assert "212 credits, all paid earlier; nothing now" in repr(plan)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..media.posters import thumb
+from ..sweeps.money import money_of
 from .reports.axes import worded
 from .theme import style
 from .words import MARKS, cut, duration, joined
@@ -53,7 +54,7 @@ def panel_line(progress: Progress) -> str:
         f"{progress.finished:,} of {progress.total:,}",
         progress.waits,
         *_counts(progress),
-        *_money(progress),
+        *money_of(progress),
         *_time(progress),
     )
 
@@ -63,7 +64,7 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
     parts = [
         Markup("<div><b>{}</b>{}</div>").format(
             f"{progress.finished:,} of {progress.total:,}",
-            "".join(f" · {part}" for part in (*_money(progress), *_time(progress, at=_now()))),
+            "".join(f" · {part}" for part in (*money_of(progress), *_time(progress, at=_now()))),
         ),
         _waits(progress),
         _bar(progress),
@@ -152,12 +153,6 @@ def _counts(progress: Progress) -> list[str]:
     if progress.from_library:
         found.insert(1, f"{progress.from_library:,} of them from the library")
     return found
-
-
-def _money(progress: Progress) -> list[str]:
-    of = "" if progress.budget is None else f" of {progress.budget:,}"
-    found = [f"{progress.spent:,}{of} credits spent"]
-    return [*found, f"{progress.reserved:,} more set aside"] if progress.reserved else found
 
 
 def _now() -> str:

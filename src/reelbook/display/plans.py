@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from ..models.problems import shown
 from ..sweeps.facts import listed
+from ..sweeps.money import paid_price
 from .theme import style
 from .words import credits_told, cut, duration, joined
 
@@ -57,6 +58,8 @@ def runs(facts: Facts) -> str:
 
 def price(facts: Facts) -> list[str]:
     """What they cost, what of that is paid, and how long they may take."""
+    if paid := paid_price(facts):
+        return [paid]
     if facts.credits is None:
         parts = [f"price unknown{_unpriced(facts)}"]
     else:

@@ -33,6 +33,7 @@ from ..settings import options as chosen
 from ..submission import Desk, Submission
 from .forecast import forecast
 from .knowing import Name, names_of, scope_of, seen_by
+from .money import advised, price_of
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .order import ordered
 from .pace import Pace, Patience
@@ -107,7 +108,7 @@ class Conduct:
         self._news = asyncio.Event()
         self._pace, self._patience = Pace(options.rate), Patience()
         self._window: SendWindow | None = None
-        self._is_proven = self._is_full = self._cancels = False
+        self._is_proven = self._is_full = self._cancels = self.is_shown = False
         self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
         self._lost = 0
 
@@ -127,6 +128,10 @@ class Conduct:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._news.wait()
+        if isinstance(self.stopped_by, OverBudget):
+            due = await price_of([one.row for one in self._queue if not one.paid], self.desk, self.options.price)
+            paid = sum(one.spent + one.reserved for one in self.tally)
+            self.stopped_by = advised(self.stopped_by, self.options, due, paid, self.plan.credits)
         self._leave()
 
     def stop(self, reason: BaseException) -> None:
@@ -394,7 +399,7 @@ class Conduct:
             for one in self.tally:
                 if one.status == NOT_STARTED:
                     self.tally.change(one, NOT_STARTED, self.stopped_by)
-            if not isinstance(self.stopped_by, Stopped):
+            if not isinstance(self.stopped_by, Stopped) and not self.is_shown:
                 log.warning("The sweep has stopped. %s", told(self.stopped_by))
         self.tally.over()
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..models.problems import shown
-from .rows import Known, Row
+from .money import paid_price
+from .rows import Known, Row, Stock
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -60,6 +61,8 @@ class Facts:
     """What the base sets besides the axes."""
     impossible: tuple[Impossible, ...]
     warnings: tuple[str, ...]
+    paid: int | None = None
+    """What the runs in the library did cost, as far as the service has told; None where the library was not asked."""
 
 
 def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> Facts:
@@ -91,6 +94,7 @@ def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = 
         held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
         impossible=_reasons(plan.rows),
         warnings=plan.warnings,
+        paid=sum(known.costs.get(row.key, 0) for row in possible) if isinstance(known, Stock) else None,
     )
 
 
@@ -138,6 +142,8 @@ def _headline(facts: Facts) -> str:
     price = "price unknown" if facts.credits is None else f"{facts.credits:,} credits"
     source = "" if facts.credits is None else f" ({'exact' if facts.is_exact else 'assumed'})"
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""
+    if paid := paid_price(facts):
+        return f"{runs}{takes}, {paid}"
     parts = [f"{runs}{takes}, {price}{source}"]
     if facts.credits is None:
         parts.append(f"{facts.unpriced:,} without a price: give one with priced(lambda request: …)")

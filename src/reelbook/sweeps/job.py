@@ -21,6 +21,7 @@ from ..models.problems import shown
 from .conduct import Client, Conduct, Stopped
 from .knowing import known
 from .mistakes import mistake
+from .money import money_of
 from .options import Options
 from .tally import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
 
@@ -73,6 +74,15 @@ class SweepJob(Hinting):
     def begin(self) -> None:
         """Begin to send; once."""
         background.submit(self._done())
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a panel is there, which says why it stops, so that the log need not."""
+        return self._conduct.is_shown
+
+    @is_shown.setter
+    def is_shown(self, shown: bool) -> None:
+        self._conduct.is_shown = shown
 
     @property
     def progress(self) -> Progress:
@@ -193,11 +203,9 @@ class SweepJob(Hinting):
     def __repr__(self) -> str:
         progress = self.progress
         counts = ", ".join(f"{count:,} {status}" for status, count in progress.counts.items() if count)
-        budget = "" if progress.budget is None else f" of {progress.budget:,}"
-        money = f"{progress.spent:,}{budget} credits"
-        reserved = f", {progress.reserved:,} reserved" if progress.reserved else ""
+        money = ", ".join(money_of(progress))
         reason = f". {progress.reason}" if progress.reason else ""
-        return f"<Sweep of {_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reserved}{reason}>"
+        return f"<Sweep of {_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
 
     # On the background loop.
 

@@ -22,7 +22,7 @@ from ..libraries.services import current
 from ..loop import background
 from ..models.base import Input
 from ..models.images import Image, pictures_of
-from .rows import Known
+from .rows import Known, Stock
 
 if TYPE_CHECKING:
     from ..submission import Desk
@@ -75,6 +75,11 @@ class Seen(NamedTuple):
     def key(self) -> Key:
         """Its place in the ledger of a service."""
         return self.identity, self.take
+
+    @property
+    def told(self) -> int:
+        """What it has cost by the service's own words, else what it counts for."""
+        return self.cost if self.charged is None else self.spent + self.charged
 
     @property
     def files(self) -> list[str]:
@@ -136,12 +141,13 @@ def known(plan: Plan, desk: Desk, *, take: int = 0) -> Known:
     service, names = background.wait(found(), CALL_SECONDS)
     seen = seen_by(desk.books, service, [name.key for name in names if isinstance(name, Name)])
     here = paths_of(desk.shelf)
-    have = {
-        row.key
+    found_rows = {
+        row.key: seen[name.key]
         for row, name in zip(plan.distinct, names, strict=True)
-        if isinstance(name, Name) and is_served(seen.get(name.key), here)
+        if isinstance(name, Name) and name.key in seen
     }
-    return lambda row: row.key in have
+    have = frozenset(key for key, one in found_rows.items() if is_served(one, here))
+    return Stock(have, {key: one.told for key, one in found_rows.items()})
 
 
 def scope_of(service: str, keys: Iterable[Key]) -> str:

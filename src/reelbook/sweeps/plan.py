@@ -291,6 +291,7 @@ class Plan(Hinting):
                 client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
                 notify=notify, price=price, order=order,
             )  # fmt: skip
+            job.is_shown = progress and self.house is not None and self.house.is_looked_at()
             try:
                 job.begin()
                 with self.house.watching(job) if progress and self.house is not None else nullcontext():

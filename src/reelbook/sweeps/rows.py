@@ -162,3 +162,16 @@ def _field_of(request: Input, name: str) -> Any:
 
 Known = Callable[[Row], bool]
 """Whether the result of a row is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What a library has of a plan, at one moment: called with a row, whether the result is there."""
+
+    have: frozenset[Hashable]
+    """The rows whose result is there, by their keys."""
+    costs: Mapping[Hashable, int]
+    """What rows have cost, as far as is known."""
+
+    def __call__(self, row: Row) -> bool:
+        return row.key in self.have

@@ -410,7 +410,7 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
     assert (again["runs"], again["due"], again["line"].split(" · ")[2]) == (
         0,
         0,
-        "4 in the library already, 0 credits due",
+        "212 credits, all paid earlier; nothing now",
     )
     assert len(json.dumps(form.form.sweeps)) < 20_000
 
