@@ -472,7 +472,7 @@ def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
     said, lock = page.locator(".rbf-seed-said"), page.get_by_role("button", name="Lock the seed")
     expect(said).to_have_text("The service draws a new seed for each run.")
 
-    page.get_by_role("button", name="Throw the dice").click()
+    page.get_by_role("button", name="Draw a random seed").click()
     thrown = drafted(page, "seed")
     expect(lock).to_have_attribute("aria-pressed", "true")
     expect(said).to_have_text("The same for every run.")
@@ -493,7 +493,7 @@ def test_dice_stay_within_the_bounds_of_the_field(build: Build) -> None:
     thrown = set()
 
     for _ in range(24):
-        page.get_by_role("button", name="Throw the dice").click()
+        page.get_by_role("button", name="Draw a random seed").click()
         thrown.add(drafted(page, "seed"))
 
     assert thrown == {5, 6}
@@ -505,7 +505,7 @@ def test_dice_stay_within_the_bounds_of_the_field(build: Build) -> None:
 def test_four_seeds_are_offered_where_there_are_sweeps(build: Build, seed: int, four: Sequence[Any]) -> None:
     """The button hands this seed and the next three on, and asks for one; where nobody takes them it is not there."""
     page = build(SEED)
-    button = page.get_by_role("button", name="Next four")
+    button = page.get_by_role("button", name="Try four seeds")
     expect(button).to_be_hidden()
 
     page.evaluate("() => { link.sweep = (name, seeds) => link.swept.push([name, seeds]); }")

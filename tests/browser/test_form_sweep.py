@@ -162,7 +162,7 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     expect(page.locator(ROOT)).to_be_hidden()
     page.locator("[data-field=seed] input[type=text]").fill("40")
 
-    page.get_by_role("button", name="Next four").click()
+    page.get_by_role("button", name="Try four seeds").click()
     expect(page.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43")
     expect(page.locator(".rbf-sweep-line")).to_contain_text("24 runs · 1,272 credits (exact)")
     page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
