@@ -60,13 +60,13 @@ def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> Non
         more = {"all": lines(count + 9), "window": lines(count, count // 2), "strange": lines(count, 10 * count)}
         entries = more.get(news, ["x"] * count)
         took = []
-        for _ in range(3):
-            began = time.perf_counter()
+        for _ in range(5):
+            began = time.thread_time()
             merged(["x"] * (count - 1) + ["y"] if news == "alike" else seen, entries)
-            took.append(time.perf_counter() - began)
+            took.append(time.thread_time() - began)
         return min(took)
 
-    assert seconds(80_000) < 24 * max(seconds(10_000), 0.001)
+    assert seconds(80_000) < 32 * max(seconds(10_000), 0.002)
 
 
 def test_a_long_log_is_kept_by_its_end() -> None:

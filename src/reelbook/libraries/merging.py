@@ -18,7 +18,7 @@ FAR: Mapping[str, int] = {
 
 _NAMES = tuple(field.name for field in fields(Entry) if field.name != "id")
 
-_ENDED = (ledger.FAILED, ledger.CANCELLED, ledger.EXPIRED)
+_ENDED = (ledger.FAILED, ledger.CANCELLED)
 
 Outcome = Literal["new", "further", "known", "busy", "nothing"]
 """What becomes of it: taken in, told more of a run that is here, known already, left because somebody is at work on it
