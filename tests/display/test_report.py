@@ -121,7 +121,8 @@ class TestPage:
         assert f"{MODEL} · made" in told
         assert "https://host.example/api" in told
         assert all(
-            words in told for words in ("5 done", "1 failed", "265", "Credits by seed", "seed60 · 1 · 2 · 3 · 4 · 5")
+            words in told
+            for words in ("5 completed", "1 failed", "265", "Credits by seed", "seed60 · 1 · 2 · 3 · 4 · 5")
         )
 
     def test_a_run_that_failed_says_why(self, clips: list[str], tmp_path: Path) -> None:
@@ -517,7 +518,7 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
     monkeypatch.setattr(media, "PATIENCE", 0.0)
     monkeypatch.setattr(media, "preview", lambda *_, **__: release.wait(0.2) and None)
     monkeypatch.setattr(progress, "kernel_shell", lambda: object())
-    monkeypatch.setattr(live, "_displayed", displayed)
+    monkeypatch.setattr(live, "new_output", displayed)
     written = report(table_of(clips), tmp_path / "<b>.html")
 
     assert outputs[-1] == {

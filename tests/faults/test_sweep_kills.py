@@ -26,7 +26,7 @@ from tests.sweeps.dots import PRICE, reserved
 RUNS = 60
 KILLS = (3, 14, 27, 41, 53)
 """So many runs have been paid for in all when the kernel dies."""
-OTHERWISE = ["queued_s", "running_s", "request_id", "output_video_url", "output_video"]
+OTHERWISE = ["service", "queued_s", "running_s", "request_id", "output_video_url", "output_video"]
 """Columns of times, of names that a service makes up, and of places; the files are compared by their content."""
 
 NOTEBOOK = f"""
