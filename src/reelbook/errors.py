@@ -361,7 +361,7 @@ class OverBudget(ReelbookError):
         else:
             have = f"these runs have already cost {paid}, or may have" if self.committed else "nothing was paid yet"
         return (
-            f"{self.limit}={self.budget}: {have}, and the next run costs {self.price:,}, which is more than is left. "
+            f"With {self.limit}={self.budget}, {have}, and the next run costs {self.price:,}, which is more than is left. "
             f"It was not sent. {self.advice or f'Give a larger {self.limit} to go on.'}"
         )
 
