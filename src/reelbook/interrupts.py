@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+AGAIN_SECONDS = 0.01
+"""After this an interrupt is raised that came where none can be."""
 GRACE_SECONDS = 1.0
 """Further interrupts within this time of one that was raised are dropped: what the first one began is not cut short."""
 APART_SECONDS = 1.0
@@ -35,9 +37,27 @@ class _RaisedOnce:
         return time.monotonic() - self._raised < GRACE_SECONDS
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.is_recent:
-            self._raised = time.monotonic()
-            raise KeyboardInterrupt
+        if self.is_recent:
+            return
+        if _is_swallowed(frame):
+            threading.Timer(AGAIN_SECONDS, _interrupt_main).start()
+            return
+        self._raised = time.monotonic()
+        raise KeyboardInterrupt
+
+
+def _interrupt_main() -> None:
+    """Interrupt the main thread, also where it waits for the system."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _is_swallowed(frame: FrameType | None) -> bool:
+    """Whether what is raised here is printed by Python and lost: an import tidies up its lock when nobody holds it any more."""
+    code = None if frame is None else frame.f_code
+    return code is not None and code.co_name == "cb" and code.co_filename == "<frozen importlib._bootstrap>"
 
 
 @contextmanager

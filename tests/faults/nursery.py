@@ -130,12 +130,17 @@ def _nursery() -> None:
 
     for line in sys.stdin:
         order = json.loads(line)
+        begin, begins = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(begins)
+            os.read(begin, 1)  # Its number comes before its first line.
             work(**order)
             return
         # The system keeps pid and status until they are asked for, so nobody else can be meant by them.
         print(f"pid {pid}", flush=True)
+        os.close(begin)
+        os.close(begins)
         print(f"ended {os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}", flush=True)
 
 
