@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import io
 import os
+import pickle
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -71,6 +74,11 @@ def colours_of(picture: Image.Image) -> set[str]:
     """Every colour that is on a picture."""
     packed = np.asarray(picture.convert("RGB")).astype(int) @ (1 << 16, 1 << 8, 1)
     return {f"#{value:06x}" for value in np.unique(packed)}
+
+
+def in_html(html: str, kind: str = "image/png") -> list[bytes]:
+    """The pictures of a kind that a piece of HTML holds, in their order."""
+    return [base64.b64decode(found) for found in re.findall(rf"data:{kind};base64,([\w+/=]+)", html)]
 
 
 def picture_at(path: Path, size: tuple[int, int], colour: str = "red", mode: str = "RGB") -> str:
@@ -444,8 +452,9 @@ def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
 
     whole = io.BytesIO()
     drawn.save(whole, "PNG")
-    assert set(bundle) == {"text/plain", "image/jpeg"}
+    assert set(bundle) == {"text/plain", "image/jpeg", "text/html"}
     assert str(drawn.width) in bundle["text/plain"]
+    assert len(bundle["text/html"]) < 120_000
     assert np.array_equal(np.asarray(Image.open(whole)), np.asarray(drawn))
 
 
@@ -454,13 +463,52 @@ def test_a_notebook_keeps_a_sheet_of_noisy_clips_in_300_kb(tmp_path: Path) -> No
     clip = film(tmp_path / "clip.mp4", frames=6, size=(320, 180), noise=120).path
     drawn = sheet(table_of(*[clip] * 24))
 
-    shown = DisplayFormatter().format(drawn)[0]["image/jpeg"]  # type: ignore[no-untyped-call]  # IPython is untyped here
+    bundle = DisplayFormatter().format(drawn)[0]  # type: ignore[no-untyped-call]  # IPython is untyped here
+    shown = in_html(bundle["text/html"], "image/jpeg")[0]
 
     whole = io.BytesIO()
     drawn.convert("RGB").save(whole, "JPEG", quality=88, subsampling=0)
     assert len(whole.getvalue()) > 1_000_000
     assert len(shown) <= 300_000
+    assert len(bundle["image/jpeg"]) < len(shown)
     assert 1000 <= Image.open(io.BytesIO(shown)).width <= drawn.width == 1600
+
+
+def test_a_sheet_has_the_ground_of_a_dark_page_and_is_saved_white(tmp_path: Path) -> None:
+    """Its pictures are kept apart from what is white around them, and its words are there in light letters too."""
+    drawn = sheet(table_of(film(tmp_path / "clip.mp4", frames=2).path, None))
+
+    pictures, words = (np.asarray(Image.open(io.BytesIO(one)).convert("RGBA")) for one in in_html(drawn._repr_html_()))
+
+    whole = np.asarray(drawn.convert("RGB"))
+    is_paper = (whole == PAPER).all(axis=-1)
+    assert is_paper.mean() > 0.5
+    assert not pictures[is_paper, 3].any()
+    assert pictures[..., 3].mean() > 10
+    seen = words[..., 3] > 0
+    assert not (seen & (pictures[..., 3] > 0)).any()
+    assert words[seen, :3].max() > 200
+    drawn.save(tmp_path / "sheet.png")
+    assert Image.open(tmp_path / "sheet.png").getpixel((0, 0)) == PAPER
+
+
+def test_a_sheet_that_somebody_has_drawn_on_is_shown_as_it_is(tmp_path: Path) -> None:
+    """Its dark drawing would lack what was added, or be of another size; so has one of a theme that was chosen."""
+    table = table_of(film(tmp_path / "clip.mp4", frames=2).path)
+    marked, small = sheet(table), sheet(table)
+    marked.paste((255, 0, 0), (0, 0, 20, 20))
+    small.thumbnail((400, 400))
+    with rb.options(theme="light"):
+        light = sheet(table)._repr_html_()
+
+    for html in (
+        marked._repr_html_(),
+        small._repr_html_(),
+        light,
+        pickle.loads(pickle.dumps(sheet(table)))._repr_html_(),
+    ):
+        assert not in_html(html, "image/png")
+        assert len(in_html(html, "image/jpeg")) == 1
 
 
 def test_a_quiet_sheet_is_shown_as_it_is(tmp_path: Path) -> None:

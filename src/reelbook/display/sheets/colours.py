@@ -38,11 +38,12 @@ class Colours:
 
 def colours() -> Colours:
     """Those of the chosen theme; a picture has no host to ask, so it is light unless dark was chosen."""
-    return _colours(options.theme == "dark")
+    return of_theme(is_dark=options.theme == "dark")
 
 
 @cache
-def _colours(is_dark: bool) -> Colours:
+def of_theme(*, is_dark: bool) -> Colours:
+    """The colours of the style sheet for light or for dark pages."""
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", asset("tokens.css"), flags=re.DOTALL))
     wanted = ".rb.rb-dark" if is_dark else ".rb"
     declared = next(body for selector, body in rules if selector.strip() == wanted and "--_ink" in body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PIL import Image
@@ -13,8 +14,8 @@ from ...errors import ReelbookError
 from ...media.lettering import Lettering
 from ..words import joined
 from .brush import FULL_WIDTH, UNIT, Brush, filling, label_lines, scaled, types
-from .cards import grid, labelled, placed
-from .colours import colours
+from .cards import Grid, grid, labelled, placed
+from .colours import Colours
 from .entries import Entry, entries_of, facts, title
 from .looks import Look, looks, over_time, side_by_side
 from .paper import Sheet
@@ -69,13 +70,13 @@ def sheet(
     scale = width / FULL_WIDTH
     across = _across(entries, frames)
     if across == 1 and not any(entry.is_film for entry in entries):
-        return Sheet.of(_of_cards(table, entries, width, scale))
+        return _of_cards(table, entries, width, scale)
     columns = _columns(entries, across, width, scale)
     box = (columns.cell, max(1, round(columns.cell * TALLEST)))
     seen = looks(entries, lambda entry: over_time(entry, across, box))
     rows = [_drawn(entry, look, columns, scale) for entry, look in zip(entries, seen, strict=True)]
     rows = _fitting(rows, scale)
-    return Sheet.of(_painted(table, rows, columns, width, scale))
+    return Sheet.of(partial(_painted, table, rows, columns, width, scale), f"contact sheet: {title(table) or 'runs'}")
 
 
 def size_told(look: Look) -> str:
@@ -172,13 +173,15 @@ def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
     return rows
 
 
-def _painted(table: pd.DataFrame, rows: Sequence[Drawn], columns: Columns, width: int, scale: float) -> Image.Image:
+def _painted(
+    table: pd.DataFrame, rows: Sequence[Drawn], columns: Columns, width: int, scale: float, colours: Colours
+) -> Image.Image:
     _, small = types(scale)
     gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
     left_out = len(table) - len(rows)
     head = _head_height(scale) + small.line + gap
     foot = (2 * gap + small.line if left_out else 0) + pad - gap
-    brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours(), scale=scale)
+    brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, scale=scale)
     seen = [row.look for row in rows]
     _paint_head(brush, table, seen, pad)
     for place, told in zip(columns.cells, times_told(seen, len(columns.cells)), strict=True):
@@ -194,13 +197,19 @@ def _painted(table: pd.DataFrame, rows: Sequence[Drawn], columns: Columns, width
     return brush.picture
 
 
-def _of_cards(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Image.Image:
+def _of_cards(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Sheet:
     """Runs that made one picture each, side by side."""
     seen = looks(entries, lambda entry: side_by_side(entry, 1, (width // 2, width // 2)))
     place = grid([size for look in seen for size in look.sizes], entries, width, scale, card=1 / 3)
-    head = _head_height(scale)
-    _, small = types(scale)
-    brush = labelled(entries, seen, place, colours(), top=head, foot=small.line if len(table) > len(entries) else 0)
+    return Sheet.of(partial(_cards_painted, table, entries, seen, place), f"contact sheet: {title(table) or 'runs'}")
+
+
+def _cards_painted(
+    table: pd.DataFrame, entries: Sequence[Entry], seen: Sequence[Look], place: Grid, colours: Colours
+) -> Image.Image:
+    head = _head_height(place.scale)
+    _, small = types(place.scale)
+    brush = labelled(entries, seen, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
     for number, look in enumerate(seen):
         for picture in look.pictures[:1]:
             shown, left, top = placed(picture, place, number, head)

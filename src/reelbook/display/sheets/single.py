@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from PIL import Image
@@ -15,7 +16,7 @@ from ...runs import Run
 from ..told import of_file, of_run
 from ..words import joined
 from .brush import FULL_WIDTH, UNIT, Brush, filling, scaled, types
-from .colours import colours
+from .colours import Colours
 from .contact import MOST_PICTURES, TALLEST, check, size_told, times_told
 from .entries import Entry
 from .looks import Look, one
@@ -35,7 +36,8 @@ def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: 
     found = one(entry, across, box)
     pictures = [filling(picture, box) for picture in found.pictures]
     look = Look(pictures, found.sizes, found.film)
-    return Sheet.of(_painted(look, *_captions(lead, seed, _sizes(look, files), credits_said), width, scale))
+    captions = _captions(lead, seed, _sizes(look, files), credits_said)
+    return Sheet.of(partial(_painted, look, *captions, width, scale), f"strip: {joined(*captions)}")
 
 
 def _captions(lead: str, *facts: str) -> tuple[str, str]:
@@ -86,14 +88,14 @@ def _read(file: LocalFile) -> tuple[str, str]:
     return " ".join(prompt.split()) if isinstance(prompt, str) and prompt.strip() else file.path.name, seed
 
 
-def _painted(look: Look, lead: str, known: str, width: int, scale: float) -> Image.Image:
+def _painted(look: Look, lead: str, known: str, width: int, scale: float, colours: Colours) -> Image.Image:
     body, small = types(scale)
     gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
     tallest = max(picture.height for picture in look.pictures)
     lines = body.lines(lead, width - 2 * pad, 2)
     times = times_told([look], len(look.pictures))
     height = pad + tallest + gap + small.line + gap + len(lines) * body.line + (small.line if known else 0) + pad
-    brush = Brush(width, height, colours(), scale=scale)
+    brush = Brush(width, height, colours, scale=scale)
     left = pad
     for picture, told in zip(look.pictures, times, strict=True):
         brush.show(left, pad, picture)
