@@ -293,3 +293,16 @@ def test_ten_thousand_runs_take_a_moment() -> None:
 
     assert time.process_time() - began < 2
     assert found["seed"].sum() == 50_005_000
+
+
+def test_missing_texts_are_of_one_kind(tmp_path: Path) -> None:
+    """As in columns of whole numbers: `<NA>`, also from a file of columns, and never NaN beside it."""
+    made = pd.DataFrame(
+        {"text": column(["a", None]), "mixed": column([7, "x", None])[1:].array, "large": column([2**70, None])}
+    )
+
+    made.to_parquet(tmp_path / "made.parquet")
+
+    for frame in (made, pd.read_parquet(tmp_path / "made.parquet")):
+        assert [str(kind) for kind in frame.dtypes] == ["string"] * 3
+        assert [frame[name].iloc[1] is pd.NA for name in frame] == [True] * 3

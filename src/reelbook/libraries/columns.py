@@ -66,8 +66,8 @@ def column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
 
     >>> [str(column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
     ['Int64', 'boolean', 'float64']
-    >>> list(column([["a"], None])), list(column([7, "x"]))
-    ([['a'], None], ['7', 'x'])
+    >>> list(column([["a"], None])), list(column([7, "x", None]))
+    ([['a'], None], ['7', 'x', <NA>])
     """
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
@@ -77,10 +77,10 @@ def column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
     if kinds <= {int, float}:
         return _numbers(values, kinds, kind)
     if kinds == {str}:
-        return pd.Series(values)
+        return _texts(values)
     if kinds <= {list, dict} and _shape_of_all(values) != _ODD:
         return pd.Series(values, dtype=object)
-    return pd.Series([_text(value) for value in values])
+    return _texts([_text(value) for value in values])
 
 
 def written(value: Any) -> str:
@@ -110,7 +110,7 @@ def _numbers(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[A
     if float not in kinds and kind != "real":
         return _wholes(values)
     if int in kinds and any(type(value) is int and abs(value) > MOST_EXACT for value in values):
-        return pd.Series([_text(value) for value in values])
+        return _texts([_text(value) for value in values])
     return pd.Series(values, dtype="float64")
 
 
@@ -125,7 +125,12 @@ def _wholes(values: Sequence[Any]) -> pd.Series[Any]:
         return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.uint64), gaps))
     except OverflowError:
         # A seed must stay exact to the last digit.
-        return pd.Series([_text(value) for value in values])
+        return _texts([_text(value) for value in values])
+
+
+def _texts(values: Sequence[str | None]) -> pd.Series[Any]:
+    """Texts with `<NA>` for what is missing, as in columns of whole numbers; pandas' own choice would have NaN."""
+    return pd.Series(values, dtype="string")
 
 
 def _text(value: Any) -> str | None:
