@@ -20,7 +20,7 @@ client = rb.connect(library={library!r})
 form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p"))
 form"""
 TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
-ROOT = ".rbf-sweep"
+ROOT, MADE = ".rbf-sweep", ".rbf-sweep-jobs"
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.type("5, 9")
     expect(page.locator(".rbf-sweep-axis .rbf-problem").nth(1)).to_contain_text("5 is outside 9 to 1441")
     expect(run).to_be_disabled()
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("Mend the values")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("Correct the values")
     expect(line).to_be_hidden()
     expect(run).to_have_text("Run")
     shot(page, "sweep-wrong")
@@ -128,16 +128,16 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     expect(page.locator(".rbf-sweep-line")).to_contain_text("24 runs")
     page.locator(ROOT).scroll_into_view_if_needed()
 
-    grave = [*findings(page, ROOT), *faint(page, ROOT)]
+    grave = [found for part in (ROOT, MADE) for found in (*findings(page, part), *faint(page, part))]
     shot(page, "sweep-done-light")
     sweeping.use_theme("JupyterLab Dark")
-    dark = [*findings(page, ROOT), *faint(page, ROOT)]
+    dark = [found for part in (ROOT, MADE) for found in (*findings(page, part), *faint(page, part))]
     shot(page, "sweep-done-dark")
     sweeping.use_theme("JupyterLab Light")
     sweeping.resize(320, 1800)
     page.locator(ROOT).scroll_into_view_if_needed()
     shot(page, "sweep-done-320")
-    sticking = beyond(page, ROOT)
+    sticking = [*beyond(page, ROOT), *beyond(page, MADE)]
     sweeping.resize(1200, 1800)
     controls = page.evaluate(CONTROLS, ROOT)
     page.get_by_role("button", name="Close the sweep").focus()
@@ -171,7 +171,7 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
       model.sharedModel.setSource('form');
     }""")
     sweeping.command("notebook:run-cell")
-    second = page.locator(".jp-Cell").nth(1).locator(ROOT)
+    second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
     expect(second.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
 
