@@ -12,7 +12,7 @@ from reelbook.display.costs import BAR, NOTHING, cost_svg, costs_html
 from reelbook.sweeps.costs import Costs, costs_of
 
 DRAWN = "{http://www.w3.org/2000/svg}"
-FULL = 47.0
+FULL = 100 - 31 - 4 - 4 * 2.3
 """The percents that the longest bar takes."""
 HOSTILE = '"><script>alert(1)</script><b onclick=x>&amp;'
 

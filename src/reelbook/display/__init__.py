@@ -20,6 +20,7 @@ HTML = {
     ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_table"),
     ("reelbook.settings", "Options"): ("choices", "options_table"),
     ("reelbook.sweeps.costs", "Costs"): ("costs", "costs_html"),
+    ("reelbook.sweeps.metrics_table", "Metrics"): ("metrics", "metrics_html"),
     ("reelbook.sweeps.plan", "Plan"): ("plans", "plan_card"),
 }
 """Where a type is, by name, so that nothing is imported before it is shown; and what draws it."""

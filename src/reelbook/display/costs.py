@@ -23,6 +23,8 @@ SHORT, LONG = 13, 42
 BESIDE, BAR = 22, 12
 ABOVE = 36
 HEADING, LEGEND = 24, 22
+FIGURE_SHARE = 2.3
+"""How much of the width a letter of a figure takes on a page of 320 pixels, in percent."""
 NOTHING = "There are no runs here to add up."
 UNKNOWN = "unknown"
 TOTALLED = ("runs", "completed", "credits", "estimated", "charged", "seconds")
@@ -122,7 +124,8 @@ def _drawn(title: str, bars: list[Bar]) -> tuple[Markup, float]:
     """Heading, groups and bars, and how much height they take."""
     labels = _labels([bar.label for bar in bars])
     is_beside = max(map(len, labels)) <= SHORT
-    least, wide = (31.0, 47.0) if is_beside else (0.0, 78.0)
+    least = 31.0 if is_beside else 0.0
+    wide = 100 - least - max(FIGURE_SHARE * len(_figure(bar)) for bar in bars) - 4
     top = max([1, *(max(bar.credits or 0, bar.estimated or 0) for bar in bars)])
     has_marks = _has_marks(bars)
     parts, y, group = [TEXT.format("0", 12, 0, "start", SOFT, cut(title, LONG + 10))], float(HEADING), ""
@@ -156,11 +159,16 @@ def _shapes(bar: Bar, y: float, *, least: float, wide: float, has_mark: bool) ->
     if has_mark and bar.estimated is not None:
         mark = least + bar.estimated * wide
         parts.append(RULE.format(mark, mark, y - 3, y + BAR + 3, TICK))
-    told = UNKNOWN if bar.credits is None else f"{'≈ ' if spent > sure else ''}{spent:,}"
-    # Right behind the bar or its mark, so that it is read with it.
-    end = max(spent, bar.estimated or 0 if has_mark else 0) * wide
-    parts.append(TEXT.format(f"{least + end:.2f}%", y + 10, 8, "start", INK, told))
+    parts.append(TEXT.format("100%", y + 10, 0, "end", INK, _figure(bar)))
     return Markup("").join(parts)
+
+
+def _figure(bar: Bar) -> str:
+    """The credits of a bar, marked where not all of them were charged for certain."""
+    if bar.credits is None:
+        return UNKNOWN
+    is_sure = bar.charged is None or bar.charged >= bar.credits
+    return f"{'' if is_sure else '≈ '}{bar.credits:,}"
 
 
 def _legend(bars: list[Bar], y: float) -> tuple[Markup, int]:

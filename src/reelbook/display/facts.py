@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from .theme import style
+from .words import MARKS, STATE_COLOURS
 
 SOFT = "color:var(--rb-soft,inherit)"
 SMALL = f"{SOFT};font-size:12px;line-height:1.5"
@@ -43,6 +44,13 @@ def card(*parts: Markup, width: int = 720) -> str:
 def heading(text: str) -> Markup:
     """What a card is about."""
     return Markup("<div><b>{}</b></div>").format(text)
+
+
+def state_words(state: str, words: str) -> Markup:
+    """Words about a state after its sign, which has the same colour everywhere."""
+    colour = STATE_COLOURS.get(state, "soft")
+    sign = MARKS.get(state, "?")
+    return Markup('<span style="color:var(--rb-{},inherit)">{}</span> {}').format(colour, sign, words)
 
 
 def small(text: str) -> Markup:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from .embedding import uri
-from .facts import SMALL, card, small
-from .words import MARKS, credits_told, cut
+from .facts import SMALL, card, small, state_words
+from .words import credits_told, cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def _headline(summary: Summary) -> Markup:
     if not summary.runs:
         return Markup("<b>No runs yet.</b> What you run from here on is kept.")
     about = "" if summary.certain else "≈ "
-    kinds = _whole(*(f"{MARKS.get(word, '?')} {count:,} {word}" for word, count in summary.by_status.items()))
+    kinds = _whole(*(state_words(word, f"{count:,} {word}") for word, count in summary.by_status.items()))
     return Markup("<b>{:,} {}</b> · {}{:,} credits · {} on disk<br>{}").format(
         summary.runs, "run" if summary.runs == 1 else "runs", about, summary.credits, str(summary.size), kinds
     )
@@ -135,9 +135,9 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     )
     return Markup(
         '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
-        '<td style="{}">{} {}<br><span style="{}">{}</span></td></tr>'
+        '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
     ).format(
-        poster, CELL, cut(run.what, 4_000), cut(run.what, LONGEST_WORDS), SMALL, facts, NUMBER, MARKS.get(run.status, "?"), cut(run.status, 40), SMALL,
+        poster, CELL, cut(run.what, 4_000), cut(run.what, LONGEST_WORDS), SMALL, facts, NUMBER, state_words(run.status, cut(run.status, 40)), SMALL,
         cost,
     )  # fmt: skip
 

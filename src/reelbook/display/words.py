@@ -10,6 +10,11 @@ MARKS: Mapping[str, str] = {
     "unfinished": "◔",
 }  # fmt: skip
 """One sign for each state, beside its word."""
+STATE_COLOURS: Mapping[str, str] = {
+    "completed": "good", "from library": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn",
+    "unfinished": "warn", "waiting": "accent", "running": "accent",
+}  # fmt: skip
+"""The colour of a state's sign, by its name in the style sheet; that of others is soft."""
 
 
 def joined(*parts: str | None) -> str:

@@ -27,6 +27,7 @@ from ..models.files import File
 from . import looks
 from .costs import COMPLETED, Costs, costs_of
 from .figures import with_figures
+from .metrics_table import Metrics, metrics_table
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -135,11 +136,9 @@ class Reel(Hinting):
         return costs_of(self._table, names, list(self._seconds()))
 
     @property
-    def metrics(self) -> pd.DataFrame:
+    def metrics(self) -> Metrics:
         """What can be measured: what each figure tells, how it is worked out, its unit and range, which way is better."""
-        names = ["meaning", "definition", "unit", "range", "better"]
-        rows = [[getattr(metric, name) for name in names] for metric in METRICS.values()]
-        return pd.DataFrame(rows, columns=names, index=pd.Index(METRICS, name="metric"))
+        return metrics_table(METRICS)
 
     def measure(
         self,

@@ -8,12 +8,7 @@ from functools import cache
 
 from ...settings import options
 from ..theme import asset
-
-STATES = {
-    "completed": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn", "unfinished": "warn",
-    "waiting": "accent", "running": "accent",
-}  # fmt: skip
-"""The colour of a state; that of others is soft."""
+from ..words import STATE_COLOURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +27,7 @@ class Colours:
 
     def of(self, state: str) -> str:
         """The colour that goes with the word for a state."""
-        found: str = getattr(self, STATES.get(state, "soft"))
+        found: str = getattr(self, STATE_COLOURS.get(state, "soft"))
         return found
 
 
