@@ -116,7 +116,7 @@ def started(page: Page) -> dict[str, Any]:
 
 def cancelled(page: Page, key: str) -> dict[str, Any]:
     """Wait until this run stands there as cancelled."""
-    over = ("cancelled", "done", "failed")
+    over = ("cancelled", "completed", "failed")
     run = page.until(
         lambda: next((run for run in runs(page) if run["key"] == key and run["status"] in over), None), "its end"
     )
@@ -125,7 +125,7 @@ def cancelled(page: Page, key: str) -> dict[str, Any]:
 
 
 def runs(page: Page) -> list[dict[str, Any]]:
-    return list(page.model.get("runs", []))
+    return list(page.model.get("records", []))
 
 
 def test_the_kernel_is_the_one_that_is_meant(place: Place, notebook: Notebook) -> None:
