@@ -253,6 +253,9 @@ ODD_VALUES = {
     "an alias of bytes": "INSERT INTO meta VALUES ('service at http://a', CAST(x'ffc3' AS TEXT))",
     "no runs": "DELETE FROM runs",
     "a table of another name": "UPDATE sqlite_master SET sql = replace(sql, ' take ', ' tbke ') WHERE name = 'runs'",
+    "a key of another name": "UPDATE sqlite_master SET sql = replace(sql, 'name', 'nbme') WHERE name = 'meta'",
+    "a count of another name": "UPDATE sqlite_master SET sql = replace(sql, ',seq', ',seb') WHERE name = 'sqlite_sequence'",
+    "a number of another name": "UPDATE sqlite_master SET sql = replace(sql, 'seq ', 'seb ') WHERE name = 'events'",
     "a root that is another's": "UPDATE sqlite_master SET rootpage = 2 WHERE name = 'runs'",
     "an index that is gone": "DELETE FROM sqlite_master WHERE name = 'runs_by_request'",
 }

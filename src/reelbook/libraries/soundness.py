@@ -21,7 +21,7 @@ AMOUNTS = ("price", "charged")
 TIMES = ("queued_s", "running_s", "created", "sent", "finished")
 JSONS = ("output", "media")
 
-TABLES = ("runs", "events", "scopes", "meta")
+TABLES = ("runs", "events", "scopes", "meta", "sqlite_sequence")
 
 _ODD = " OR ".join(
     [
