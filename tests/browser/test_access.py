@@ -58,7 +58,7 @@ def test_no_display_shuts_anybody_out(notebook: OpenNotebook, theme: str, width:
     shot(page, f"access-{theme.lower()}-{width}", whole=True)
     assert found == []
     assert faint == []
-    assert beyond == []
+    assert beyond == [], beyond
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -93,7 +93,7 @@ def test_what_is_left_without_scripts_shuts_nobody_out(executed: Executed, chrom
     page.close()
     assert found == []
     assert faint == []
-    assert beyond == []
+    assert beyond == [], beyond
 
 
 def test_a_keyboard_reaches_every_control(executed: Executed, chromium: Browser) -> None:

@@ -466,7 +466,7 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
 
     words, after = on_host(story)
 
-    assert "N of N kB, waiting for its host for N s" in words
+    assert any(one.endswith("waiting for its host for N s") for one in words)
     assert after == ""
     assert transfer.MAX_STALLS * transfer.STALL_SECONDS < 90
 

@@ -42,6 +42,6 @@ def test_the_sign_of_a_state_has_one_colour_everywhere() -> None:
     """Green for what is done, as in tables, and never the colour of the words."""
     assert (
         state_words("completed", "2 <completed>")
-        == '<span style="color:var(--rb-good,inherit)">●</span> 2 &lt;completed&gt;'
+        == '<span style="color:color-mix(in srgb,var(--rb-good) 75%,var(--rb-ink))">●</span> 2 &lt;completed&gt;'
     )
     assert "--rb-bad" in state_words("failed", "failed")

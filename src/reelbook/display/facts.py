@@ -50,7 +50,9 @@ def state_words(state: str, words: str) -> Markup:
     """Words about a state after its sign, which has the same colour everywhere."""
     colour = STATE_COLOURS.get(state, "soft")
     sign = MARKS.get(state, "?")
-    return Markup('<span style="color:var(--rb-{},inherit)">{}</span> {}').format(colour, sign, words)
+    # Mixed with the ink, because a host's own colours of states can be too faint on its ground.
+    style = f"color:color-mix(in srgb,var(--rb-{colour}) 75%,var(--rb-ink))"
+    return Markup('<span style="{}">{}</span> {}').format(style, sign, words)
 
 
 def small(text: str) -> Markup:

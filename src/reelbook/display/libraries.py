@@ -130,9 +130,9 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
         Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
     )
     cost = credits_told(run.credits, run.credits_source)
-    facts = Markup('run {} · {} · <span style="white-space:nowrap">{}</span>').format(
-        run.run, cut(run.model.rpartition("/")[2], LONGEST_WORDS), _day(run.created)
-    )
+    # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
+    day = _day(run.created).replace("-", "\N{NON-BREAKING HYPHEN}")
+    facts = f"run {run.run} · {cut(run.model.rpartition('/')[2], LONGEST_WORDS)} · {day}"
     return Markup(
         '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'

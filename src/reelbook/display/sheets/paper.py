@@ -16,7 +16,7 @@ from ..embedding import uri
 from ..theme import style
 from .colours import Colours, colours, of_theme
 
-MOST_BYTES, MOST_PLAIN = 300_000, 100_000
+MOST_BYTES, MOST_PLAIN = 240_000, 100_000
 """Of the copy that a page shows, and of the one for places without HTML: a few sheets, and still a notebook can be sent by mail."""
 DARK_COLOURS = 64
 IMAGE = Markup(
@@ -39,7 +39,7 @@ class Sheet(Image.Image):
     """A picture to be saved, pasted and printed.
 
     Pillow shows its pictures as PNG and as JPEG at once, and the PNG of a sheet of 24 runs alone takes 5 MB in the
-    notebook. This shows one JPEG of at most 300 kB, coarser or smaller as need be; `save("sheet.png")` writes every
+    notebook. This shows one JPEG of at most 240 kB, coarser or smaller as need be; `save("sheet.png")` writes every
     pixel as it is. On a dark page its ground is that of the page, and its words are light.
     """
 
