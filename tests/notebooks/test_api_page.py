@@ -141,7 +141,7 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     (panel,) = bundles(notebook, "table = plan.run")
 
     assert set(panel) == {"text/html", "text/plain"}
-    assert panel["text/plain"].startswith("24 of 24 · 24 done")
+    assert panel["text/plain"].startswith("24 of 24 · 24 completed")
     assert "1,272 of 1,300 credits spent" in panel["text/plain"]
     assert "24 of 24" in panel["text/html"]
     assert "<script" not in panel["text/html"]
