@@ -284,7 +284,9 @@ def test_two_interrupts_at_any_moment(serve: Serve, tmp_path: Path, times: int) 
         process.signal()
         process.ended()
         assert IGNORED not in process.text, process.text
-        assert process.text.count("Traceback") <= 1, process.text
+        # One exception at most; one that broke into an import has the import's own as its context.
+        chained = process.text.count("During handling of the above exception")
+        assert process.text.count("Traceback") - chained <= 1, process.text
 
     assert "uncertain" not in place.states()
     assert place.uncertain() == []

@@ -160,7 +160,10 @@ class TestFirst:
         """Each figure comes with a JPEG of its frames, for paper and for sites that take HTML away, and a line of text."""
         assert len(outputs(first, "image/jpeg")) == 2
         assert all(content.startswith("/9j/") for content in outputs(first, "image/jpeg"))
-        assert sum("a paper boat on a calm lake" in text and "53 credits" in text for text in outputs(first, "text/plain")) >= 2
+        assert (
+            sum("a paper boat on a calm lake" in text and "53 credits" in text for text in outputs(first, "text/plain"))
+            >= 2
+        )
 
     def test_it_leaves_no_progress_behind(self, first: NotebookNode) -> None:
         """The line that moved while the run worked has become the figure."""
