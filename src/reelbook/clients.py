@@ -18,8 +18,8 @@ from .accepting import accepted
 from .cancelling import Cancelled, cancelled
 from .client.asked import checked, checked_take
 from .client.key import Key
-from .client.looks import Looks
 from .client.names import checked_id
+from .client.status_source import StatusSource
 from .commons import books_of, embedded_in, leave_books, made_desk
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .guesses import Hinting
@@ -309,7 +309,7 @@ class Client(Hinting):
         if known is None:
             # Asked before it is written down, so that a misspelt id leaves nothing behind.
             try:
-                await Looks(desk.calls).status(model, request_id)
+                await StatusSource(desk.calls).status(model, request_id)
             except NotFound as error:
                 raise NotFound(
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type

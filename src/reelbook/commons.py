@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .client.http import Http, Key
-from .client.looks import Looks
 from .client.service import ServiceCalls
+from .client.status_source import StatusSource
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .errors import ReelbookError
@@ -95,5 +95,5 @@ async def made_desk(
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
     past = await books.do(services.past_seconds)
-    watcher = Watcher(Looks(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+    watcher = Watcher(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
     return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)

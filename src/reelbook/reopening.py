@@ -43,7 +43,7 @@ def runs_without(books: Books, shelf: Shelf, entries: Sequence[Entry]) -> list[R
             f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {books.folder} is not finished here, and no "
             f"client is connected to that library. Connect first, rb.connect(…, library={str(books.folder)!r}), then ask again."
         )
-    return _made(entries, lambda: _desk(books, shelf))
+    return _made(entries, lambda: _reading_parts(books, shelf))
 
 
 def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
@@ -93,7 +93,7 @@ def _is_over(entry: Entry, shelf: Shelf) -> bool:
     return entry.state in _ENDED
 
 
-def _desk(books: Books, shelf: Shelf) -> Desk:
+def _reading_parts(books: Books, shelf: Shelf) -> Desk:
     http = Http(None)
     calls = ServiceCalls(http, NOWHERE)
     return Desk(http, calls, books, shelf, Watcher(calls, past=lambda _: ()), Downloads(shelf, lambda: calls.base_url))

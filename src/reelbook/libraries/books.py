@@ -118,7 +118,7 @@ class Books:
     def look(self, work: Work[T]) -> T:
         """Read something, on a connection of its own. Nothing is written meanwhile, so the work must not ask for that."""
         try:
-            return self._looked(work)
+            return self._read_mending(work)
         except LibraryError as error:
             if error.__cause__ is None or not disk.is_damage(error.__cause__):
                 raise
@@ -126,9 +126,9 @@ class Books:
         opening.suspect(self.folder)
         self._is_suspect = True
         self.now(lambda db: None)
-        return self._looked(work)
+        return self._read_mending(work)
 
-    def _looked(self, work: Work[T]) -> T:
+    def _read_mending(self, work: Work[T]) -> T:
         path = self.folder / disk.NAME
         if (gone := self.gone()) is not None:
             raise gone

@@ -280,7 +280,7 @@ class Library(Hinting):
 
     def _find(self, which: Which, *, removes: bool = False) -> Selection:
         """The runs that are meant."""
-        return select(which, self._look_or_nothing, lambda: self.frame, removes=removes)
+        return select(which, self._read_if_present, lambda: self.frame, removes=removes)
 
     def _select(self, which: Which, *, removes: bool = False) -> Selection:
         """The same, with a word about rows that were never sent."""
@@ -292,7 +292,7 @@ class Library(Hinting):
             )
         return found
 
-    def _look_or_nothing(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _read_if_present(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What the ledger says; an empty one where nothing was run here yet."""
         if self._is_there:
             return self._books.look(work)

@@ -228,9 +228,9 @@ def _of_numbers(
 
 def _found(db: sqlite3.Connection, *, wanted: Sequence[Wanted]) -> list[list[tuple[int, str]]]:
     """The runs of each that is wanted, with their services."""
-    by_request = _lookup(db, "request_id", [one.request_id for one in wanted if one.request_id is not None])
-    by_name = _lookup(db, "identity", [one.identity for one in wanted if one.identity is not None])
-    by_number = _lookup(db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None])
+    by_request = _rows_by(db, "request_id", [one.request_id for one in wanted if one.request_id is not None])
+    by_name = _rows_by(db, "identity", [one.identity for one in wanted if one.identity is not None])
+    by_number = _rows_by(db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None])
     services = names_of(db, {one.service for one in wanted if one.service is not None})
     found = []
     for one in wanted:
@@ -245,7 +245,9 @@ def _found(db: sqlite3.Connection, *, wanted: Sequence[Wanted]) -> list[list[tup
     return found
 
 
-def _lookup(db: sqlite3.Connection, column: str, values: Sequence[Any]) -> dict[Any, list[tuple[int, str, int, float]]]:
+def _rows_by(
+    db: sqlite3.Connection, column: str, values: Sequence[Any]
+) -> dict[Any, list[tuple[int, str, int, float]]]:
     found: dict[Any, list[tuple[int, str, int, float]]] = {}
     query = f"SELECT {column}, id, service, take, created FROM runs WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
     listed = list(dict.fromkeys(storable(value) for value in values if value is not None))

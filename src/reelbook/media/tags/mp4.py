@@ -88,7 +88,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     table = [boxes.pop()] if boxes[-1].kind == b"mfra" else []
     while boxes[-1] in gone:
         boxes.pop()
-    pieces = [piece for box in boxes for piece in _kept(box, is_gone=box in gone)]
+    pieces = [piece for box in boxes for piece in _remaining_pieces(box, is_gone=box in gone)]
     content = XMP_BOX + (whole[chosen] if chosen else xmp.packet(record, source_type))
     ours = struct.pack(">I4s", len(content) + _HEAD, b"uuid") + content
     return [*pieces, ours, *(Stretch(box.start, box.stop) for box in table)]
@@ -126,7 +126,7 @@ def _record(file: BinaryIO, box: _Box) -> str | None:
     return None if packet is None else xmp.record_in(packet)
 
 
-def _kept(box: _Box, *, is_gone: bool) -> list[Piece]:
+def _remaining_pieces(box: _Box, *, is_gone: bool) -> list[Piece]:
     """A box as it is, but closed, and empty where its packet stands elsewhere now: what comes after it must not move."""
     after_kind = Stretch(box.start + _HEAD, box.stop)
     if box.is_open:

@@ -80,13 +80,13 @@ def look_of_path(text: str) -> Look:
     try:
         look = look_of_content(content_of(path), path.name)
     except AFilm:
-        return _look_of_film(path, name)
+        return _preview_of_film(path, name)
     except NotAPicture as error:
         return Look(name, error=f"{name} {error}")
     return replace(look, receives=f"Read when it is run. {look.receives}")
 
 
-def _look_of_film(path: Path, name: str) -> Look:
+def _preview_of_film(path: Path, name: str) -> Look:
     """A video stands for its last frame."""
     try:
         look = look_of_content(last_frame(path), f"last frame of {path.name}")

@@ -11,7 +11,7 @@ from .service import ServiceCalls
 from .shapes import Nature, holds_files
 
 
-class Looks:
+class StatusSource:
     """The calls of a service as following needs them: whose status is refused, is asked for its result."""
 
     def __init__(self, calls: ServiceCalls) -> None:
@@ -31,7 +31,7 @@ class Looks:
         except ServiceError as refused:
             if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
                 raise
-            shown = await self._shown_by_its_result(endpoint_id, request_id)
+            shown = await self._status_by_result(endpoint_id, request_id)
             if shown is None:
                 raise
             return shown
@@ -42,7 +42,7 @@ class Looks:
     def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]:
         return self._calls.stream(endpoint_id, request_id)
 
-    async def _shown_by_its_result(self, endpoint_id: str, request_id: str) -> QueueStatus | None:
+    async def _status_by_result(self, endpoint_id: str, request_id: str) -> QueueStatus | None:
         """Ended where there is a result, going where the service says that it is too early; else None."""
         try:
             output = await self._calls.result(endpoint_id, request_id)
