@@ -94,8 +94,8 @@ def test_a_sample_crossed_with_an_axis_has_only_valid_runs(
     [
         ([2**63], ("UInt64", "UInt64")),
         ([None, 2**63, 5], ("UInt64", "UInt64")),
-        ([2**64], ("object", "str")),
-        ([2**63, -5, None], ("object", "str")),
+        ([2**64], ("object", "string")),
+        ([2**63, -5, None], ("object", "string")),
     ],
 )
 def test_seeds_are_exact_to_the_last_digit_in_both(seeds: list[int | None], types: tuple[str, str]) -> None:

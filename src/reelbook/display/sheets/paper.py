@@ -30,7 +30,8 @@ WHOLE, THINNED = 0, 2
 """Colours as fine as the light and dark of a picture, and half as fine each way, which letters hardly show."""
 COPIES = (
     (88, WHOLE, None), (76, WHOLE, None), (76, THINNED, None), (60, THINNED, None),
-    (60, THINNED, 1280), (50, THINNED, 1280), (50, THINNED, 1000), (35, THINNED, 1000), (20, THINNED, 1000),
+    (60, THINNED, 1280), (50, THINNED, 1280), (50, THINNED, 1000), (42, THINNED, 1000), (35, THINNED, 1000),
+    (28, THINNED, 1000), (20, THINNED, 1000),
 )  # fmt: skip
 """Quality, colours and width of the copies that are tried, the best first; None is the width that the sheet has."""
 
