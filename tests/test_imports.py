@@ -11,13 +11,14 @@ import pytest
 import reelbook
 
 ROOT = Path(reelbook.__file__).parent
-GROUND = {"errors", "guesses", "_version", "models", "network", "settings"}
+GROUND = {"errors", "guesses", "_version", "models", "network", "printable", "settings"}
 
 MAY_IMPORT = {
-    "errors": set(),
+    "errors": {"printable"},
+    "printable": set(),
     "_version": set(),
     "guesses": set(),
-    "models": {"errors", "guesses"},
+    "models": {"errors", "guesses", "printable"},
     "network": set(),
     "settings": {"errors"},
     "loop": {"errors"},

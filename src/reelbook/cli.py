@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from ._version import __version__
-from .errors import ReelbookError, printable, readable_id
+from .errors import ReelbookError
 from .interrupts import raised_once
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
 from .models.pricing import Rates, estimate
+from .printable import printable, readable_id
 from .service.accounts import NewAccount, new_key, read_accounts
 from .service.choices import GRANT
 from .service.settings import Settings

@@ -24,7 +24,7 @@
     ├── RunTimeout            waiting ended before the run did
     └── DownloadFailed        the run is paid for and finished, its file could not be fetched
 
-This module imports nothing, so every floor of the house may use it.
+Every module may import this one.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from .printable import MAX_SENTENCE_LENGTH, as_sentence, printable, readable_id, shortened
 
 __all__ = [
     "BadDescription",
@@ -64,31 +66,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
-
-
-LONGEST_ID = 100
-"""How much of an id is shown."""
-LONGEST_SENTENCE = 1_800
-"""How much of its text an error shows; what a service answers can be a whole page."""
-
-
-CONTROLS = dict.fromkeys(
-    (
-        *(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
-        *(0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
-    ),
-    "\N{REPLACEMENT CHARACTER}",
-)
-"""What a terminal would obey, or what would turn the words around it."""
-
-
-def printable(text: str) -> str:
-    """A text with its control characters replaced; line breaks and tabs stay.
-
-    >>> printable("busy\\x1b[2J\\x9b31m,\\r\\ntry later")
-    'busy�[2J�31m,\\ntry later'
-    """
-    return text.replace("\r\n", "\n").translate(CONTROLS)
 
 
 class ReelbookError(Exception):
@@ -142,14 +119,14 @@ class InvalidInput(ReelbookError, ValueError):
 
     def sentence(self) -> str:
         if len(self.problems) == 1:
-            return _cut(f"{self.model}: {self.problems[0].message}")
+            return shortened(f"{self.model}: {self.problems[0].message}")
         lines = [f"{self.model} has {len(self.problems)} problems:"]
-        room = LONGEST_SENTENCE
+        room = MAX_SENTENCE_LENGTH
         for place, problem in enumerate(self.problems):
             room -= len(problem.message)
             if room < 0 and place:
                 return "\n".join([*lines, f"  - and {len(self.problems) - place} more; mend these first."])
-            lines.append(f"  - {_cut(problem.message)}")
+            lines.append(f"  - {shortened(problem.message)}")
         return "\n".join(lines)
 
 
@@ -165,7 +142,7 @@ class UnknownModel(ReelbookError, LookupError):
         close = difflib.get_close_matches(name, self.known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         known = f" Known here: {', '.join(self.known)}." if self.known else " Check it against the service's own list."
-        return _cut(f"There is no model {name!r}.{hint}{known}")
+        return shortened(f"There is no model {name!r}.{hint}{known}")
 
 
 class BadRates(ReelbookError, ValueError):
@@ -205,7 +182,7 @@ class ServiceError(ReelbookError):
 
     def sentence(self) -> str:
         of = f" (Request {readable_id(self.request_id)}.)" if self.request_id else ""
-        return f"{_cut(_ended(self.message))}{of} {self.advice}"
+        return f"{as_sentence(self.message)}{of} {self.advice}"
 
 
 def _revive(
@@ -218,26 +195,6 @@ def _revive(
     foreign: bool = False,
 ) -> ServiceError:
     return kind(message, status=status, error_type=error_type, request_id=request_id, facts=facts, foreign=foreign)
-
-
-def readable_id(request_id: str) -> str:
-    """An id as it can be shown anywhere: on one line, without letters that a terminal obeys, and not too long.
-
-    >>> readable_id("r-7"), readable_id(".. " + chr(10)), len(readable_id("x" * 9000))
-    ('r-7', "'.. \\\\n'", 100)
-    """
-    text = request_id if request_id.isprintable() and request_id == request_id.strip() else ascii(request_id)
-    return text if len(text) <= LONGEST_ID else f"{text[: LONGEST_ID - 1]}…"
-
-
-def _ended(text: str) -> str:
-    """A sentence with a full stop, because another one follows it."""
-    text = text.rstrip()
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_SENTENCE else f"{text[: LONGEST_SENTENCE - 1]}…"
 
 
 class Unauthorized(ServiceError):
@@ -391,7 +348,7 @@ class RunFailed(ReelbookError):
     def sentence(self) -> str:
         kind = f" [{self.error_type}]" if self.error_type else ""
         return (
-            f"Run {readable_id(self.request_id)} failed{kind}: {_cut(_ended(self.message))} "
+            f"Run {readable_id(self.request_id)} failed{kind}: {as_sentence(self.message)} "
             "Read its logs, change the input if it is at fault, and run it again."
         )
 
@@ -433,6 +390,6 @@ class DownloadFailed(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {readable_id(self.request_id)} finished, but its file could not be fetched from {_cut(self.url)} ({self.reason}). "
+            f"Run {readable_id(self.request_id)} finished, but its file could not be fetched from {shortened(self.url)} ({self.reason}). "
             f"The result is still at the service: attach({self.request_id!r}, model=…) fetches it again, at no cost."
         )

@@ -27,7 +27,6 @@ from .errors import (
     ServiceBroken,
     ServiceError,
     Unreachable,
-    readable_id,
 )
 from .libraries import ledger, recovery, services
 from .libraries.identity import dumps
@@ -39,6 +38,7 @@ from .models.base import Output
 from .models.catalog import CATALOG
 from .models.files import File
 from .models.queue import IN_PROGRESS, QueueStatus
+from .printable import readable_id
 
 if TYPE_CHECKING:
     from .submission import Desk

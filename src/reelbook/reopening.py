@@ -12,13 +12,14 @@ from .client.service import ServiceCalls
 from .client.transfer import Downloads
 from .client.watch import Watcher
 from .clients import Client
-from .errors import InvalidInput, ReelbookError, readable_id
+from .errors import InvalidInput, ReelbookError
 from .libraries import disk, ledger
 from .libraries.books import Books
 from .libraries.ledger import Entry
 from .libraries.library import Library
 from .libraries.shelf import Shelf
 from .loop import background
+from .printable import readable_id
 from .runs import Run
 from .submission import Desk
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from .client.service import Accepted
-from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout, readable_id
+from .errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
 from .following import Following, kind_of
 from .guesses import Hinting
 from .interrupts import raised_once
@@ -25,6 +25,7 @@ from .models.base import Input, Output
 from .models.catalog import CATALOG
 from .models.images import Image
 from .models.queue import COMPLETED, IN_PROGRESS
+from .printable import readable_id
 
 if TYPE_CHECKING:
     from .submission import Desk

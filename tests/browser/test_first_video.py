@@ -112,7 +112,7 @@ def test_the_clip_really_plays(showing: Showing) -> None:
     assert clip["advanced"] > 0
     assert clip["ready"] >= 3
     assert clip["frames"] > 0
-    assert clip["size"] == [1280, 720]  # While its kernel lives the file itself plays, not the smaller copy in the notebook.
+    assert clip["size"] == [1280, 720]  # With its kernel the file itself plays, not the smaller copy.
     assert video.bounding_box() | {"x": 0, "y": 0} == {"x": 0, "y": 0, "width": 640, "height": 360}  # type: ignore[operator]
 
 

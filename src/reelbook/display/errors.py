@@ -13,7 +13,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from ..errors import Interrupted, ReelbookError, printable
+from ..errors import Interrupted, ReelbookError
+from ..printable import printable
 from .words import cut
 
 HOME = str(Path(__file__).resolve().parents[1])

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..errors import printable
+from ..printable import printable
 
 UPDATE_SECONDS = 0.25
 

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Union
 import numpy as np
 import pandas as pd
 
-from ..errors import printable
 from ..models.catalog import CATALOG
+from ..printable import printable
 from . import ledger
 from .columns import Kind, Pile, column
 from .ledger import Entry

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import ReelbookError, readable_id
+from ..errors import ReelbookError
+from ..printable import readable_id
 from . import ledger
 from .books import Books
 from .ledger import Entry

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import printable
+from ..printable import printable
 from .source_types import is_generative
 from .tags import c2pa, xmp
 from .tags.claim import Claim, claim_in

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..errors import InvalidInput, Problem, printable
+from ..errors import InvalidInput, Problem
+from ..printable import printable
 from .problems import problems_of
 from .signatures import positional_field, present
 

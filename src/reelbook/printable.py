@@ -1,0 +1,51 @@
+"""Foreign texts and ids as they can be printed: without what a terminal obeys, and of bounded length."""
+
+from __future__ import annotations
+
+MAX_ID_LENGTH = 100
+"""How many characters of an id are printed."""
+MAX_SENTENCE_LENGTH = 1_800
+"""How many of a text that a service answered, which can be a whole page."""
+
+CONTROLS = dict.fromkeys(
+    (
+        *(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
+        *(0x61C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    ),
+    "\N{REPLACEMENT CHARACTER}",
+)
+"""What a terminal would obey, or what would turn the words around it."""
+
+
+def printable(text: str) -> str:
+    """A text with its control characters replaced; line breaks and tabs stay.
+
+    >>> printable("busy\\x1b[2J\\x9b31m,\\r\\ntry later")
+    'busy�[2J�31m,\\ntry later'
+    """
+    return text.replace("\r\n", "\n").translate(CONTROLS)
+
+
+def readable_id(request_id: str) -> str:
+    """An id as it can be shown anywhere: on one line, without letters that a terminal obeys, and not too long.
+
+    >>> readable_id("r-7"), readable_id(".. " + chr(10)), len(readable_id("x" * 9000))
+    ('r-7', "'.. \\\\n'", 100)
+    """
+    text = request_id if request_id.isprintable() and request_id == request_id.strip() else ascii(request_id)
+    return text if len(text) <= MAX_ID_LENGTH else f"{text[: MAX_ID_LENGTH - 1]}…"
+
+
+def shortened(text: str) -> str:
+    """A text of at most `MAX_SENTENCE_LENGTH` characters."""
+    return text if len(text) <= MAX_SENTENCE_LENGTH else f"{text[: MAX_SENTENCE_LENGTH - 1]}…"
+
+
+def as_sentence(text: str) -> str:
+    """A text of bounded length with a full stop, so that another sentence can follow it.
+
+    >>> as_sentence("busy"), as_sentence("Try later!"), len(as_sentence("x" * 9000))
+    ('busy.', 'Try later!', 1800)
+    """
+    text = text.rstrip()
+    return shortened(text if text.endswith((".", "!", "?", "…")) else f"{text}.")
