@@ -279,9 +279,13 @@ class Unreachable(ReelbookError):
 class UncertainRun(ReelbookError):
     """A paid request was sent and its answer was lost, so nobody here knows whether it is running."""
 
-    def __init__(self, address: str, reason: str, credits: int | None, repeatable: bool = False) -> None:
-        super().__init__(address, reason, credits, repeatable)
+    def __init__(
+        self, address: str, reason: str, credits: int | None, repeatable: bool = False, status: int = 0
+    ) -> None:  # fmt: skip
+        super().__init__(address, reason, credits, repeatable, status)
         self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
+        self.status = status
+        """The status of what was answered in the place of the service's own words; 0 for nothing."""
 
     def sentence(self) -> str:
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."

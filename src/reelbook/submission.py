@@ -316,7 +316,9 @@ class Submission:
         except UncertainRun as error:
             if entry.attempt_key is not None:
                 await desk.record(lambda db: ledger.put_back(db, entry.id))
-                raise UncertainRun(error.address, error.reason, error.credits, repeatable=True) from None
+                raise UncertainRun(
+                    error.address, error.reason, error.credits, repeatable=True, status=error.status
+                ) from None
             reason = error.reason
             await desk.record(lambda db: ledger.lost(db, entry.id, reason))
             raise

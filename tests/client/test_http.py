@@ -296,6 +296,9 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkey
 
 # Paid calls
 
+REFUSING = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429)
+"""With these a service says that it has not accepted a run."""
+
 
 @pytest.mark.parametrize(
     "answer",
@@ -307,6 +310,11 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkey
         Reply(200, {"ok": True}),
         Reply(200, b""),
         Reply(204, b""),
+        *[page(status) for status in REFUSING],
+        *[Reply(status, {"detail": "no" * 50}, fault="half") for status in REFUSING],
+        Reply(402, {"detail": "Payment Required"}),
+        Reply(403, {"message": "Forbidden"}),
+        Reply(404, {"detail": "the upstream is gone", "error_type": "bad_gateway"}),
     ],
     ids=lambda reply: f"{reply.status} {reply.fault or reply.content[:16]}",
 )
@@ -325,19 +333,24 @@ def test_a_paid_call_whose_answer_is_lost_is_sent_once_and_called_uncertain(host
     assert hosted.connections == 1
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 415, 422, 429])
+@pytest.mark.parametrize("status", REFUSING)
 def test_a_definite_refusal_of_a_paid_call_is_no_uncertain_run(hosted: Hosted, status: int) -> None:
-    """These mean "not accepted", also when the body that says why arrives only half."""
-    replies = [Reply(status, {"detail": "no"}), Reply(status, {"detail": "no" * 50}, fault="half"), page(status)]
-    hosted.on("POST", "/models/run", *replies)
+    """These mean "not accepted", where the service says why in a body of its own."""
+    bodies = [
+        {"detail": "no"},
+        {"detail": [{"loc": ["body"], "msg": "no"}]},
+        {"error": {"code": "refused", "message": "no"}},
+    ]
+    hosted.on("POST", "/models/run", *[Reply(status, body) for body in bodies])
 
     async def story() -> list[BaseException]:
         async with opened() as http:
-            return [await failure(paid(http, hosted.base_url)) for _ in replies]
+            return [await failure(paid(http, hosted.base_url)) for _ in bodies]
 
     refusals = asyncio.run(story())
 
     assert [getattr(error, "status", None) for error in refusals] == [status] * 3
+    assert not any(isinstance(error, errors.UncertainRun) for error in refusals)
 
 
 def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted: Hosted, clock: Clock) -> None:

@@ -21,7 +21,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
-from reelbook.client.paid import DEFINITE
 from reelbook.models.catalog import CATALOG
 from tests.client.variants import Answering, Hosted, Received, Reply, page
 from tests.faults.bodies import film, picture
@@ -75,6 +74,17 @@ FOREIGN: Mapping[str, Any] = {
     "plain": b"404 page not found\n",
 }
 """Bodies that do not tell how a run ended, by the words that follow a status in the name of a fault."""
+
+REFUSED: Mapping[str, tuple[int, Any]] = {
+    "no credits": (402, {"detail": "Not enough credits.", "error_type": "insufficient_credits", "needed": 53}),
+    "no such model": (404, {"error": {"code": "not_found", "message": "There is no such model."}}),
+    "in words": (403, {"detail": "This key may not run models."}),
+    "no key": (401, {"detail": "The key is unknown.", "error_type": "unauthorized"}),
+    "no input": (422, {"detail": [{"loc": ["body", "input", "seed"], "msg": "too large", "type": "less_than"}]}),
+    "later": (429, {"detail": "Too many requests wait.", "error_type": "too_many_requests"}),
+}
+"""The service's own words for a run that it does not take: nothing is charged. Whatever else stands in the place of an
+answer to a run, it was accepted."""
 
 
 def _turned(value: Any) -> Any:
@@ -201,9 +211,8 @@ class StandIn(Hosted):
             name = self._names.get(name.rpartition(".")[0], "") if at == FILE else name
             job = self.jobs.get(name) or Job("", "", {}, 0.0)
         fault = next((fault for fault in self.faults if fault.at == at and self._strikes(fault, job)), None)
-        code = fault.kind.partition(" ")[0] if fault is not None else ""
-        if fault is not None and at == RUN and code.isdecimal() and int(code) in DEFINITE:
-            return damaged(fault.kind, Reply())
+        if fault is not None and at == RUN and fault.kind in REFUSED:
+            return Reply(*REFUSED[fault.kind])
         reply = self._sound(at, name, job, received)
         return reply if fault is None else damaged(fault.kind, reply)
 

@@ -324,7 +324,8 @@ def one_run(variant: Variant, film: bytes, library: Path) -> Told:
             stopped.wait(20)
         with pytest.raises(rb.RunFailed) as failed:
             client.run(BOAT.revised(seed=FAILING))
-        with pytest.raises(rb.ServiceError) as refused:
+        # Words that are not in the service's own shape leave it open whether the run was taken.
+        with pytest.raises((rb.ServiceError, rb.UncertainRun)) as refused:
             client.run(BOAT.revised(seed=REFUSED))
         attached = client.attach(f"r-{ELSEWHERE if variant.attachable else AWAITED}", model=MODEL).wait(20)
         again = client.run(BOAT)

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from tests.faults.nursery import PATIENCE, Child, Nursery
-from tests.faults.standin import CANCEL, ESTIMATE, FILE, KINDS, RESULT, RUN, STATUS, Fault, StandIn
+from tests.faults.standin import CANCEL, ESTIMATE, FILE, KINDS, REFUSED, RESULT, RUN, STATUS, Fault, StandIn
 
 PRICE = 53
 SIZES = [
@@ -39,8 +39,7 @@ ANY = tuple(
 BROKEN = tuple(f"{code} {how}" for code in (408, 425, 429, 500, 502, 503, 504) for how in ("page", "code", "plain"))
 LINE = ("closed", "reset", "cut off", "garbage", "late", "empty", "truncated", "not json", "welcome")
 WHERE: Sequence[tuple[str, Sequence[str]]] = (
-    # Before a run is accepted a refusal is believed, so none is put in the place of an answer that accepts it.
-    (RUN, (*LINE, "nothing", "null", "a list", "another shape", "wrong types", "huge", *BROKEN, "400 page", "404 page", "422 message", "409 page")),
+    (RUN, (*LINE, "nothing", "null", "a list", "another shape", "wrong types", "huge", *BROKEN, *ANY, *REFUSED)),
     (STATUS, (*ANY, *BROKEN, *KINDS)),
     (RESULT, (*ANY, *BROKEN, *KINDS)),
     (CANCEL, (*ANY, *BROKEN, *LINE)),

@@ -92,7 +92,8 @@ def glimpse(answer: Answer, key: Key) -> str:
     if answer.is_html:
         return key.scrubbed(_page(answer))
     if not is_json(answer):
-        return "something that is not JSON" if answer.content else "nothing"
+        text = key.scrubbed(_plain(_loose_text(answer)))[:100]
+        return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
     return key.scrubbed(_plain(answer.content[: 2 * LONGEST_TEXT].decode("utf-8", "replace")))[:100]
 
 

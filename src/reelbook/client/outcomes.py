@@ -1,16 +1,22 @@
-"""What an answer means for a run that the service has accepted, and that is paid for.
+"""What an answer means for a run that is paid for, or may be.
 
-One rule: only the service's own words, in its own shape, end such a run. They are a status that says `COMPLETED` and
-carries an `error`, or a refusal of the result of a run that is `COMPLETED`. Everything else, be it a page, an empty or
-foreign body, or a refusal of the call (its key, its address, its pace), means: ask again, with pauses, until a limit. After
-that the run is unfinished: the ledger keeps it as accepted and paid, the next `rb.run` of the same input asks again at no
-cost, and only `fresh=True` pays for another one.
+One rule for both: only the service's own words, in its own shape, end a run.
+
+Of the request that pays for it (`is_refusal`) they are one of a few statuses with a body that says why. A page, an empty
+or foreign body, or one that was cut may stand in the place of the answer that accepted it, whatever its status: the run
+is uncertain then, and never sent again by itself.
+
+Of a run that was accepted they are a status that says `COMPLETED` and carries an `error`, or a refusal of the result of
+a run that is `COMPLETED`. Everything else, be it a page, an empty or foreign body, or a refusal of the call (its key, its
+address, its pace), means: ask again, with pauses, until a limit. After that the run is unfinished: the ledger keeps it as
+accepted and paid, the next `rb.run` of the same input asks again at no cost, and only `fresh=True` pays for another one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from ..errors import (
@@ -26,6 +32,8 @@ from ..errors import (
 )
 from ..models.queue import QueueStatus
 
+DEFINITE = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
+"""With one of these the service says that it has not accepted a run, and so not charged it."""
 RESULT_SECONDS = 10.0
 """How long the result of a completed run is asked for again, whatever else is answered."""
 REFUSED_SECONDS = 60.0
@@ -46,6 +54,25 @@ _OF_THE_CALL = re.compile(
     r"|gateway|upstream|proxy|denied|authenti|apikey|ratelimit|toomany|throttl|quota|unavailable|maintenance|overload"
 )
 """Kinds of errors that are about one call and not about the run."""
+_OF_A_GATEWAY = re.compile(r"gateway|upstream|proxy")
+"""Kinds of errors that something on the way to the service tells."""
+_PROBLEM = frozenset({"type", "title", "status"})
+"""Fields of problem details (RFC 9457), which gateways and frameworks make."""
+_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
+_LIKELY: Mapping[int, str] = {
+    401: "most likely from a gateway that wants another key",
+    403: "most likely from a filter or a gateway that blocks such calls",
+    404: "as where the address is not the service's own: check it",
+    405: "as where the address is not the service's own: check it",
+    407: "most likely from a proxy that wants a sign-in",
+    413: "most likely from a gateway that takes no request of this size",
+    429: "most likely from a gateway that limits the pace",
+    502: "as from a gateway that had no answer of the service",
+    503: "as from a gateway that had no answer of the service",
+    504: "as from a gateway that waited too long for the service",
+    511: "most likely from a network that wants a sign-in",
+}
+"""Where an answer comes from that is not the service's own."""
 _PLACES_OF_THE_CALL = frozenset({"path", "query", "header", "cookie"})
 
 
@@ -66,6 +93,34 @@ def is_own(value: Any) -> bool:
         return True
     kind = inner.get("code") or inner.get("type") if isinstance(inner, dict) else None
     return isinstance(inner, dict) and _is_text(inner.get("message")) and _is_text(kind)
+
+
+def is_refusal(status: int, value: Any) -> bool:
+    """Whether the JSON of an answer to a paid request says that the run was not accepted, and so not charged.
+
+    >>> is_refusal(402, {"detail": "53 credits are missing."}), is_refusal(422, {"detail": [{"msg": "too long"}]})
+    (True, True)
+    >>> [is_refusal(403, value) for value in (None, {"detail": "Forbidden"}, {"message": "no"}, {"title": "No", "detail": "It is not."})]
+    [False, False, False, False]
+    """
+    if status not in DEFINITE or not isinstance(value, dict):
+        return False
+    detail, inner = value.get("detail"), value.get("error")
+    # Services that give no kind of error say why in words; what only repeats its status may come from anywhere.
+    says_why = isinstance(detail, str) and _is_text(detail) and detail.strip().lower() not in _PHRASES
+    kind = value.get("error_type") or (inner.get("code") or inner.get("type") if isinstance(inner, dict) else None)
+    is_its_own = is_own(value) or (says_why and not _PROBLEM & value.keys())
+    return is_its_own and _OF_A_GATEWAY.search(_plain(kind)) is None
+
+
+def doubt(status: int, what: str) -> str:
+    """Why an answer leaves a paid request uncertain: `what` is the answer in a few words.
+
+    >>> doubt(407, "an HTML page")
+    '407 with an HTML page came in place of an answer, most likely from a proxy that wants a sign-in'
+    """
+    likely = _LIKELY.get(status, "")
+    return f"{status} with {what} came in place of an answer{likely and f', {likely}'}"
 
 
 def ending(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:

@@ -11,12 +11,11 @@ from ..errors import ReelbookError, UncertainRun, Unreachable
 from .address import Address
 from .answers import Answer, Lost, glimpse, refusal, value_of
 from .key import Key
+from .outcomes import doubt, is_refusal
 from .retries import Patience, asked_pause, repeated_paid
 
 T = TypeVar("T")
 
-DEFINITE = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
-"""Answers that mean a paid request was not accepted. Anything else leaves it uncertain."""
 GATES = frozenset({401, 402, 403, 429})
 """Refusals that can come from a gate, before the service looks whether it knows the request already."""
 
@@ -104,9 +103,11 @@ class PaidRequest(Generic[T]):
         if not got.is_good:
             error = refusal(got, self.key)
             self.asked = asked_pause(error)
-            if got.status in DEFINITE and not (lost_before and got.status in GATES):
+            is_settled = is_refusal(got.status, value_of(got, self.key))
+            if is_settled and not (lost_before and got.status in GATES):
                 raise error
-            raise self._uncertain(f"it answered {got.status}: {error.message[:200]}")
+            what = f"“{error.message[:200]}”" if is_settled or not error.foreign else glimpse(got, self.key)
+            raise self._uncertain(doubt(got.status, what), got.status)
         told = self.read(value_of(got, self.key))
         if told is None:
             raise self._uncertain(f"it answered {got.status} without a request id, with {glimpse(got, self.key)}")
@@ -136,5 +137,5 @@ class PaidRequest(Generic[T]):
             await self.sending()
             self.stopped = False
 
-    def _uncertain(self, reason: str) -> UncertainRun:
-        return UncertainRun(self.address.place, reason, self.credits)
+    def _uncertain(self, reason: str, status: int = 0) -> UncertainRun:
+        return UncertainRun(self.address.place, reason, self.credits, status=status)

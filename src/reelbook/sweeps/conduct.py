@@ -380,7 +380,10 @@ class Conduct:
                 one, UNCERTAIN, error, reserved=max(one.reserved, error.credits or 0), is_paid_here=is_paid_here
             )
             self._lost += 1
-            if self._lost >= MOST_LOST:
+            if error.status in (429, 503):
+                self._patience.failed(asyncio.get_running_loop().time())
+            # A page that refuses the very first one, say of a proxy or at a wrong address, refuses every other one.
+            if self._lost >= MOST_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)

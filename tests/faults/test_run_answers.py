@@ -1,0 +1,117 @@
+"""A page in the place of the answer to a paid request: the run may be paid for, so it is never sent again by itself.
+
+The stand-in charges every run whose refusal does not stand in `REFUSED`, and then answers with whatever the fault says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.client import http
+from reelbook.client.http import Patience
+from tests.client.variants import Hosted, Reply, page
+from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
+from tests.faults.test_answers import BOAT, CODES
+
+OWN_SHAPE = frozenset({"gate", "call", "path"})
+"""Bodies in which services of this family refuse a call, too."""
+PAGES = tuple(f"{code} page" for code in CODES)
+BODIES = tuple(f"{code} {how}" for how in FOREIGN if how not in OWN_SHAPE for code in (400, 403, 404, 422, 429, 503))
+
+
+def test_whatever_stands_in_the_place_of_the_answer_nothing_is_paid_twice(tmp_path: Path) -> None:
+    """Uncertain, listed with a reason, and not sent again in another session, when all is calm."""
+    kinds = (*PAGES, *BODIES)
+    faults = [Fault(RUN, kind, seed=seed) for seed, kind in enumerate(kinds, 1)]
+    with StandIn(faults) as hosted:
+        for _ in range(2):
+            with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+                ends = Counter(outcome(client, seed) for seed in range(1, len(kinds) + 1))
+            assert ends == {"UncertainRun": len(kinds)}
+            hosted.calm()
+
+    listed = rb.library(tmp_path).uncertain
+    assert set(hosted.paid.values()) == {1}
+    assert len(listed) == len(hosted.charges) == len(kinds)
+    assert listed.credits == 53 * len(kinds)
+    assert all(kind.partition(" ")[0] in one.reason for kind, one in zip(kinds, listed, strict=True))
+
+
+def test_the_services_own_words_leave_a_run_free_to_be_run_again(tmp_path: Path) -> None:
+    """The control: nothing was charged, nothing is uncertain, and the same input runs once the reason is gone."""
+    faults = [Fault(RUN, kind, seed=seed, times=1) for seed, kind in enumerate(REFUSED, 1)]
+    with StandIn(faults) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
+        refused = [outcome(client, seed) for seed in range(1, len(faults))]
+        again = [client.run(BOAT.revised(seed=seed)).status for seed in range(1, len(faults) + 1)]
+        uncertain = rb.library(tmp_path).uncertain
+
+    assert refused == ["InsufficientCredits", "NotFound", "Forbidden", "Unauthorized", "Refused"]
+    assert again == ["completed"] * len(faults)
+    assert len(uncertain) == 0
+    assert set(hosted.paid.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("407 page", "from a proxy that wants a sign-in"),
+        ("413 page", "takes no request of this size"),
+        ("403 page", "from a filter or a gateway"),
+        ("404 page", "the address is not the service's own: check it"),
+        ("429 page", "limits the pace"),
+        ("502 page", "had no answer of the service"),
+        ("welcome", "without a request id, with an HTML page"),
+    ],
+)
+def test_the_error_says_where_the_page_comes_from_and_what_to_do(tmp_path: Path, kind: str, says: str) -> None:
+    """In one sentence each, and beside it what it may have cost."""
+    with (
+        StandIn([Fault(RUN, kind)]) as hosted,
+        rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client,
+        pytest.raises(rb.UncertainRun) as caught,
+    ):
+        client.run(BOAT.revised(seed=1))
+
+    words = str(caught.value)
+    assert says in words
+    assert "may have cost up to 53 credits" in words
+    assert "rb.library().uncertain" in words
+
+
+@pytest.mark.parametrize("kind", ["401 page", "404 page", "407 page", "413 page", "429 page"])
+def test_a_sweep_that_meets_a_page_at_once_pays_for_no_other_run(tmp_path: Path, kind: str) -> None:
+    """The first one goes alone, and what refuses it refuses all."""
+    with StandIn([Fault(RUN, kind)]) as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        table = rb.sweep(BOAT, seed=range(20)).run(budget=20 * 53, client=client)
+
+    assert Counter(table["status"]) == {"uncertain": 1, "not started": 19}
+    assert len(hosted.charges) == 1
+
+
+@pytest.mark.parametrize("answer", [page(403), page(404), page(429), Reply(422, {"message": "no route"})], ids=str)
+def test_a_service_that_recognises_repetitions_is_asked_again_with_the_same_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Reply
+) -> None:
+    """There the page costs nothing: the repetition tells what became of the run."""
+    monkeypatch.setattr(http, "Patience", lambda: Patience(free=8, attempt=4, paid=4, backoff=0.005, attempts=3))
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
+        hosted.on("GET", "/", {"service": "lab", "id": "lab", "features": ["idempotency"]})
+        hosted.on("POST", "/models/run", answer, {"requestId": "r-1"})
+        run = client.start(BOAT.revised(seed=1))
+        keys = [one.headers["idempotency-key"] for one in hosted.seen("POST", "/models/run")]
+
+    assert run.request_id == "r-1"
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+
+
+def outcome(client: rb.Client, seed: int) -> str:
+    """What comes of this run: the kind of its error, or how it ended."""
+    try:
+        return client.start(BOAT.revised(seed=seed)).status
+    except rb.ReelbookError as error:
+        return type(error).__name__
