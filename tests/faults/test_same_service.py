@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,9 @@ import httpx
 import pytest
 
 import reelbook as rb
+from tests.client.variants import Reply
+from tests.faults.standin import StandIn
+from tests.faults.test_answers import BOAT
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 Said = tuple[int, Mapping[str, Any]]
@@ -96,3 +100,32 @@ def test_three_notebooks_pay_once(serve: Serve, tmp_path: Path, case: str) -> No
 
     assert len({run.id for run in runs}) == 1
     assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 1
+
+
+def test_a_ledger_with_several_ids_of_one_address_pays_for_none_of_its_runs_again(tmp_path: Path) -> None:
+    """As an older version wrote it: each kernel under the id that it was told, and only the last one at the address."""
+    boats = [BOAT.revised(seed=seed) for seed in range(1, 6)]
+    with StandIn() as hosted:
+        hosted.on("GET", "/", lambda _: Reply(200, {"service": "lab", "id": uuid.uuid4().hex}))
+        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+            first = [client.run(boat).request_id for boat in boats]
+        with closing(sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)) as db:
+            db.execute("DELETE FROM meta WHERE name GLOB 'service *' OR name = 'accepted log'")
+            for number in range(1, len(boats) + 1):
+                db.execute("UPDATE runs SET service = ? WHERE id = ?", (f"random-{number}", number))
+            db.execute("INSERT INTO meta VALUES (?, ?)", (f"service at {hosted.base_url}", f"random-{len(boats)}"))
+        log = tmp_path / "accepted.jsonl"
+        lines = [json.loads(line) for line in log.read_text().split("\n") if line]
+        older = [{**line, "service": f"random-{number}"} for number, line in enumerate(lines, 1)]
+        for line in older:
+            del line["place"]
+        log.write_text("".join(json.dumps(line) + "\n" for line in older))
+        kernels = []
+        for _ in range(2):
+            with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+                kernels.append([client.run(boat).request_id for boat in boats])
+                swept = rb.sweep(BOAT, seed=range(1, 6)).run(budget=5 * 53, client=client)
+
+    assert kernels == [first, first]
+    assert set(swept["status"]) == {"completed"}
+    assert len(hosted.charges) == len(boats)

@@ -172,6 +172,55 @@ def test_the_runs_of_an_older_ledger_are_found(
     assert (found == 1) is is_knowable
 
 
+def older_ledger(db: sqlite3.Connection, place: str, *ids: str, output: str | None = None) -> None:
+    """One that remembers only the last of these ids for its address, and has a paid run of each."""
+    for number, name in enumerate(ids):
+        db.execute(
+            "INSERT INTO runs (service, identity, take, model, input, state, request_id, output, created)"
+            " VALUES (?, ?, 0, 'm', '{}', 'stored', ?, ?, 1)",
+            (name, f"boat {number}", f"r {number}", output),
+        )
+    db.execute("INSERT INTO meta VALUES (?, ?)", (f"service at {place}", ids[-1]))
+
+
+@pytest.mark.parametrize("told", [None, "random-1", "random-2", "random-3", "random-4"])
+@pytest.mark.parametrize("place", [HOSTED, LOCAL])
+def test_all_ids_that_an_older_ledger_has_of_an_address_are_found(
+    db: sqlite3.Connection, place: str, told: str | None
+) -> None:
+    """Each kernel was told another one, and each paid for a run: none is paid for again, nor is what follows."""
+    older_ledger(db, place, "random-1", "random-2", "random-3")
+
+    first = [paid(db, met(db, (place, told)), f"boat {number}") for number in range(4)]
+    again = [paid(db, met(db, (place, "another")), f"boat {number}") for number in range(4)]
+
+    assert first[:3] == [1, 2, 3]
+    assert again == first
+
+
+@pytest.mark.parametrize(("told", "is_found"), [("lab", False), ("changed", True)])
+def test_with_several_services_the_forgotten_ids_are_those_of_the_one_that_changes_its_id(
+    db: sqlite3.Connection, told: str, is_found: bool
+) -> None:
+    """A service that keeps its id has never lost one."""
+    older_ledger(db, HOSTED, "random-1", "random-2")
+    db.execute("INSERT INTO meta VALUES ('service at https://other.example', 'lab')")
+
+    other = met(db, ("https://other.example", told))
+
+    assert (paid(db, other, "boat 0") == 1) is is_found
+
+
+@pytest.mark.parametrize("one", [(LOCAL, "random-3", True), (HOSTED, "random-3")])
+def test_what_a_service_on_this_machine_has_made_is_not_taken_for_another_ones(
+    db: sqlite3.Connection, one: Met
+) -> None:
+    """One that keeps its id has none but that; and files of this machine were made by no other host."""
+    older_ledger(db, one[0], "random-1", "random-2", output='{"video": {"url": "http://127.0.0.1:8000/files/a"}}')
+
+    assert paid(db, met(db, one), "boat 0") != 1
+
+
 def test_two_notebooks_that_meet_it_at_once_agree(tmp_path: Path) -> None:
     """One is told an id, the other nothing: whoever comes first, the run is paid once."""
     for attempt in range(5):

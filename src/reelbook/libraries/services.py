@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import posixpath
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ MOST_IDS = 32
 _PORTS = {"http": ":80", "https": ":443"}
 
 _SWEPT = "has sweeps"
+
+_LOCAL_FILE = re.compile(r'"https?://(localhost|127\.|\[::1\])')
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ def name_of(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool
     if by_address is not None and by_address != by_id and met.id is not None and _is_another(db, met, by_address):
         by_address = None
     name = by_id or by_address or met.id or met.address
+    if by_address is not None and not met.lasts:
+        changes = met.id is not None and met.id not in _ids(db, by_address)
+        for forgotten in _forgotten(db, met.address, by_address, is_likely=changes):
+            if forgotten != name:
+                merge(db, forgotten, name)
     if by_address is not None and by_address != name:
         merge(db, by_address, name)
     _remember(db, PLACE + met.address, name)
@@ -222,6 +230,34 @@ def _is_another(db: sqlite3.Connection, met: Identification, known: str) -> bool
     told_ids = _ids(db, known)
     keeps_id = met.lasts or _value(db, LASTING + known) is not None
     return keeps_id and bool(told_ids) and met.id not in told_ids
+
+
+def _forgotten(db: sqlite3.Connection, place: str, known: str, *, is_likely: bool) -> list[str]:
+    """Names of runs that no address leads to, and that are those of the service `known` at this place.
+
+    Older ledgers remember the last id of an address only. Whose the others were cannot be read there:
+    they are this service's where it is seen to change its id (`is_likely`), or where no other service has an address.
+    Services that keep their id have never lost one, and what was made on this machine was not made at another host.
+    """
+    if _value(db, LASTING + known) is not None:
+        return []
+    is_local = is_loopback(place)
+    at = db.execute(f"SELECT name, value FROM meta WHERE name GLOB '{PLACE}*'").fetchall()
+    others = {value for alias, value in at if is_local or not is_loopback(str(alias).removeprefix(PLACE))} - {known}
+    if others and not is_likely:
+        return []
+    rows = db.execute(
+        f"SELECT DISTINCT service FROM runs WHERE service NOT IN (SELECT value FROM meta WHERE {_IS_ALIAS})"
+        " AND service != ? AND instr(service, '://') = 0",
+        (known,),
+    ).fetchall()
+    return [str(row[0]) for row in rows if is_local or not _was_local(db, str(row[0]))]
+
+
+def _was_local(db: sqlite3.Connection, name: str) -> bool:
+    """Whether the files of this service's runs were on this machine."""
+    rows = db.execute("SELECT output FROM runs WHERE service = ? AND output IS NOT NULL LIMIT 20", (name,))
+    return any(_LOCAL_FILE.search(str(row[0])) for row in rows)
 
 
 def _ids(db: sqlite3.Connection, name: str) -> list[str]:

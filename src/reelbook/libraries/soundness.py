@@ -13,6 +13,7 @@ from typing import Any
 from .identity import identity
 from .ledger import ACCEPTED, COMPLETED, MOVES, PAID, PLANNED, SENDING, STORED, UNCERTAIN
 from .schema import SCHEMA
+from .services import current
 
 TEXTS = ("service", "identity", "model", "input", "state")
 MAYBE_TEXTS = ("owner", "attempt_key", "body", "request_id", "output", "media", "error_type", "error")
@@ -191,7 +192,8 @@ def _misplaced(db: sqlite3.Connection, log: Log) -> Iterator[str]:
     at = "SELECT id, request_id FROM runs WHERE service = ? AND identity = ? AND take = ?"
     for request, line in log.by_request.items():
         rows = db.execute(query, (request,)).fetchall()
-        key = line["service"], line["identity"], line["take"]
+        # The service may go by another name since, which can be as near as svc-1 and svc-2.
+        key = current(db, line["service"]), line["identity"], line["take"]
         if any(row[1:] == key for row in rows):
             continue
         there = db.execute(at, key).fetchone()
