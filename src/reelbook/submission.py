@@ -258,7 +258,9 @@ class Submission:
         if not (reusable and not self.fresh and await self._is_stored(service, name)):
             price, least = await self._priced()
         offers = (await desk.calls.nature()).features
-        return Asked(service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable, least)
+        return Asked(
+            service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable, least, self.told
+        )
 
     async def _priced(self) -> tuple[int | None, int | None]:
         """What the run counts for, and what it counts for at least: a service that says less lifts no ceiling."""

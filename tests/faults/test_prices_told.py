@@ -6,7 +6,7 @@ Every run that the stand-in accepts is charged 53 credits, whatever it says.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,8 @@ class Charging:
         self.accepts: dict[str, Any] = {}
         """What else the answer to a run says."""
         self.metrics: Any = None
+        self.failing: Callable[[int], bool] = lambda number: False
+        """Which runs fail, by their numbers."""
         self._numbers = itertools.count()
         hosted.on("POST", RUN, self._accept)
         hosted.on("POST", ESTIMATE, {"credits": PRICE})
@@ -71,9 +73,12 @@ class Charging:
 
     def _accept(self, _: Received) -> Reply:
         self.charged += PRICE
-        request_id = f"r{next(self._numbers)}"
+        number = next(self._numbers)
+        request_id = f"r{number}"
         one = f"/{BOAT.endpoint_id}/requests/{request_id}"
         told = {} if self.metrics is None else {"metrics": self.metrics}
+        if self.failing(number):
+            told |= {"error": "It broke.", "error_type": "engine_error"}
         self.hosted.on("GET", f"{one}/status", {"status": "COMPLETED", "request_id": request_id, **told})
         self.hosted.on("GET", one, {"video": {"url": f"{self.hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
         return Reply(200, {"requestId": request_id, **self.accepts})
@@ -182,3 +187,76 @@ def test_a_higher_price_counts_as_told(service: Charging, client: Client, where:
     job.wait(60)
 
     assert service.charged == 2 * PRICE
+
+
+@pytest.mark.parametrize(
+    "account",
+    [{"name": "lab", "credits_available": 10**6, "credits_reserved": 0, "credits_spent": 0}, {"credits": 10**6}, {}],
+)
+def test_no_figure_of_the_account_lifts_a_ceiling(service: Charging, client: Client, account: dict[str, Any]) -> None:
+    """It is of all who use the account, may be booked later, and is in the unit in which the charges are told."""
+    service.hosted.on("GET", "/account", account)
+    service.metrics = {"credits": 0}
+
+    for _ in range(2):
+        boats().run(budget=LIMIT)
+
+    assert service.charged == 3 * PRICE
+
+
+def test_a_failed_run_costs_what_the_service_says(service: Charging, client: Client) -> None:
+    """Refunded, by the word of a service that tells the known price: the budget has room for all of them."""
+    service.failing, service.metrics = lambda _: True, {"credits": 0}
+
+    job = boats().start(budget=LIMIT)
+    table = job.wait(60)
+
+    assert service.charged == RUNS * PRICE
+    assert set(table["status"]) == {"failed"}
+    assert (job.progress.spent, job.progress.reserved, job.progress.differs) == (0, 0, None)
+
+
+def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
+    service: Charging, client: Client
+) -> None:
+    """The specification does not say that it is refunded."""
+    service.failing = lambda _: True
+
+    for _ in range(2):
+        job = boats().start(budget=LIMIT)
+        job.wait(60)
+
+    assert service.charged == 3 * PRICE
+    assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)
+
+
+@pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])
+def test_a_failed_run_is_not_free_by_the_word_of_a_service_that_says_too_little(
+    service: Charging, client: Client, where: str
+) -> None:
+    """It says 0 of a run that was not refunded, too; nor does running the same plan again make room."""
+    service.failing, service.metrics = lambda number: number > 0, {"credits": 0}
+    if where == "estimate":
+        service.hosted.on("POST", ESTIMATE, {"credits": 0})
+    elif where == "answer":
+        service.accepts = {"credits": 0}
+
+    for _ in range(3):
+        job = boats().start(budget=LIMIT)
+        job.wait(60)
+    under_budget = service.charged
+    boats(100).run(spend=LIMIT)
+
+    assert (under_budget, service.charged - under_budget) == (3 * PRICE, 3 * PRICE)
+    assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)
+
+
+def test_a_persons_word_makes_failed_runs_free_again(service: Charging, client: Client) -> None:
+    """They were counted at the known price; by the person's word all of it costs nothing."""
+    service.hosted.on("POST", ESTIMATE, {"credits": 0})
+    service.failing, service.metrics = lambda _: True, {"credits": 0}
+    boats().run(budget=LIMIT)
+
+    boats().run(budget=LIMIT, price=0)
+
+    assert service.charged == (3 + RUNS) * PRICE

@@ -442,7 +442,7 @@ def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
         ledger.free(db, entry)
 
 
-def _forgotten(entry: Entry) -> dict[str, Any]:
+def _forgotten(entry: Entry, least: int = 0) -> dict[str, Any]:
     """What `past_cost` must not do: to forget what an earlier attempt has cost."""
     return {"spent": entry.spent, "unpriced": entry.unpriced}
 

@@ -21,11 +21,14 @@ from .ledger import (
     PLANNED,
     REJECTED,
     STORED,
+    TELLS_LESS,
     UNCERTAIN,
     Entry,
     amount,
     event,
+    least_of_failed,
     move,
+    note_price,
     owned,
     past_cost,
     rank,
@@ -36,12 +39,21 @@ from .recovery import Keeping, freed
 from .services import current
 
 COST = f"""spent + unpriced * :unknown + CASE
-    WHEN charged IS NOT NULL AND state IN ('{FAILED}', '{CANCELLED}') THEN charged
+    WHEN charged IS NOT NULL AND state IN ('{FAILED}', '{CANCELLED}') AND service NOT IN
+        (SELECT substr(name, {len(TELLS_LESS) + 1}) FROM meta WHERE name GLOB '{TELLS_LESS}*') THEN charged
     WHEN charged IS NOT NULL THEN max(charged, coalesce((SELECT credits FROM floors WHERE floors.run = runs.id), 0))
     WHEN state = '{REJECTED}' OR (state = '{PLANNED}' AND attempt_key IS NULL) THEN 0
     ELSE coalesce(price, :unknown) END"""
 """What a run has cost, or may have cost: a lost answer counts with its whole price, and one without a price as `:unknown`.
-A charge below what the run counts for at least is a service's mistake until a person says otherwise."""
+
+A charge below what the run counts for at least is a service's mistake until a person says otherwise (`price=`). The
+account's own figures never lift that. They are of the whole account, which other kernels and people spend from and pay
+into at the same time, they may be booked later than the run ends, the specification does not show them at all, and who
+tells a charge in another unit tells a balance in it, too.
+
+A run that has failed or was cancelled costs what the service says, since services refund those; only where it has told
+less than the known price of any run, its 0 says nothing. Where it says nothing of such a run, the whole price counts.
+"""
 
 KEY_SECONDS = 23 * 3600.0
 """How long a repetition is recognised by its key; services keep them for a day."""
@@ -65,6 +77,8 @@ class Asked:
     """Whether the same input gives the same result, so that one is enough."""
     least: int | None = None
     """What one attempt counts for at least, whatever the service says: the known price of its model, or a person's word."""
+    told: int | None = None
+    """What the service says that it costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +240,9 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
     )
 
 
-def lower(db: sqlite3.Connection, scope: str, price: int) -> None:
+def lower(db: sqlite3.Connection, service: str, scope: str | None, price: int) -> None:
     """Take a person's word that a run of this scope costs no more than this, where a service has said so before them."""
+    db.execute("DELETE FROM meta WHERE name = ?", (TELLS_LESS + current(db, service),))
     db.execute(
         "UPDATE floors SET credits = ? WHERE credits > ? AND run IN"
         " (SELECT id FROM scopes JOIN runs USING (service, identity, take) WHERE scope = ?)",
@@ -291,7 +306,8 @@ def _claimed(
         move(db, entry, UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
         return read(db, entry.id)
     so_far = {"spent": entry.spent, "unpriced": entry.unpriced}
-    past = past_cost(entry) if entry.state in (FAILED, CANCELLED) else so_far
+    is_ended = entry.state in (FAILED, CANCELLED)
+    past = past_cost(entry, least_of_failed(db, entry.id)) if is_ended else so_far
     price = amount(asked.price)
     if repeats and entry.price is not None:
         price = entry.price
@@ -309,6 +325,7 @@ def _claimed(
         db.execute("DELETE FROM floors WHERE run = ?", (entry.id,))
     else:
         db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (entry.id, asked.least))
+        note_price(db, entry.id, asked.told)
     return read(db, entry.id)
 
 

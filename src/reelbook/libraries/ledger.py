@@ -50,6 +50,9 @@ BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, EXPIRED, UN
 MOST_CREDITS = 10**12
 """More than any run costs, and little enough that a sum over all runs is a number that the file takes."""
 
+TELLS_LESS = "tells too little: "
+"""Begins the name of the line of `meta` about a service that has told less than a run is known to cost."""
+
 NO_NAME = "attached:"
 """Begins the identity of a run whose input is not known here."""
 
@@ -165,6 +168,7 @@ def accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | Non
     entry = read(db, run)
     if entry.request_id == storable(request_id):
         return  # An answer that was asked for twice.
+    note_price(db, run, price)
     known = amount(price)
     known = entry.price if known is None else max(known, least(db, run))
     if ACCEPTED not in MOVES[entry.state]:
@@ -189,6 +193,7 @@ def completed(
     """It is finished, and this is what the service answered."""
     entry = read(db, run)
     if entry.state not in (COMPLETED, STORED):
+        note_price(db, run, charged)
         told = amount(charged)
         move(
             db, entry, COMPLETED, output=output, charged=entry.charged if told is None else told, queued_s=queued_s,
@@ -268,9 +273,30 @@ def least(db: sqlite3.Connection, run: int) -> int:
     return 0 if row is None else int(row[0])
 
 
-def past_cost(entry: Entry) -> dict[str, Any]:
-    """What all attempts so far have cost, or may have cost, once the last of them is over."""
-    last = entry.charged if entry.charged is not None else entry.price
+def note_price(db: sqlite3.Connection, run: int, told: Any) -> None:
+    """Remember of the service that it has told less than a run is known to cost, if it has.
+
+    What it says that a failed run has cost is not believed from then on, as 0 need not mean that it was refunded.
+    """
+    price = amount(told)
+    if price is not None and price < least(db, run):
+        service = read(db, run).service
+        db.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (TELLS_LESS + service,))
+
+
+def least_of_failed(db: sqlite3.Connection, run: int) -> int:
+    """What a run that has failed counts for at least: nothing, unless its service has told too little of some run."""
+    row = db.execute(
+        "SELECT credits FROM floors JOIN runs ON runs.id = run WHERE run = ?"
+        " AND EXISTS (SELECT 1 FROM meta WHERE name = ? || service)",
+        (run, TELLS_LESS),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def past_cost(entry: Entry, least: int = 0) -> dict[str, Any]:
+    """What all attempts so far have cost, or may have cost, once the last of them is over; it counts for `least` or more."""
+    last = max(entry.charged, least) if entry.charged is not None else entry.price
     if last is None:
         return {"spent": entry.spent, "unpriced": entry.unpriced + 1}
     return {"spent": entry.spent + last, "unpriced": entry.unpriced}

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .ledger import COLUMNS, STORED, Entry, rank, storable
+from .ledger import COLUMNS, STORED, TELLS_LESS, Entry, rank, storable
 
 PLACE, ID, LASTING = "service at ", "service named ", "service keeps its id "
 """Begin the names of what is kept in the table `meta`; the value is the name of the service."""
@@ -121,6 +121,7 @@ def merge(db: sqlite3.Connection, other: str, name: str) -> None:
     db.execute("UPDATE OR IGNORE scopes SET service = ? WHERE service = ?", (name, other))
     db.execute("DELETE FROM scopes WHERE service = ?", (other,))
     db.execute(f"UPDATE meta SET value = ? WHERE value = ? AND {_IS_ALIAS}", (name, other))
+    db.execute("UPDATE OR REPLACE meta SET name = ? WHERE name = ?", (TELLS_LESS + name, TELLS_LESS + other))
     _remember(db, ID + other, name)
 
 

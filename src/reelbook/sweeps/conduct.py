@@ -193,8 +193,9 @@ class Conduct:
             scope = scope_of(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
             await desk.books.do(lambda db: asking.join_scope(db, scope, self.service, keys))
-            if (price := self.options.price) is not None:
-                await desk.books.do(lambda db: asking.lower(db, scope, price))
+        if (price := self.options.price) is not None:
+            named = None if self._budget is None else self._budget.scope
+            await desk.books.do(lambda db: asking.lower(db, self.service, named, price))
         await asyncio.to_thread(self._take_stock, dict(zip((row.number for row, _ in possible), names, strict=True)))
 
     def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
@@ -307,7 +308,7 @@ class Conduct:
             return  # Let go of: the service goes on with it.
         spent, reserved = run.credits or 0, 0
         if run.credits_source == "charged":
-            reserved = self._doubtful(one, run, submission.least)
+            reserved = await self._doubtful(one, run, submission.least)
         elif run.failure is not None:
             spent, reserved = 0, price
         self.tally.change(one, ending(run.failure), run.failure, spent=spent, reserved=reserved)
@@ -322,10 +323,12 @@ class Conduct:
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 
-    def _doubtful(self, one: Standing, run: Run, least: int) -> int:
+    async def _doubtful(self, one: Standing, run: Run, least: int) -> int:
         """How much more than the service says it has charged the limits count."""
-        if run.failure is not None or run.from_library:
+        if run.from_library:
             return 0
+        if run.failure is not None:
+            least = await self.desk.books.do(lambda db: ledger.least_of_failed(db, run.id))
         charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
         self.tally.differ(charged, least)
         return max(least - charged, 0)
