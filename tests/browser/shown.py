@@ -40,7 +40,7 @@ from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.sweeps import reel  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.sweeps.facts import AxisFacts, Facts, Impossible
-from reelbook.sweeps.tally import STATUSES, Group, Progress
+from reelbook.sweeps.tally import STATUSES, Group, Progress, Result
 from tests.clips import film
 from tests.display.stand_in import run_of
 from tests.support import png
@@ -191,7 +191,7 @@ def _panel(media: Media, text: str) -> Iterator[Bundle]:
     for state in ("running", "done"):
         progress = Progress(
             state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, spent_now=53,
-            reserved_now=0, budget=None, spend=None, differs=None, per_minute=1.0, seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), latest=((3, media.picture, {text: text}),),
+            reserved_now=0, budget=None, spend=None, differs=None, per_minute=1.0, seconds_left=1.0, elapsed=1.0, failures=(Group(text, 1, 3, text),), results=(Result(3, media.picture.path, {text: text}),),
         )  # fmt: skip
         yield panel_bundle(progress, hint=HINT)
 

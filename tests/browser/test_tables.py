@@ -16,7 +16,7 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import uri
-from reelbook.display.tables import SCRIPT, STYLE, table_html, table_line, table_markup
+from reelbook.display.tables import SCRIPT, STYLES, table_html, table_line, table_markup
 from reelbook.display.tables_media import Known
 from reelbook.display.theme import script, style
 from reelbook.media.posters import poster
@@ -557,7 +557,7 @@ def test_posters_of_a_page_keep_their_shape(opened: Open, clips: list[str]) -> N
     """Where a page brings posters of its own, portrait ones are portrait: in the row, and where the clip is to play."""
     tall = film_poster(clips[2])
     page = opened(
-        style(STYLE),
+        style(*STYLES),
         table_markup(runs(2, clips[2:]), posters={clips[2]: Known(tall, 90, 160)}, clips={}),
         script(SCRIPT),
     )
@@ -586,7 +586,10 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
     table = table_markup(runs(2))
     own = Markup(str(table).replace('class="rb rb-table ', f'class="rb rb-table rb-{scheme} '))
     page = opened(
-        style(STYLE), Markup('<div class="rb rb-{}">{}{}</div>').format(forced, table, own), table, color_scheme=scheme
+        style(*STYLES),
+        Markup('<div class="rb rb-{}">{}{}</div>').format(forced, table, own),
+        table,
+        color_scheme=scheme,
     )
 
     lightness = page.locator(".rb-summary").evaluate_all(

@@ -144,13 +144,14 @@ class TestVideo:
         assert bare(html).one("figcaption")["title"] == wanted
 
     def test_the_caption_breaks_only_between_facts(self, clip: LocalFile) -> None:
-        """In a narrow column a number stays with its unit and the dot after it; only the prompt may be broken."""
+        """In a narrow column a number stays with its unit, and a dot with the word after it; only a long prompt may be broken."""
         html = run_figure(run_of(clip))
 
-        kept = re.findall(r'<span style="white-space:nowrap">(.*?)</span>', html)
-        assert kept[:4] == ["seed 7 ·", "320×180 ·", "25 frames at 24/s ·", "1.0 s ·"]
+        dot = '<span class="rb-dot">· </span>'
+        kept = re.findall(rf'<span class="rb-word" style="white-space:nowrap">{dot}(.*?)</span>', html)
+        assert kept[:4] == ["seed 7", "320×180", "25 frames at 24/s", "1.0 s"]
         assert kept[-1] == "53 credits"
-        assert "<bdi>a paper boat</bdi> · <span" in html
+        assert '"white-space:nowrap"><bdi>a paper boat</bdi></span> <span' in html
 
     def test_a_price_that_is_only_estimated_says_so(self, clip: LocalFile) -> None:
         """≈ stands before credits that the service has not told."""

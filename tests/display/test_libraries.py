@@ -110,7 +110,7 @@ def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     names = {name for html in cards for _, attributes in bare(html).elements for name in attributes}
 
     assert tags <= {"div", "b", "br", "table", "thead", "tbody", "tr", "td", "th", "bdi", "span"}
-    assert names <= {"style", "title", "aria-label", "class"}
+    assert names <= {"style", "title", "aria-label", "class", "data-rb-posters"}
 
 
 def test_nothing_is_fetched_and_nothing_runs(tmp_path: Path) -> None:

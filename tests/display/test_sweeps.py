@@ -16,11 +16,9 @@ import reelbook as rb
 from reelbook.display.panels import HINT, panel_bundle, panel_html, panel_line
 from reelbook.display.plans import headline, plan_card
 from reelbook.display.sweeps import watch_job
-from reelbook.media.local import LocalFile
 from reelbook.models.described import describe
-from reelbook.models.files import File
 from reelbook.sweeps.job import SweepJob
-from reelbook.sweeps.tally import STATUSES, Group, Progress
+from reelbook.sweeps.tally import STATUSES, Group, Progress, Result
 from tests.models.described_inputs import with_fields
 from tests.support import png
 
@@ -40,7 +38,7 @@ def progress(**changes: Any) -> Progress:
     known: dict[str, Any] = {
         "state": "running", "reason": None, "from_library": 1, "spent": 159, "reserved": 106, "spent_now": 159,
         "reserved_now": 106, "budget": 530, "spend": None, "differs": None, "per_minute": 12.0,
-        "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "latest": (),
+        "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
     }  # fmt: skip
     counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
     return Progress(counts={**dict.fromkeys(STATUSES, 0), **counts}, **{**known, **changes})
@@ -70,10 +68,13 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
     assert all(
         told in html
         for told in (
-            "<b>5 of 10</b> · 159 of 530 credits spent", 'aria-valuenow="5"', "◉ 1 of them from the library",
-            "✕ 1 · image load error · run 3",
+            'aria-valuenow="5"', "</span> 1 of them from the library", "</span> 1 · image load error · run 3",
         )
     )  # fmt: skip
+    assert "5 of 10 · 159 of 530 credits spent · 106 more set aside" in " ".join(re.sub(r"<[^>]*>", "", html).split())
+    # Every sign of a state has the colour of its state.
+    signs = dict(re.findall(r"--rb-(\w+)\) 75%,var\(--rb-ink\)\)\">(.)</span>", html))
+    assert signs == {"good": "◉", "accent": "◑", "bad": "✕", "soft": "○"}
     assert HOSTILE not in html
 
 
@@ -89,15 +90,15 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
     good.write_bytes(png(640, 320))
     bad.write_bytes(b"no picture")
     values = {"seed": 7, "resolution": "480p"}
-    files = tuple((number, LocalFile(path, File(url="u")), values) for number, path in ((7, good), (8, bad)))
+    files = tuple(Result(number, path, values) for number, path in ((7, good), (8, bad)))
 
-    html = panel_html(progress(latest=files))
+    html = panel_html(progress(results=files))
 
     assert html.count("<img ") == 1
     # Told apart by what varies, and it says that there are more.
     assert 'alt="seed 7 · 480p"' in html
     assert html.count("seed 7 · 480p") == 3
-    assert "the latest 1 of 4" in html
+    assert "1 of 4 results" in html
     assert len(html) < 20_000
 
 
@@ -133,7 +134,7 @@ def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
     html = panel_html(progress())
 
     assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
-    assert all(f"{mark} {count} {word}" in html for mark, count, word in (
+    assert all(f"{mark}</span> {count} {word}" in html for mark, count, word in (
         ("●", 4, "completed"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
     ))  # fmt: skip
 

@@ -23,6 +23,11 @@ TABLE = Markup(
     '<table class="rb-facts" style="border-collapse:collapse;margin:2px 0;font-size:{}px">{}<tbody>{}</tbody></table>'
 )
 CAPTION = Markup('<caption style="text-align:left;padding:6px 0 2px;{}">{}</caption>')
+DOTTED = Markup('<span class="rb-dotted"><span class="rb-dotted-line">{}</span></span>')
+WORD = Markup('<span class="rb-word" style="white-space:{}">{}{}</span>')
+DOT = Markup('<span class="rb-dot">· </span>')
+LONGEST_WHOLE = 32
+"""Letters of a word between dots that stay on one line."""
 # In what is a stranger's, two dollar signs are no formula.
 CARD = Markup(
     '{}<div class="rb mathjax_ignore tex2jax_ignore" style="max-width:{}px;font-variant-numeric:tabular-nums;margin:4px 0 8px">{}</div>'
@@ -41,7 +46,7 @@ def card(*parts: Markup, width: int = 720) -> str:
     return str(CARD.format(style("figure.css"), width, Markup("").join(parts)))
 
 
-def heading(text: str) -> Markup:
+def heading(text: str | Markup) -> Markup:
     """What a card is about."""
     return Markup("<div><b>{}</b></div>").format(text)
 
@@ -53,6 +58,19 @@ def state_words(state: str, words: str) -> Markup:
     # Mixed with the ink, because a host's own colours of states can be too faint on its ground.
     style = f"color:color-mix(in srgb,var(--rb-{colour}) 75%,var(--rb-ink))"
     return Markup('<span style="{}">{}</span> {}').format(style, sign, words)
+
+
+def dotted(words: Iterable[str | Markup]) -> Markup:
+    """Words with dots between them, of which no line ends on a dot; each short one stays on one line."""
+    pieces = [
+        WORD.format("nowrap" if _is_short(word) else "normal", DOT if place else "", word)
+        for place, word in enumerate(filter(None, words))
+    ]
+    return DOTTED.format(Markup(" ").join(pieces))
+
+
+def _is_short(word: str | Markup) -> bool:
+    return len(word.striptags() if isinstance(word, Markup) else word) <= LONGEST_WHOLE
 
 
 def small(text: str) -> Markup:

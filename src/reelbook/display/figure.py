@@ -16,7 +16,8 @@ from ..media.opening import TooLarge
 from ..settings import options
 from . import embedding, told
 from .embedding import Embedded, uri
-from .facts import SMALL, code_block, fact_table, folded
+from .facts import SMALL, code_block, dotted, fact_table, folded
+from .opening import opens
 from .originals import word_for
 from .strips import strip
 from .theme import script, style
@@ -33,10 +34,9 @@ POSTER_LONGEST, SMALL_LONGEST = 640, 320
 GAP = 16
 
 CAPTION = f"{SMALL};margin:6px 0 0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums"
-LONGEST_KEPT = 32
-LOOSE = Markup('<span style="white-space:normal">{}{}</span>')
-KEPT = Markup('<span style="white-space:nowrap">{}{}</span>')
+BDI = Markup("<bdi>{}</bdi>")
 NOTE = Markup('<span data-rb-note="">{}</span>')
+NOTHING = Markup("")
 ROW = Markup('<div style="display:flex;flex-wrap:wrap;max-width:{}px;gap:0 {}px">{}</div>')
 # In what is a stranger's, two dollar signs are no formula.
 FIGURE = Markup(
@@ -62,7 +62,10 @@ def gallery(files: Sequence[LocalFile]) -> str:
 
 def page(*figures: Markup) -> str:
     """Figures with their style sheet and their script."""
-    return str(style("figure.css") + Markup("").join(figures) + script("figure.js"))
+    body = Markup("").join(figures)
+    has_posters = "data-rb-opens" in body
+    scripts = ["figure.js", *(["opens.js"] if has_posters else [])]
+    return str(style("figure.css", *(["player.css"] if has_posters else [])) + body + script(*scripts))
 
 
 def figure(file: LocalFile, known: Told, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:
@@ -94,18 +97,10 @@ def common(known: Told, *, width: int) -> Markup:
 
 
 def caption(lead: str, facts: Sequence[str], note: str = "") -> Markup:
-    """The words under a figure. A fact stays on one line, together with the dot after it; the others may be broken."""
-    words = [fact for fact in facts if fact]
-    before_note = NOTE.format(" ·") if note else ""
-    dots = [*[" ·"] * (len(words) - 1), before_note]
-    pieces = [
-        (KEPT if len(word) <= LONGEST_KEPT else LOOSE).format(word, dot) for word, dot in zip(words, dots, strict=False)
-    ]
-    if lead:
-        # It may be written from right to left; <bdi> keeps that from turning the facts around.
-        pieces.insert(0, Markup("<bdi>{}</bdi>{}").format(cut(lead, LONGEST_LEAD), " ·" if pieces else before_note))
-    # Our script takes it away where it does not hold any more.
-    line = Markup(" ").join([*pieces, NOTE.format(note)] if note else pieces)
+    """The words under a figure. Our script takes the note away where it does not hold any more."""
+    # A lead may be written from right to left; <bdi> keeps that from turning the facts around.
+    pieces = [BDI.format(cut(lead, LONGEST_LEAD)) if lead else "", *facts, NOTE.format(note) if note else ""]
+    line = dotted(pieces)
     whole = joined(cut(lead, 20_000), *facts, note)
     return Markup('<figcaption style="{}" title="{}">{}</figcaption>').format(CAPTION, whole, line)
 
@@ -170,7 +165,7 @@ def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tupl
     shown = embedding.clip(file, many=many)
     poster = _poster(file, SMALL_LONGEST if many and width <= SMALL_LONGEST else POSTER_LONGEST)
     if many and not shown.content:
-        return _still(poster, width, height, text, box), shown
+        return _still(poster, width, height, text, box, opens(file.path)), shown
     frames = Markup(
         '<img src="{}" alt="six frames over time: {}" style="display:block;width:{}px;max-width:100%;margin-top:4px;border-radius:6px">'
     ).format(uri("image/jpeg", strip(file)), text, width)
@@ -183,8 +178,10 @@ def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tupl
     return player + (Markup("") if many else frames), shown
 
 
-def _still(address: str, width: int, height: int, text: str, box: str) -> Markup:
-    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}">').format(address, width, height, text, box)
+def _still(address: str, width: int, height: int, text: str, box: str, data: Markup = NOTHING) -> Markup:
+    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
+        address, width, height, text, box, data
+    )
 
 
 def _poster(file: LocalFile, longest: int) -> str:

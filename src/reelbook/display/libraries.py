@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from .embedding import uri
-from .facts import SMALL, card, small, state_words
+from .facts import SMALL, card, dotted, small, state_words
+from .opening import opens, posters
 from .words import credits_told, cut
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 POSTER_WIDTH, POSTER_HEIGHT = 96, 54
 LONGEST_WORDS = 44
 WIDTH = 640
+HYPHEN = "\N{NON-BREAKING HYPHEN}"
 MOST_GOING = 24
 """Rows of what would be removed."""
 
@@ -40,7 +42,7 @@ def summary_card(summary: Summary) -> str:
     if summary.uncertain:
         parts.append(_warning(summary.uncertain))
     if summary.last:
-        parts.append(_recent_table(summary.last))
+        parts.append(posters(_recent_table(summary.last)))
     if summary.runs > len(summary.last) > 0:
         parts.append(
             small(
@@ -82,13 +84,12 @@ def pruned_card(report: Pruned) -> str:
 
 
 def _going_row(one: Going) -> Markup:
-    files = "" if one.files == 1 else f" · {one.files:,} files"
-    facts = Markup('run {} · {} · <span style="white-space:nowrap">{}</span>{}').format(
-        one.run, cut(one.model.rpartition("/")[2], LONGEST_WORDS), _day(one.finished), files
-    )
+    files = "" if one.files == 1 else f"{one.files:,} files"
+    model = cut(one.model.rpartition("/")[2], LONGEST_WORDS)
+    facts = dotted([f"run {one.run}", model, _day(one.finished).replace("-", HYPHEN), files])
     price = "credits unknown" if one.credits is None else credits_told(one.credits)
     return Markup(
-        '<tr><td style="{};width:{}px">{}</td><td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
+        '<tr><td style="{};width:{}px">{}</td><td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
     ).format(
         CELL, POSTER_WIDTH, _poster(one), CELL, cut(one.what, 4_000), cut(one.what, LONGEST_WORDS), SMALL, facts, NUMBER,
@@ -101,9 +102,8 @@ def _headline(summary: Summary) -> Markup:
         return Markup("<b>No runs yet.</b> What you run from here on is kept.")
     about = "" if summary.certain else "≈ "
     kinds = _whole(*(state_words(word, f"{count:,} {word}") for word, count in summary.by_status.items()))
-    return Markup("<b>{:,} {}</b> · {}{:,} credits · {} on disk<br>{}").format(
-        summary.runs, "run" if summary.runs == 1 else "runs", about, summary.credits, str(summary.size), kinds
-    )
+    runs = Markup("<b>{:,} {}</b>").format(summary.runs, "run" if summary.runs == 1 else "runs")
+    return dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"]) + kinds
 
 
 def _where(summary: Summary) -> Markup:
@@ -131,10 +131,10 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     )
     cost = credits_told(run.credits, run.credits_source)
     # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
-    day = _day(run.created).replace("-", "\N{NON-BREAKING HYPHEN}")
-    facts = f"run {run.run} · {cut(run.model.rpartition('/')[2], LONGEST_WORDS)} · {day}"
+    day = _day(run.created).replace("-", HYPHEN)
+    facts = dotted([f"run {run.run}", cut(run.model.rpartition("/")[2], LONGEST_WORDS), day])
     return Markup(
-        '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
+        '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
     ).format(
         poster, CELL, cut(run.what, 4_000), cut(run.what, LONGEST_WORDS), SMALL, facts, NUMBER, state_words(run.status, cut(run.status, 40)), SMALL,
@@ -160,10 +160,10 @@ def _poster(run: Recent | Going) -> Markup:
     # Twice the size on the page, for screens that are fine enough to show it.
     picture = None if run.path is None else thumb(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
     style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
-    if picture is None:
+    if picture is None or run.path is None:
         return Markup('<div class="rb-poster" style="{}"></div>').format(style)
-    return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}">').format(
-        uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, cut(run.what, 200), style
+    return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
+        uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, cut(run.what, 200), style, opens(run.path)
     )
 
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from ..media.posters import thumb
 from ..sweeps.money import money_of
+from .embedding import uri
+from .facts import dotted, state_words
+from .opening import opens, posters
 from .reports.axes import worded
 from .theme import style
-from .words import MARKS, cut, duration, joined
+from .words import cut, duration, joined
 
 if TYPE_CHECKING:
-    from ..media.local import LocalFile
-    from ..sweeps.tally import Progress
+    from ..sweeps.tally import Progress, Result
 
 Bundle = dict[str, Any]
 POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
+"""How many posters are shown while it goes on, and their size."""
 FILM_HEIGHT = POSTER_HEIGHT + 18
 """Of a poster with one line below it."""
+MOST_BYTES = 150_000
+"""Of the posters that stay in the notebook."""
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
@@ -37,6 +40,14 @@ STATES = (
     ("not started", "not started", "transparent", "--rb-none"),
 )
 """The states of runs in the order of the bar: their word, and their colour, where the page has none and where it has."""
+FILM = Markup(
+    '<div style="display:flex;gap:4px 8px;flex-wrap:wrap;align-items:flex-start;margin:8px 0 4px;min-height:{}px">{}</div>'
+)
+POSTER = Markup(
+    '<div style="max-width:{}px"><img alt="{}" title="{}" height="{}" style="display:block;height:{}px;width:auto;max-width:100%;'
+    'object-fit:cover;border-radius:6px" src="{}"{}><div style="{};display:-webkit-box;-webkit-box-orient:vertical;'
+    '-webkit-line-clamp:2;overflow:hidden">{}</div></div>'
+)
 FAINT = {"waiting": ".45", "impossible": ".45"}
 HINT = (
     "Interrupt the cell to stop sending. job = plan.start(…) does the same with buttons, and leaves the notebook free."
@@ -62,9 +73,14 @@ def panel_line(progress: Progress) -> str:
 def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
     """Counts, money, time, the latest results, and failures by reason."""
     parts = [
-        Markup("<div><b>{}</b>{}</div>").format(
-            f"{progress.finished:,} of {progress.total:,}",
-            "".join(f" · {part}" for part in (*money_of(progress), *_time(progress, at=_now()))),
+        Markup("<div>{}</div>").format(
+            dotted(
+                [
+                    Markup("<b>{}</b>").format(f"{progress.finished:,} of {progress.total:,}"),
+                    *money_of(progress),
+                    *_time(progress, at=_now()),
+                ]
+            )
         ),
         _waits(progress),
         _bar(progress),
@@ -98,13 +114,16 @@ def _bar(progress: Progress) -> Markup:
 
 def _legend(progress: Progress) -> Markup:
     """Each state with its sign, its number and its word; a line may break between two of them only."""
-    kept = Markup('<span style="white-space:nowrap;margin-right:12px">{} {}</span>')
+    kept = Markup('<span style="white-space:nowrap;margin-right:12px">{}</span>')
     words = [
-        (MARKS[status], f"{progress.counts[status]:,} {word}") for status, word, *_ in STATES if progress.counts.get(status)
-    ]  # fmt: skip
+        state_words(status, f"{progress.counts[status]:,} {word}")
+        for status, word, *_ in STATES
+        if progress.counts.get(status)
+    ]
     if progress.from_library:
-        words.insert(1, (MARKS["from library"], f"{progress.from_library:,} of them from the library"))
-    return Markup("").join(kept.format(mark, word) for mark, word in words)
+        words.insert(1, state_words("from library", f"{progress.from_library:,} of them from the library"))
+    # A space between them, for whoever copies the line or loses its styles.
+    return Markup(" ").join(map(kept.format, words))
 
 
 def _reason(progress: Progress) -> Markup:
@@ -115,36 +134,49 @@ def _reason(progress: Progress) -> Markup:
 
 
 def _film(progress: Progress) -> Markup:
-    """The latest results as small pictures; their place is kept while some may still come, so that nothing jumps."""
-    pictures = [found for one in progress.latest[:POSTERS] if (found := _poster(*one))]
-    if not pictures and progress.state == "done":
+    """Results as small pictures: the latest while it goes on, whose place is kept so that nothing jumps, then all that fit."""
+    is_moving = progress.state in ("preparing", "running", "stopping")
+    pictures = list[Markup]()
+    room = MOST_BYTES
+    for result in progress.results[: POSTERS if is_moving else None]:
+        picture = thumb(result.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+        room -= len(picture or b"")
+        if picture is not None and room >= 0:
+            pictures.append(_poster(result, picture, is_moving))
+    if not pictures and not is_moving:
         return Markup("")
-    made = progress.counts.get("completed", 0)
-    rest = Markup('<div style="{}">{}</div>').format(SOFT, f"the latest {len(pictures)} of {made:,}")
-    return Markup(
-        '<div style="display:flex;gap:4px 8px;flex-wrap:wrap;margin:8px 0 4px;min-height:{}px">{}</div>{}'
-    ).format(FILM_HEIGHT, Markup("").join(pictures), rest if 0 < len(pictures) < made else "")
-
-
-def _poster(number: int, file: LocalFile, values: Mapping[str, Any]) -> Markup:
-    """A result with what it differs by under it."""
-    picture = thumb(file.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
-    if picture is None:
-        return Markup("")
-    name = cut(
-        joined(*(worded(name, value) for name, value in values.items() if value is not None)) or f"run {number}",
-        LONGEST,
+    film = FILM.format(FILM_HEIGHT, Markup("").join(pictures)) + _how_many(
+        len(pictures), progress.counts.get("completed", 0), is_moving
     )
-    return Markup(
-        '<div style="max-width:{}px"><img alt="{}" title="{}" height="{}" style="display:block;height:{}px;width:auto;'
-        'max-width:100%;object-fit:cover;border-radius:6px" src="data:image/jpeg;base64,{}"><div style="{};white-space:nowrap;overflow:hidden;'
-        'text-overflow:ellipsis">{}</div></div>'
-    ).format(POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, base64.b64encode(picture).decode(), SOFT, name)
+    # It is drawn anew again and again while it goes on, which would take an open clip away.
+    return film if is_moving else posters(film)
+
+
+def _how_many(shown: int, made: int, is_moving: bool) -> Markup:
+    """Of how many results these are, and where the others are."""
+    if is_moving:
+        words = [f"{shown} of {made:,} results" if 0 < shown < made else ""]
+    else:
+        words = [
+            f"{shown} of {made:,} results" if shown < made else "",
+            "table.reel plays, sorts and compares all of them" if made > 1 else "",
+        ]
+    return Markup('<div style="{}">{}</div>').format(SOFT, dotted(words)) if any(words) else Markup("")
+
+
+def _poster(result: Result, picture: bytes, is_moving: bool) -> Markup:
+    """A result with what it differs by under it."""
+    values = (worded(name, value) for name, value in result.values.items() if value is not None)
+    name = cut(joined(*values) or f"run {result.number}", LONGEST)
+    return POSTER.format(
+        POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, uri("image/jpeg", picture),
+        Markup("") if is_moving else opens(result.path), SOFT, name,
+    )  # fmt: skip
 
 
 def _failure(name: str, count: int, first: int, example: str) -> Markup:
-    return Markup('<div style="{}">✕ {} · {} · run {}: <bdi>{}</bdi></div>').format(
-        SOFT, f"{count:,}", name.replace("_", " "), first, cut(example, LONGEST)
+    return Markup('<div style="{}">{} · {} · run {}: <bdi>{}</bdi></div>').format(
+        SOFT, state_words("failed", f"{count:,}"), name.replace("_", " "), first, cut(example, LONGEST)
     )
 
 
@@ -161,7 +193,7 @@ def _now() -> str:
 
 def _waits(progress: Progress) -> Markup:
     """Why nothing seems to go on, where it waits for the service."""
-    return Markup("<div>{} {}</div>").format(MARKS["waiting"], progress.waits) if progress.waits else Markup("")
+    return Markup("<div>{}</div>").format(state_words("waiting", progress.waits)) if progress.waits else Markup("")
 
 
 def _time(progress: Progress, *, at: str = "") -> list[str]:

@@ -13,7 +13,7 @@ from ..models.images import pictures_of
 from ..settings import options
 from . import told
 from .code import run_code
-from .facts import SMALL, card, code_block, fact_table, heading, small
+from .facts import SMALL, card, code_block, fact_table, heading, small, state_words
 from .figure import GAP, ROW, common, figure, page
 from .strips import strip
 from .told import Told, status_line
@@ -74,7 +74,7 @@ def progress_card(run: Run) -> str:
 
 def failed_card(run: Run) -> str:
     """A run without a result: why, which value was at fault, what it cost, and what to do next."""
-    title = joined(f"{MARKS[run.status]} {run.status}", kind_in_words(run))
+    title = state_words(run.status, joined(run.status, kind_in_words(run)))
     advice, code = next_step(run)
     parts = [heading(title), fact_table(failure_facts(run)), small(advice)]
     return card(*parts, *([code_block(code)] if code else []), width=options.max_width)

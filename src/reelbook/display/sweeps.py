@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from . import originals
 from .live import kernel_shell, updated
 from .panels import HINT, panel_bundle, panel_line
 from .terminal import is_terminal, line
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def watch_job(job: SweepJob, show_buttons: Callable[[SweepJob], None] = lambda job: None) -> Iterator[None]:
     """Show a sweep while the block lasts; after an interrupt with its buttons, for the kernel is free then."""
     if kernel_shell() is not None:
+        originals.ready()
         with updated(lambda: panel_bundle(job.progress, hint=HINT), lambda _: panel_bundle(job.progress)) as show:
             try:
                 yield

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from ..settings import options
 from .tables_cells import Cells, Number
 from .tables_columns import UNSETTLED, Place, as_json, packed, payload_columns, places
-from .tables_media import Files, Known, Posters, captions_of, clips_of, files_of, packed_files, posters_of
+from .tables_media import Clips, Files, Known, Posters, captions_of, clips_of, files_of, packed_files, posters_of
 from .theme import script, style
 from .words import cut, joined
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ..sweeps.reel import Reel
 
-STYLE, SCRIPT = "table.css", "table.js"
-"""What a page with tables needs, once: `style(tables.STYLE)`, and `script(tables.SCRIPT)` after the last table."""
+STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
+"""What a page with tables needs, once: `style(*tables.STYLES)`, and `script(tables.SCRIPT)` after the last table."""
 
 FIRST = 24
 """Rows that stand there without a script."""
@@ -54,7 +54,7 @@ def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = ""
     shown = table.head(MOST_ROWS)
     all_places = places(shown)
     whole = _markup(shown, all_places, len(table), embed or options.embed, key)
-    html = Markup("").join([style(STYLE), whole, script(SCRIPT)])
+    html = Markup("").join([style(*STYLES), whole, script(SCRIPT)])
     return {"text/plain": _summary(all_places, len(shown), len(table)), "text/html": str(html)}
 
 
@@ -102,13 +102,13 @@ def _markup(
 ) -> Markup:
     files, lines = files_of(table), captions_of(all_places, len(table))
     pictures = posters_of(files, single=FIRST, known=posters)
-    played, notes = _clips(files, embed, clips)
+    played = _clips(files, embed, clips)
     columns, left = payload_columns(all_places)
     payload = {
         "key": key, "rows": len(table), "columns": columns, "files": packed_files(files), "captions": packed(lines),
-        "posters": _packed_posters(pictures, len(table)), "clips": played,
+        "posters": _packed_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
-    told = [*_limits(whole, len(table), pictures, left), *notes]
+    told = [*_limits(whole, len(table), pictures, left), *played.notes]
     first = (
         [Markup('<span class="rb-first">{}</span>').format(f"The first {FIRST} of {len(table):,} rows.")]
         if len(table) > FIRST
@@ -122,10 +122,10 @@ def _markup(
     )
 
 
-def _clips(files: Files, embed: str, known: Mapping[str, str] | None) -> tuple[dict[str, list[str]], list[str]]:
+def _clips(files: Files, embed: str, known: Mapping[str, str] | None) -> Clips:
     if known is not None:
-        return {str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found}, []
-    return clips_of(files, embed) if embed in ("preview", "full") else ({}, [])
+        return Clips({str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found})
+    return clips_of(files, embed) if embed in ("preview", "full") else Clips()
 
 
 def _static(all_places: Sequence[Place], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
@@ -163,7 +163,7 @@ def _side(place: Place) -> str:
 
 
 def _summary(all_places: Sequence[Place], count: int, whole: int = 0) -> str:
-    """`240 runs · 236 done · 4 failed · 12,720 credits`; of a very long table, that of its beginning."""
+    """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, that of its beginning."""
     roles = {place.role: place.cells for place in all_places if place.role}
     states = roles.get("state")
     counts: dict[str, int] = {}

@@ -143,11 +143,27 @@ def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
     return [line(row) for row in range(count)]
 
 
-def clips_of(files: Files, embed: str) -> tuple[dict[str, list[str]], list[str]]:
-    """What plays, by the number of its row, as far as that is to be in the notebook; and what to say about it."""
+class Clips(NamedTuple):
+    """What plays of a table where no kernel brings it."""
+
+    played: dict[str, list[str]] = {}  # Nobody changes it.
+    """The addresses of the files of a row, by its number."""
+    previews: dict[str, list[int]] = {}
+    """Which of them are small copies."""
+    notes: Sequence[str] = ()
+    """What to say about them."""
+
+
+def clips_of(files: Files, embed: str) -> Clips:
+    """What plays, as far as that is to be in the notebook."""
     paths = [path for found in files for path in found]
     taken = _taken(paths[:MOST_CLIPS], embed)
     found = {str(row): [taken.get(path, ("", False))[0] for path in each] for row, each in enumerate(files) if each}
+    previews = {
+        str(row): small
+        for row, each in enumerate(files)
+        if (small := [place for place, path in enumerate(each) if taken.get(path, ("", True))[1] is False])
+    }
     copies = sum(bool(address) and not is_whole for address, is_whole in taken.values()) if embed == "full" else 0
     left = sum(not taken.get(path, ("", False))[0] for path in paths)
     notes = (
@@ -157,7 +173,7 @@ def clips_of(files: Files, embed: str) -> tuple[dict[str, list[str]], list[str]]
     )
     if left:
         notes.append(f"{left:,} of the clips are not in the notebook, which has no room for them or cannot read them.")
-    return found, notes
+    return Clips(found, previews, notes)
 
 
 def packed_files(files: Files) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ReelbookError, RunCancelled, RunFailed, ServiceError
 from ..following import kind_of
@@ -30,7 +33,7 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({WAITING, RUNNING})
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
-LATEST, RECENT = 8, 40
+LATEST, MOST_RESULTS, RECENT = 8, 24, 40
 SURE_ENDS = 8
 """After so many ends their pace alone tells how long the rest takes."""
 
@@ -65,6 +68,8 @@ class Standing:
     """Whether this sweep pays for it."""
     id: int | None = None
     """Its number in the library."""
+    file: Path | None = None
+    """Its first file, once it is here."""
     run: Run | None = field(default=None, repr=False)
 
     def as_seen(self, seen: Seen | None, here: Mapping[str, str]) -> None:
@@ -74,6 +79,8 @@ class Standing:
         self.id, self.status = seen.id, _WORDS.get(seen.state, UNCERTAIN)
         if self.status == COMPLETED and not is_served(seen, here):
             self.status = WAITING  # For its files, which are fetched again at no cost.
+        if self.status == COMPLETED and seen.files:
+            self.file = Path(here[seen.files[0]])
         self.error_type, self.error = (seen.error_type or seen.state, seen.error) if seen.error else (None, None)
         self.paid = self.status in UNDER_WAY or self.status == UNFINISHED
         open_yet = self.paid or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
@@ -99,6 +106,17 @@ class Group:
     first: int
     """The number of the first of them in the plan."""
     example: str
+
+
+class Result(NamedTuple):
+    """A completed row as a panel shows it."""
+
+    number: int
+    """The number of the row in the plan."""
+    path: Path
+    """Its first file."""
+    values: Mapping[str, Any]
+    """Its values of what varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +152,9 @@ class Progress:
     """What the service says of a run's price or charge, and the larger known price that the limits count in its place."""
     failures: tuple[Group, ...]
     """What went wrong, the most frequent reason first."""
-    latest: tuple[tuple[int, LocalFile, Mapping[str, Any]], ...]
-    """The last results, the newest first: the number of the row, its first file, and its values of what varies."""
+    results: tuple[Result, ...]
+    """While it runs the latest results, the newest first, and then those of the library; after that the first of all, in
+    the order of the plan."""
     queued: int = 0
     """How many runs wait in the service's queue: cancelled, they cost nothing."""
     queued_credits: int = 0
@@ -170,7 +189,7 @@ class Tally:
         self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
         self._differs: tuple[int, int] | None = None
         self._failed: dict[str, dict[Standing, None]] = {}
-        self._latest: deque[tuple[int, LocalFile, Mapping[str, Any]]] = deque(maxlen=LATEST)
+        self._latest: deque[Standing] = deque(maxlen=LATEST)
         self._ends: deque[float] = deque(maxlen=RECENT)
         self._began = time.monotonic()
         self._ended: float | None = None
@@ -216,7 +235,8 @@ class Tally:
             if not from_library:
                 self._ends.append(time.monotonic())
             if media:
-                self._latest.appendleft((one.row.number, media[0], one.row.values))
+                one.file = media[0].path
+                self._latest.appendleft(one)
 
     def differ(self, told: int | None, least: int) -> None:
         """Note that the service says less than a run is known to cost."""
@@ -255,8 +275,17 @@ class Tally:
                 seconds_left=self._left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
-                latest=tuple(self._latest),
+                results=tuple(self._results(state)),
             )  # fmt: skip
+
+    def _results(self, state: str) -> Iterator[Result]:
+        is_moving = state in ("preparing", "running", "stopping")
+        made = (one for one in self._runs if one.status == COMPLETED and one.file is not None)
+        if is_moving:
+            listed = list(dict.fromkeys([*self._latest, *islice(made, LATEST)]))[:LATEST]
+        else:
+            listed = heapq.nsmallest(MOST_RESULTS, made, key=lambda one: one.row.number)
+        return (Result(one.row.number, one.file, one.row.values) for one in listed if one.file is not None)
 
     def _left(self, runs: int, pace: float | None) -> float | None:
         """Seconds until the rest has ended: at first as it was foretold, and the more have ended, the more by their pace.

@@ -11,6 +11,7 @@ import traitlets
 from IPython.display import display
 from markupsafe import escape
 
+from ..display import originals
 from ..display.panels import panel_bundle, panel_html, panel_line
 from ..errors import ReelbookError
 
@@ -84,6 +85,7 @@ class Panel(anywidget.AnyWidget):
 
 def show_job(job: SweepJob) -> None:
     """Show a sweep as the value of a cell: a panel that keeps up and stays, and buttons for as long as they are of use."""
+    originals.ready()
     handle = _display(panel_bundle(job.progress))
     if job.is_done:
         return

@@ -3,7 +3,7 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
 
 /** @param {string} tag @param {string} text */
-function made(tag, text) {
+function labelled(tag, text) {
   return Object.assign(document.createElement(tag), { textContent: text });
 }
 
@@ -63,7 +63,7 @@ function keys(video, root, says) {
 function save(media, root) {
   if (!media.src.startsWith("data:") || !root.dataset.rbSave) return null;
   const preview = root.dataset.rbPreview ? `Save preview (${root.dataset.rbPreview})` : "Save preview";
-  const link = /** @type {HTMLAnchorElement} */ (made("a", "rbWhole" in root.dataset ? "Save" : preview));
+  const link = /** @type {HTMLAnchorElement} */ (labelled("a", "rbWhole" in root.dataset ? "Save" : preview));
   link.href = media.src;
   link.download = root.dataset.rbSave;
   root.querySelector(".rb-actions")?.prepend(link);
@@ -88,7 +88,7 @@ function upgrade(media, root, link) {
   if (!key) return;
   const preview = { src: media.src, href: link.href, text: link.textContent, name: link.download };
   /** @param {boolean} isPreview */
-  const tell = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => { /** @type {HTMLElement} */ (note).hidden = !isPreview; });
+  const tell = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview));
   let inView = false, isThere = false;
   /** @param {string | null} url */
   const answer = (url) => {
@@ -125,7 +125,7 @@ function upgrade(media, root, link) {
 
 /** @param {Element} code */
 function copy(code) {
-  const button = made("button", "Copy");
+  const button = labelled("button", "Copy");
   button.addEventListener("click", async () => {
     const text = code.textContent ?? "";
     try {
@@ -143,7 +143,7 @@ function copy(code) {
 for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-ready])")) {
   const root = /** @type {HTMLElement} */ (found);
   root.dataset.rbReady = "";
-  const says = made("div", "");
+  const says = labelled("div", "");
   says.setAttribute("role", "status");
   const video = root.querySelector("video"), media = video ?? root.querySelector("img[data-rb-media]");
   root.querySelector("figcaption")?.append(says);

@@ -7,7 +7,8 @@
  */
 
 import { made } from "./table_element.js";
-import { isFilm, Player } from "./table_player.js";
+import { isFilm } from "./player.js";
+import { Player } from "./table_player.js";
 import { Posters } from "./table_posters.js";
 import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
@@ -184,7 +185,7 @@ export class Table {
   sumUp(problems = this.problems ?? []) {
     this.problems = problems;
     const line = [summed(this.columns, this.view, this.payload.rows), ...(this.selection?.told() ?? []), ...problems].join(" · ");
-    this.summary.textContent = line;
+    this.summary.replaceChildren(dotted(line));
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
   }

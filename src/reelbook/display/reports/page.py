@@ -19,6 +19,7 @@ from ...media.posters import thumb
 from ...settings import options
 from .. import clock
 from ..embedding import uri
+from ..facts import dotted
 from ..theme import module, style
 from ..words import MARKS, cut, duration, joined
 from .axes import Axis
@@ -100,7 +101,7 @@ class Report:
 def _styles() -> list[str]:
     from .. import tables
 
-    return [tables.STYLE, clock.STYLE, "report.css"]
+    return [*tables.STYLES, clock.STYLE, "report.css"]
 
 
 def _scripts() -> dict[str, Markup]:
@@ -143,7 +144,7 @@ def _about(report: Report) -> Markup:
         # One that has no address is on the machine of whoever sends the page, and its name tells nobody anything.
         report.service if report.service and "://" in report.service else "",
     ]
-    return Markup(" · ").join(Markup("<bdi>{}</bdi>").format(part) for part in parts if part)
+    return dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
 
 
 def _totals(report: Report) -> Markup:
@@ -201,7 +202,7 @@ def _values(axis: Axis) -> Markup:
     many = len(axis.bare) > MOST_VALUES
     told = [*axis.bare[: MOST_VALUES // 2], "…", *axis.bare[-MOST_VALUES // 2 :]] if many else axis.bare
     value = Markup("<bdi>{}</bdi>")
-    return Markup(" · ").join(value.format(cut(text, 160)) for text in told)
+    return dotted([value.format(cut(text, 160)) for text in told])
 
 
 def _clips_head(media: Mapping[Path, Shown]) -> str:

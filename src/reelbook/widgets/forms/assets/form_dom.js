@@ -6,11 +6,11 @@
  * @param {(string | Node)[]} words @param {Record<string, any>} [attributes]
  */
 export function domDotted(words, attributes) {
-  const el = dom("span", { ...attributes, class: `rbf-dotted ${attributes?.class ?? ""}` });
-  const line = dom("span", { class: "rbf-dotted-line" });
+  const el = dom("span", { ...attributes, class: `rb-dotted ${attributes?.class ?? ""}` });
+  const line = dom("span", { class: "rb-dotted-line" });
   words.forEach((word, place) => {
     if (place) line.append(" ");
-    line.append(dom("span", { class: "rbf-run-fact" }, dom("span", { class: "rbf-dot", text: place ? "· " : "" }), word));
+    line.append(dom("span", { class: "rb-word", style: "white-space:nowrap" }, dom("span", { class: "rb-dot", text: place ? "· " : "" }), word));
   });
   el.append(line);
   return el;

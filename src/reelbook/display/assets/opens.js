@@ -1,0 +1,44 @@
+// @ts-check
+/** Posters that open: a click plays the clip in the place of its poster, or below a row of small posters. */
+
+import { detail, isFilm, player } from "./player.js";
+import { made } from "./table_element.js";
+
+const LARGE = [480, 320];
+
+/** @param {HTMLImageElement} poster */
+function opens(poster) {
+  const [key, row] = (poster.dataset.rbOpens ?? "").split(" ");
+  const path = poster.dataset.rbPath ?? "", label = poster.alt;
+  const button = made("button", { type: "button", class: "rb-opens", title: label, "aria-expanded": "false", "aria-label": `${isFilm(path) ? "Play" : "Show"} ${label}` });
+  button.toggleAttribute("data-rb-picture", !isFilm(path));
+  poster.replaceWith(button);
+  button.append(poster);
+  const small = button.closest("[data-rb-posters]");
+  /** @param {[number, number]} size */
+  const playing = (size) => player({ key, row: Number(row), place: 0, path, label, known: null, isPreview: false }, size, [/** @type {HTMLElement} */ (poster.cloneNode())]);
+  /** @type {HTMLElement | null} */
+  let open = null;
+  const close = () => {
+    open?.remove();
+    open = null;
+    button.setAttribute("aria-expanded", "false");
+    button.focus({ preventScroll: true });
+  };
+  button.addEventListener("click", () => {
+    if (!small) return button.replaceWith(playing([poster.clientWidth, poster.clientHeight]));
+    if (open) return close();
+    const shrink = Math.min(LARGE[0] / poster.naturalWidth, LARGE[1] / poster.naturalHeight);
+    open = detail(label, [playing([poster.naturalWidth * shrink, poster.naturalHeight * shrink])], close);
+    button.setAttribute("aria-expanded", "true");
+    if (!small.querySelector(":scope > .rb-stage")) small.append(made("div", { class: "rb-stage", "data-lm-suppress-shortcuts": "true" }));
+    small.querySelector(":scope > .rb-stage")?.append(open);
+    open.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
+    open.scrollIntoView?.({ block: "nearest" });
+  });
+}
+
+for (const found of document.querySelectorAll("img[data-rb-opens]")) {
+  const poster = /** @type {HTMLImageElement} */ (found);
+  if (!poster.closest(".rb-opens, .rb-film")) opens(poster);
+}
