@@ -1,4 +1,4 @@
-"""A form and a studio as a laptop shows them: 1280×800 and 480 pixels, light and dark, pictures for people to look at."""
+"""Forms, studios, sweeps, tables, sheets and libraries as a laptop shows them: 1280×800 and 480 pixels, light and dark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import overflow, shot
@@ -18,12 +18,24 @@ START = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
 for prompt in ("a green tram in the rain", "a lighthouse at dusk"):
-    rb.start(rb.TextToVideo(prompt=prompt, num_frames=9, seed=7)).wait()
+    rb.start(rb.TextToVideo(prompt=prompt, num_frames=9, seed=7, resolution="480p")).wait()
 form = rb.form(rb.TextToVideo(prompt="a red fox in the snow", num_frames=9, seed=3))
 form"""
 STUDIO = """\
 studio = rb.studio(rb.TextToVideo(prompt="a red fox in the snow", num_frames=9, seed=3))
 studio"""
+OTHERS = {
+    "sweep": """\
+from IPython.display import HTML, display
+from reelbook.display.figure import gallery
+table = rb.sweep(rb.TextToVideo(prompt="a green tram in the rain", num_frames=9, resolution="480p"), seed=range(2, 10)).run()""",
+    "table": "table.reel",
+    "frame": "table",
+    "sheet": "table.reel.sheet()",
+    "library": "rb.library()",
+    "gallery": "display(HTML(gallery([table.reel.file(row) for row in (0, 1, 2)])))",
+}
+"""What a day with a sweep shows, cell by cell."""
 LAPTOP, PHONE = (1280, 800), (480, 800)
 ROOM = 60_000
 RUN = ".rbf-foot .rbf-primary"
@@ -44,7 +56,7 @@ def laptop(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
     """A notebook on a small laptop, with a form in its first cell and a studio in its second."""
     library = str(tmp_path_factory.mktemp("screens") / "library")
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    texts = (START.format(library=library), STUDIO)
+    texts = (START.format(library=library), STUDIO, *OTHERS.values())
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / "screens.ipynb"
@@ -184,3 +196,50 @@ def test_a_studio_on_a_laptop(laptop: OpenNotebook) -> None:
     expect(studio.locator(".rbs-large video")).to_be_visible()
 
     pictures(laptop, "laptop-studio", ".rbs", 2400)
+
+
+def cell(page: Page, name: str) -> Locator:
+    """The output of one of the other cells."""
+    return page.locator(".jp-Cell").nth(2 + list(OTHERS).index(name)).locator(".jp-Cell-outputWrapper")
+
+
+def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
+    """The panel, the table, the sheet, the library and a gallery, one after the other."""
+    page = laptop.page
+    for number in range(len(OTHERS)):
+        page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {2 + number}")
+        laptop.command("notebook:run-cell")
+    expect(cell(page, "gallery").locator("figure")).to_have_count(3, timeout=ROOM)
+
+    for theme in ("Light", "Dark"):
+        laptop.use_theme(f"JupyterLab {theme}")
+        for width, height in (LAPTOP, PHONE):
+            laptop.resize(width, height)
+            assert overflow(page) <= 0
+            for name in OTHERS:
+                cell(page, name).evaluate("one => one.scrollIntoView({block: 'start'})")
+                page.wait_for_timeout(100)
+                shot(page, f"laptop-{name}-{width}-{theme.lower()}")
+        laptop.resize(*LAPTOP)
+    laptop.use_theme("JupyterLab Light")
+
+
+def test_every_poster_plays(laptop: OpenNotebook) -> None:
+    """Of a sweep with what it took from the library, of a library and of a gallery: the original, large."""
+    page = laptop.page
+    posters = cell(page, "sweep").get_by_role("button", name=re.compile("^Play "))
+    expect(posters).to_have_text([""] * 8)
+    labels = [one.get_attribute("aria-label") for one in posters.all()]
+    sizes = {}
+    for name in ("sweep", "library", "gallery"):
+        cell(page, name).get_by_role("button", name=re.compile("^Play ")).first.click()
+        video = cell(page, name).locator("video")
+        expect(video).to_have_js_property("readyState", 4, timeout=ROOM)
+        shot(page, f"laptop-{name}-open")
+        sizes[name] = video.evaluate("one => [one.videoWidth, one.src.slice(0, 5)]")
+    cell(page, "sweep").get_by_role("button", name="Close").click()
+
+    assert labels == [f"Play seed {seed}" for seed in range(2, 10)]
+    assert set(map(tuple, sizes.values())) == {(854, "blob:")}
+    expect(cell(page, "sweep").locator("video")).to_have_count(0)
+    assert laptop.complaints == []

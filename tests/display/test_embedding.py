@@ -108,7 +108,7 @@ class TestAmongOthers:
         """Twelve clips: twelve small pictures, one style sheet, one script, and their own lines."""
         html = gallery([light] * 12)
 
-        assert [shown["width"] for shown in bare(html).all("img")] == ["320"] * 12
+        assert [shown["width"] for shown in bare(html).all("img")] == ["312"] * 12
         assert (html.count("<style"), html.count("<script")) == (1, 1)
         assert len(html) < 160_000
 

@@ -93,7 +93,8 @@ def test_columns_and_types_do_not_depend_on_what_came_of_the_runs(
 
     inputs = [name for name in plan.frame.columns if name not in ("take", "credits", "credits_due", "problem")]
     for table in (none, some, every):
-        assert list(table.columns) == [*inputs, *outputs, *LAST]
+        assert list(table.columns)[: len(axes) + 2] == [*axes, "status", "credits"]
+        assert set(table.columns) == {*inputs, *outputs, *LAST}
         pd.testing.assert_series_equal(table.dtypes, every.dtypes)
         assert table.index.tolist() == [0, 1, 2, 3]
         assert table.index.name == "run"

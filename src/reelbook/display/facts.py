@@ -24,10 +24,8 @@ TABLE = Markup(
 )
 CAPTION = Markup('<caption style="text-align:left;padding:6px 0 2px;{}">{}</caption>')
 DOTTED = Markup('<span class="rb-dotted"><span class="rb-dotted-line">{}</span></span>')
-WORD = Markup('<span class="rb-word" style="white-space:{}">{}{}</span>')
+WORD = Markup('<span class="rb-word">{}{}</span>')
 DOT = Markup('<span class="rb-dot">· </span>')
-LONGEST_WHOLE = 32
-"""Letters of a word between dots that stay on one line."""
 # In what is a stranger's, two dollar signs are no formula.
 CARD = Markup(
     '{}<div class="rb mathjax_ignore tex2jax_ignore" style="max-width:{}px;font-variant-numeric:tabular-nums;margin:4px 0 8px">{}</div>'
@@ -61,16 +59,9 @@ def state_words(state: str, words: str) -> Markup:
 
 
 def dotted(words: Iterable[str | Markup]) -> Markup:
-    """Words with dots between them, of which no line ends on a dot; each short one stays on one line."""
-    pieces = [
-        WORD.format("nowrap" if _is_short(word) else "normal", DOT if place else "", word)
-        for place, word in enumerate(filter(None, words))
-    ]
+    """Words with dots between them: a word is broken only where it is longer than a line, and no line ends on a dot."""
+    pieces = [WORD.format(DOT if place else "", word) for place, word in enumerate(filter(None, words))]
     return DOTTED.format(Markup(" ").join(pieces))
-
-
-def _is_short(word: str | Markup) -> bool:
-    return len(word.striptags() if isinstance(word, Markup) else word) <= LONGEST_WHOLE
 
 
 def small(text: str) -> Markup:

@@ -56,7 +56,9 @@ def gallery(files: Sequence[LocalFile]) -> str:
     from ..media.posters import posters
 
     posters([file.path for file in files], longest=SMALL_LONGEST)  # Several at the same time.
-    figures = [figure(file, told.of_file(file), width=SMALL_LONGEST, many=True) for file in files]
+    # Two beside each other at least.
+    width = min(SMALL_LONGEST, max(LEAST_PLAYER, (options.max_width - GAP) // 2))
+    figures = [figure(file, told.of_file(file), width=width, many=True) for file in files]
     return page(ROW.format(options.max_width, GAP, Markup("").join(figures)))
 
 

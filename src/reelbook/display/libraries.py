@@ -65,7 +65,7 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         "If not: resubmit() sends it once more, write_off() gives it up."
     )
     table = Markup(
-        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
     ).format(head.format(CELL, CELL, CELL, NUMBER), Markup("").join(rows))
     return card(table, small(advice), width=WIDTH)
 
@@ -78,7 +78,7 @@ def pruned_card(report: Pruned) -> str:
     rows = Markup("").join(map(_going_row, report.going[:MOST_GOING]))
     more = len(report.going) - MOST_GOING
     table = Markup(
-        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="{}"><tbody>{}</tbody></table>'
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0" aria-label="{}"><tbody>{}</tbody></table>'
     ).format("removed" if report.done else "what would be removed", rows)
     return card(said, table, *([small(f"and {more:,} more, see .frame")] if more > 0 else []), width=WIDTH)
 
@@ -121,7 +121,7 @@ def _recent_table(last: Sequence[Recent]) -> Markup:
     with_posters = any(run.path is not None for run in last)
     rows = Markup("").join(_recent_row(run, with_posters) for run in last)
     return Markup(
-        '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:8px 0 0" aria-label="last runs"><tbody>{}</tbody></table>'
+        '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0" aria-label="last runs"><tbody>{}</tbody></table>'
     ).format(rows)
 
 
@@ -132,7 +132,8 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     cost = credits_told(run.credits, run.credits_source)
     # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
     day = _day(run.created).replace("-", HYPHEN)
-    facts = dotted([f"run {run.run}", cut(run.model.rpartition("/")[2], LONGEST_WORDS), day])
+    seed = "" if run.seed is None else cut(f"seed {run.seed}", LONGEST_WORDS)
+    facts = dotted([f"run {run.run}", seed, cut(run.model.rpartition("/")[2], LONGEST_WORDS), day])
     return Markup(
         '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'

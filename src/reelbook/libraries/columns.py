@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, Literal
 
@@ -59,6 +59,16 @@ class Pile:
             return short
         places = np.repeat(np.arange(len(self.values)), self._counts)
         return pd.Series(short.array.take(places), copy=False)
+
+
+def ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:
+    """The names of columns, those of `first` that there are before the others.
+
+    >>> ordered(["prompt", "seed", "status"], ["status", "error", "seed"])
+    ['status', 'seed', 'prompt']
+    """
+    known = dict.fromkeys(names)
+    return list(dict.fromkeys([*(name for name in first if name in known), *known]))
 
 
 def column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:

@@ -26,7 +26,7 @@ from .keeping import Verified, paths_of, size_of, verified
 from .ledger import Entry
 from .pages import pages, some
 from .pruning import Pruned, pruned
-from .rows import READ, VIDEOS, WORDS, suffix_of, table
+from .rows import READ, VIDEOS, WORDS, parsed, suffix_of, table
 from .schema import SCHEMA
 from .selecting import Selection, Which, mistake, select
 from .shelf import SHA256, Shelf
@@ -67,6 +67,8 @@ class Recent:
     path: Path | None
     """Its first file, if that is on this machine."""
     is_video: bool
+    seed: int | None = None
+    """What tells it from others that were asked alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,5 +356,11 @@ def _recent(entry: Entry, paths: Any) -> Recent:
     return Recent(
         entry.id, words_of(entry), entry.model, WORDS.get(entry.state, entry.state), entry.credits,
         "charged" if entry.charged is not None else "estimated", entry.created, Path(path) if path else None,
-        suffix_of(file) in VIDEOS,
+        suffix_of(file) in VIDEOS, _seed(entry),
     )  # fmt: skip
+
+
+def _seed(entry: Entry) -> int | None:
+    """The seed that was used, else the one that was asked for."""
+    told = (known.get("seed") for known in parsed([entry.output, entry.input]) if isinstance(known, dict))
+    return next((seed for seed in told if type(seed) is int), None)

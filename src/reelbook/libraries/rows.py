@@ -21,7 +21,7 @@ import pandas as pd
 from ..models.catalog import CATALOG
 from ..printable import printable
 from . import ledger
-from .columns import Kind, Pile, column
+from .columns import Kind, Pile, column, ordered
 from .ledger import Entry
 
 STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expired", "running", "waiting", "planned")
@@ -38,7 +38,21 @@ LAST = (
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
     "service", "created", "finished",
 )  # fmt: skip
-"""The columns that every table of runs ends with."""
+"""The columns that every table of runs has, whatever was asked."""
+
+FIRST = (
+    "created",
+    "model",
+    "prompt",
+    "seed",
+    "num_frames",
+    "status",
+    "credits",
+    "output_video",
+    "output_images",
+    "error",
+)
+"""Those that a bare table shows, which are ten from its left and ten from its right."""
 
 INDEX = "library_run"
 """What the index of a library's table is called: its numbers are not those of a sweep's table, whose index is `run`."""
@@ -70,8 +84,8 @@ def table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
     """The runs as a table, the newest last. `paths` says where on this machine a file is, by the hash of its content.
 
     >>> frame = table([], {})
-    >>> len(frame), frame.index.name, list(frame.columns)[-14:][:4]
-    (0, 'library_run', ['status', 'credits', 'credits_source', 'marks'])
+    >>> len(frame), frame.index.name, list(frame.columns)[:4]
+    (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
     """
     with _without_collecting():
         asked, told, films, course = Spread(), Spread(), Films(paths), Course()
@@ -224,7 +238,8 @@ def _framed(asked: Mapping[str, Pile], told: Mapping[str, Pile], course: Course)
         pile = asked.get(name) or Pile(after=len(course.runs))
         series[_free(own, {*series, *told, *_TAKEN})] = pile.series(partial(column, kind=kinds.get(name, "any")))
     series |= {name: pile.series() for name, pile in told.items()}
-    frame = pd.DataFrame({**series, **course.series()}, copy=False)
+    columns = {**series, **course.series()}
+    frame = pd.DataFrame({name: columns[name] for name in ordered(columns, FIRST)}, copy=False)
     frame.index = pd.Index(course.runs, dtype="int64", name=INDEX)
     # A library that took in another one has older runs with larger numbers.
     return frame if frame["created"].is_monotonic_increasing else frame.sort_values("created", kind="stable")

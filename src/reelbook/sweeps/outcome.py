@@ -1,4 +1,4 @@
-"""The results of a sweep as a plain, tidy table: inputs, what came back as `output_…`, then how it went."""
+"""The results of a sweep as a plain, tidy table: what varies and what came of it first, then all that was asked and is known."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..libraries import ledger
-from ..libraries.columns import Pile, column
+from ..libraries.columns import Pile, column, ordered
 from ..libraries.keeping import paths_of
 from ..libraries.rows import INPUT_JSON, Films, Spread, answers, marks_in
 from ..models.catalog import CATALOG
 from ..models.files import File
 from .knowing import Key, Seen, seen_by, seen_by_id
 from .places import Schema
-from .planframe import asked_by, column_of
+from .planframe import asked_by, column_of, columns_for
 from .rows import Row
 from .tally import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, shortened
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..submission import Desk
     from .plan import Plan
 
+FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt", "error")
+"""After what varies, because a bare table shows no more than ten columns from its left and ten from its right."""
 SOURCES = ("charged", "estimated")
 _SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}, "string": {str}}
 _WHOLE, _REAL, _TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
@@ -76,7 +78,10 @@ def framed(
         INPUT_JSON: column_of([one.name and one.name.input for one in standings], _TEXT),
     }
     index = pd.RangeIndex(len(plan), name="run")
-    return pd.DataFrame({**asked, **outputs, **run}, index=index, copy=False)
+    columns = {**asked, **outputs, **run}
+    varies = [columns_for(type(plan.base), plan.columns)[name] for name in plan.columns]
+    names = ordered(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
+    return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
 
 
 def _ledger_rows(standings: Sequence[Standing], desk: Desk, service: str) -> list[Seen | None]:

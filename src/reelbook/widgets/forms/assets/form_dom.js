@@ -10,7 +10,7 @@ export function domDotted(words, attributes) {
   const line = dom("span", { class: "rb-dotted-line" });
   words.forEach((word, place) => {
     if (place) line.append(" ");
-    line.append(dom("span", { class: "rb-word", style: "white-space:nowrap" }, dom("span", { class: "rb-dot", text: place ? "· " : "" }), word));
+    line.append(dom("span", { class: "rb-word" }, dom("span", { class: "rb-dot", text: place ? "· " : "" }), word));
   });
   el.append(line);
   return el;
