@@ -52,6 +52,7 @@ DOORS = {
     "records",
     "reopening",
     "shutdown",
+    "subjects",
     "sweeping",
 }
 

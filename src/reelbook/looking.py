@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .sweeps import looks
 
@@ -60,11 +60,17 @@ def read(path: str | Path) -> pd.DataFrame:
     return read(path)
 
 
-def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = 1600) -> Image:
-    """Some frames of a clip side by side with times and a caption, as a picture; of pictures all that a run made."""
-    from .display.sheets import strip
+def strip(
+    run_or_file: Run | LocalFile | str | Path | pd.DataFrame | pd.Series[Any], *, frames: int = 6, width: int = 1600
+) -> Image:
+    """Some frames of a clip side by side with times and a caption, as a picture; of pictures all that a run made.
 
-    return strip(run_or_file, frames=frames, width=width)
+    Takes a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
+    """
+    from .display.sheets import strip
+    from .subjects import run_or_file as found
+
+    return strip(found(run_or_file, "rb.strip"), frames=frames, width=width)
 
 
 looks.hire(_Looks)

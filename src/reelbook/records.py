@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .clients import latest_client
 from .connecting import folder_named
@@ -19,6 +19,12 @@ from .libraries.library import Library
 from .libraries.shelf import Shelf
 from .media.provenance import Provenance, read, write_with_sidecar
 from .reopening import runs_with, runs_without
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .media.local import LocalFile
+    from .runs import Run
 
 
 def library(folder: str | Path | None = None) -> Library:
@@ -49,13 +55,17 @@ def library(folder: str | Path | None = None) -> Library:
     )
 
 
-def provenance(file: str | Path) -> Provenance:
+def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any]) -> Provenance:
     """What is known of the making of a PNG, JPEG, WebP or MP4: model, typed input, seed, and what it cost.
+
+    Takes a file or its path, a run, a row of any table of runs such as `table.loc[[7]]`, or a request id.
 
     From the file itself; for a file that its maker has signed, which nothing may be added to, from the sidecar that an export
     has put beside it, or from the run in the library that has made a file of the same content.
     """
-    return read(file, _by_content)
+    from .subjects import file_of
+
+    return read(file_of(file, "rb.provenance"), _by_content)
 
 
 def _by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:

@@ -327,3 +327,46 @@ def copy_of(folder: Path, target: Path) -> Library:
 def files_of(library: Library) -> set[str]:
     """The hashes of its files."""
     return {hashlib.sha256(path.read_bytes()).hexdigest() for path in (library.folder / "media").glob("*.mp4")}
+
+
+ONE: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "a table of one row": lambda table: table.loc[[7]],
+    "a row": lambda table: table.loc[7],
+    "the first row": lambda table: table.iloc[0].to_dict(),
+    "a named row": lambda table: next(table.loc[[7]].itertuples()),
+    "a request id": lambda table: table.request_id[7],
+    "a column of one file": lambda table: table.loc[[7], "output_video"],
+    "a path": lambda table: table.output_video[7],
+    "a row of the library": lambda table: rb.library().frame[rb.library().frame.request_id == table.request_id[7]],
+    "a run": lambda table: table.reel.run(7),
+    "a list of one run": lambda table: [table.reel.run(7)],
+    "a row without its request id": lambda table: table.loc[[7]].assign(request_id=None, input_json=None),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_whatever_names_a_run_has_a_strip_and_a_provenance(client: Client, table: pd.DataFrame, name: str) -> None:
+    """`rb.strip` and `rb.provenance` take what `table.reel` takes."""
+    given, row = ONE[name](table), 0 if name == "the first row" else 7
+
+    assert rb.provenance(given).request_id in (table.request_id[row], None)
+    assert rb.provenance(given).values["fps"] == table.fps[row]
+    assert rb.strip(given, width=400).width == 400
+    assert len(table.reel.measure(["sharpness"], reference=table.loc[[7]], progress=False)) == 12
+
+
+@pytest.mark.parametrize("ask", [rb.strip, rb.provenance])
+def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
+    client: Client, table: pd.DataFrame, ask: Callable[[Any], Any]
+) -> None:
+    """Also a number, which does not say of which table it is."""
+    for given, words in (
+        (table, "12 rows, and rb.* takes one. Pick a row, as in table.loc"),
+        (table.iloc[:0], "no row"),
+        (table.output_video, "12 of them"),
+        ("nowhere", "neither a file nor the request id of a run"),
+        (7, "Numbers alone"),
+        (table.loc[[7]].assign(request_id="elsewhere", output_video=None), "no run for row 7"),
+    ):
+        with pytest.raises(ReelbookError, match=words):
+            ask(given)

@@ -144,14 +144,14 @@ class Reel(Hinting):
         self,
         metrics: Collection[str] | str | None = None,
         *,
-        reference: int | str | Path | None = None,
+        reference: Any = None,
         executor: Executor | None = None,
         progress: bool | Callable[[int, int], object] | None = True,
     ) -> pd.DataFrame:
         """The table with a column for each figure of its files; of a run with several files, of the first.
 
-        `metrics` are names out of `table.reel.metrics`, or all of them. `reference` is a file, or the number of the
-        run that the others are compared with. What was measured once is read from the library. Where the table has a
+        `metrics` are names out of `table.reel.metrics`, or all of them. `reference` is a file, or the number or the row of
+        the run that the others are compared with. What was measured once is read from the library. Where the table has a
         column of that name already, the figure's is `measured_…`; what was measured before is replaced.
 
         Files are decoded in processes of our own, or by any executor. What takes longer than a second shows how far
@@ -257,9 +257,11 @@ class Reel(Hinting):
             else:
                 yield _length(path, _size(path)) if isinstance(path, str) else None
 
-    def _reference(self, wanted: int | str | Path | None, firsts: Sequence[str | None]) -> str | Path | None:
+    def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
             return wanted
+        if rows_in(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
+            return self.file(wanted).path
         places = [place for place, run in enumerate(self._table.index) if run == wanted]
         path = firsts[places[0]] if places else None
         if path is None:

@@ -74,7 +74,9 @@ def _told(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], str, st
         if not told.lead:
             return (str(given.path),), *_read(given), ""
         return (str(given.path),), told.lead, told.seed, told.credits
-    raise ReelbookError(f"A strip is of a run or of a file, and not of {type(given).__name__}.")
+    raise ReelbookError(
+        f"A strip is of a run or of a file, and not of {type(given).__name__}. Pass a run, a path, or a row such as table.loc[[7]]."
+    )
 
 
 def _read(file: LocalFile) -> tuple[str, str]:
