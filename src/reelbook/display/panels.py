@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ..sweeps.tally import Progress, Result
 
 Bundle = dict[str, Any]
-POSTERS, POSTER_WIDTH, POSTER_HEIGHT = 6, 113, 64
-"""How many posters are shown while it goes on, and their size."""
+POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64
+"""How many posters are shown while it goes on, how many are as fine as screens are, and their size."""
 FILM_HEIGHT = POSTER_HEIGHT + 18
 """Of a poster with one line below it."""
-MOST_BYTES = 150_000
+MOST_BYTES = 60_000
 """Of the posters that stay in the notebook."""
 MOST_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
@@ -137,9 +137,10 @@ def _film(progress: Progress) -> Markup:
     """Results as small pictures: the latest while it goes on, whose place is kept so that nothing jumps, then all that fit."""
     is_moving = progress.state in ("preparing", "running", "stopping")
     pictures = list[Markup]()
-    room = MOST_BYTES
+    # Many are not looked at so closely.
+    room, scale = MOST_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
     for result in progress.results[: POSTERS if is_moving else None]:
-        picture = thumb(result.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+        picture = thumb(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
         room -= len(picture or b"")
         if picture is not None and room >= 0:
             pictures.append(_poster(result, picture, is_moving))
