@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -58,6 +59,19 @@ def test_a_run_under_way_is_a_line_and_a_bar() -> None:
     assert page.text == "◑ painting · 40% · 3 stwo boats"
     assert page.one("progress")["value"] == "0.400"
     assert run_strip(run) is None
+
+
+def test_the_sign_of_a_state_has_its_colour() -> None:
+    """In cards as in tables: it is read before the word."""
+    signs = [
+        re.search(r"--rb-(\w+)\)[^>]*>(.)</span>", html)
+        for html in (
+            run_figure(run_of(status="IN_PROGRESS", progress=(0.4, "painting"))),
+            failed_card(failed(RunFailed("r-1", "no", None))),
+        )
+    ]
+
+    assert [sign and sign.groups() for sign in signs] == [("accent", "◑"), ("bad", "✕")]
 
 
 def test_what_comes_from_the_library_says_so(tmp_path: Path) -> None:

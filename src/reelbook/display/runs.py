@@ -69,7 +69,8 @@ def progress_card(run: Run) -> str:
     fraction, _ = run.progress
     last = cut(run.logs[-1], 400) if run.logs else ""
     value = Markup(' value="{:.3f}"').format(fraction) if fraction else ""
-    return card(PROGRESS.format(status_line(run), value, LOG_LINE, last), width=options.max_width)
+    words = state_words(run.status, status_line(run).partition(" ")[2])
+    return card(PROGRESS.format(words, value, LOG_LINE, last), width=options.max_width)
 
 
 def failed_card(run: Run) -> str:

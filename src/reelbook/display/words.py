@@ -12,7 +12,7 @@ MARKS: Mapping[str, str] = {
 """One sign for each state, beside its word."""
 STATE_COLOURS: Mapping[str, str] = {
     "completed": "good", "from library": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn",
-    "unfinished": "warn", "waiting": "accent", "running": "accent",
+    "unfinished": "warn", "waiting": "accent", "running": "accent", "IN_QUEUE": "accent", "IN_PROGRESS": "accent",
 }  # fmt: skip
 """The colour of a state's sign, by its name in the style sheet; that of others is soft."""
 
