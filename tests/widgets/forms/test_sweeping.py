@@ -397,7 +397,9 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
     form.until(lambda: form.plan.get("number", number) != number)
     again = form.plan
     form.tell(do="sweep_sheet", job=told["key"])
-    _, (picture,) = form.answer("sweep_sheet")
+    _, (picture, dark) = form.answer("sweep_sheet")
+    grounds = [Image.open(io.BytesIO(bytes(one))).convert("L").tobytes()[0] for one in (picture, dark)]
+    assert grounds[0] > 200 > 60 > grounds[1]
 
     assert [content for content, _ in form.sent if "sweep_said" in content] == [{"sweep_said": TWICE}] * 19
     assert len(form.form.jobs) == 1

@@ -60,16 +60,17 @@ class Sheet(Image.Image):
     def _repr_html_(self) -> str:
         whole = self.convert("RGB")
         shown = IMAGE.format(self.width, self._alt or repr(self), uri("image/jpeg", display_copy(whole)))
-        dark = self._in_dark(whole)
+        dark = self.in_dark()
         if dark is None:
             return str(Markup('<div class="rb-sheet">{}</div>').format(shown))
         words, pictures = (uri("image/png", _png(part)) for part in _apart(whole, dark))
         return str(style("sheet.css") + THEMED.format(self.width, pictures, words, shown))
 
-    def _in_dark(self, whole: Image.Image) -> Image.Image | None:
+    def in_dark(self) -> Image.Image | None:
         """The same in the colours of a dark page; None where one theme was chosen, or somebody has drawn on it since."""
         if self._paint is None or options.theme != "auto":
             return None
+        whole = self.convert("RGB")
         same = self._paint(of_theme(is_dark=False))
         if same.size != whole.size or same.tobytes() != whole.tobytes():
             return None

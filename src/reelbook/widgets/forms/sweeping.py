@@ -207,13 +207,13 @@ class Sweeping:
 
         def draw() -> None:
             try:
-                picture = sheet_of_job(job)
+                pictures = sheet_of_job(job)
             except Exception as error:
                 if not isinstance(error, ReelbookError):
                     log.debug("a contact sheet of a form could not be drawn", exc_info=True)
                 form.send({"sweep_sheet": entry.key, "words": str(error) or type(error).__name__})
             else:
-                form.send({"sweep_sheet": entry.key}, [picture])
+                form.send({"sweep_sheet": entry.key}, pictures)
 
         form.in_background("sweep-sheet", draw)
 

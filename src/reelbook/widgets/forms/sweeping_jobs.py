@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...display.panels import panel_html, panel_line
+from ...display.sheets import sheet as drawn
 from ...display.words import MARKS, cut
 from ...errors import ReelbookError
 from ...sweeps.tally import COMPLETED
 from .shop import elsewhere
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from ...sweeps.conduct import Client
     from ...sweeps.job import SweepJob
     from ...sweeps.plan import Plan
@@ -131,13 +134,18 @@ def panel_of(entry: Started) -> str:
     return "" if entry.job is None else panel_html(entry.job.progress, has_film=not entry.is_over)
 
 
-def sheet_of_job(job: SweepJob) -> bytes:
-    """The contact sheet of what a job has made, small enough for a page."""
+def sheet_of_job(job: SweepJob) -> list[bytes]:
+    """The contact sheet of what a job has made, small enough for a page: on its ground, and on a dark one where the page may have that."""
     table = job.frame
     made = table[table["status"] == COMPLETED].head(SHEET_RUNS)
     if not len(made):
         raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
-    picture = made.reel.sheet(width=SHEET_WIDTH)
+    sheet = drawn(made, width=SHEET_WIDTH)
+    dark = sheet.in_dark()
+    return [_jpeg(sheet), *([_jpeg(dark)] if dark is not None else [])]
+
+
+def _jpeg(picture: Image) -> bytes:
     content = io.BytesIO()
     picture.convert("RGB").save(content, "JPEG", quality=SHEET_QUALITY)
     return content.getvalue()

@@ -54,8 +54,9 @@ function sweepSheet(link, job) {
   const caption = dom("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
   const image = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true }));
   const save = dom("a", { class: "rbf-sweep-save", download: "contact-sheet.jpg", text: "Save the sheet", hidden: true });
+  const dark = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture rbf-in-dark", alt: image.alt }));
   const el = dom("div", { class: "rbf-sweep-sheet" }, image, caption, save);
-  let address = "";
+  let address = "", darkAddress = "";
   const off = link.on("sweep_sheet", (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
     if (content.sweep_sheet !== job.key || address) return;
     const rest = job.sheet > SWEEP_SHEET_RUNS ? ` The first ${SWEEP_SHEET_RUNS} of ${job.sheet.toLocaleString("en")}; ${job.table}.reel.sheet() has more.` : "";
@@ -63,6 +64,11 @@ function sweepSheet(link, job) {
     if (!buffers.length) return;
     address = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
     image.src = address;
+    if (buffers[1]) {
+      dark.src = darkAddress = URL.createObjectURL(new Blob([buffers[1]], { type: "image/jpeg" }));
+      image.classList.add("rbf-in-light");
+      image.after(dark);
+    }
     save.setAttribute("href", address);
     image.hidden = save.hidden = false;
   });
@@ -75,7 +81,7 @@ function sweepSheet(link, job) {
   return { el, dispose: () => {
     seen.disconnect();
     off();
-    if (address) URL.revokeObjectURL(address);
+    for (const one of [address, darkAddress]) if (one) URL.revokeObjectURL(one);
   } };
 }
 
