@@ -49,8 +49,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the large size of every measurement")
 
 
+SLOW_FIRST = ("browser", "notebooks", "faults", "kernels", "sweeps", "service")
+"""Folders of modules that take minutes: begun last, one of them would keep one worker busy and the other idle."""
+
+
+def _begins(item: pytest.Item) -> int:
+    folder = item.path.relative_to(item.config.rootpath).parts[1]
+    return SLOW_FIRST.index(folder) if folder in SLOW_FIRST else len(SLOW_FIRST)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the large sizes to `make deep`; they are deselected, not skipped, so nothing looks tested that is not."""
+    """Put slow folders first, and leave the large sizes to `make deep`.
+
+    Those are deselected, not skipped, so nothing looks tested that is not.
+    """
+    items.sort(key=_begins)
     if config.getoption("--deep"):
         return
     deep = [item for item in items if item.get_closest_marker("deep")]
