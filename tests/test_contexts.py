@@ -155,7 +155,7 @@ def test_a_script_that_ends_in_a_hurry_is_not_held_up(environment: dict[str, str
     cancelled = shared.http.put(path, headers={"x-api-key": KEY})
 
     assert cancelled.json()["success"]
-    assert took < 15
+    assert took < 30
 
 
 def test_on_the_embedded_service_a_script_may_use_asyncio_and_end_with_a_run_under_way(

@@ -46,7 +46,13 @@ def shown(page: Page) -> Any:
 
 
 def is_original(page: Page, count: int) -> None:
-    page.wait_for_function(f"document.querySelectorAll('[data-rb-shows=original]').length === {count}")
+    """Wait until so many figures show their whole files, and have read what size they are."""
+    page.wait_for_function(
+        "count => { const media = [...document.querySelectorAll('[data-rb-shows=original]')].map(one => "
+        "one.matches('video, img') ? one : one.querySelector('video, img[data-rb-media]'));"
+        "return media.length === count && media.every(one => one.videoWidth || one.naturalWidth); }",
+        arg=count,
+    )
 
 
 def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chromium: Browser) -> None:

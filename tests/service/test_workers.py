@@ -60,7 +60,7 @@ def test_a_run_that_kills_three_workers_fails_and_costs_nothing(serve: Serve, do
 
 def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: str) -> None:
     """Stopped, refunded, and the worker is replaced."""
-    served = serve(workers=1, run_seconds=1.5)
+    served = serve(workers=1, run_seconds=4)
     request_id = served.submitted(TEXT, {**LONG, "num_frames": 1441})
 
     final = served.finished(TEXT, request_id)

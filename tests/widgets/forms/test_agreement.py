@@ -19,7 +19,7 @@ WHOLE: dict[type[Input], dict[str, Any]] = {
     rb.TextToVideo: {"prompt": "a boat"},
     rb.ImageToVideo: {"prompt": "a boat", "image_url": "https://example.org/a.png"},
     rb.SmartResize: {"image_url": "https://example.org/a.png", "target_sizes": ["300x600"]},
-    rb.ImagesToVideo: {"images": ["https://example.org/a.png"]},
+    rb.ImagesToVideo: {"images": [{"url": "https://example.org/a.png", "frames": 24}]},
 }
 ODD = st.one_of(
     st.sampled_from([
