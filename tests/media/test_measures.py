@@ -517,6 +517,7 @@ def peak(clip: Path) -> int:
     return int(done.stdout.split()[1])
 
 
+@pytest.mark.deep
 def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
     """Ten times the frames take no more memory, but for a kilobyte or two of each."""
     frames = panned(1, (1, 0), frames=20, size=(640, 360))

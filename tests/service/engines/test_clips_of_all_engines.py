@@ -44,7 +44,9 @@ CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CLIPS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.deep) if name == "the longest sketch" else name for name in CLIPS]
+)
 def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(tmp_path: Path, name: str) -> None:
     """Counted by a strict decode that stops at any fault, and once more by Debian's ffmpeg, which says nothing."""
     kind, fields, frames, rate = CLIPS[name]

@@ -324,6 +324,7 @@ print(peak_mib())
 """
 
 
+@pytest.mark.deep
 def test_the_largest_source_and_target_fit_a_worker(tmp_path: Path) -> None:
     """A 40 megapixel source and a 17 megapixel target stay within 512 MiB."""
     source = tmp_path / "large.jpg"

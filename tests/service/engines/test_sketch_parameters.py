@@ -126,7 +126,7 @@ def test_colour_matching_keeps_later_chunks_at_the_colours_of_the_first(
     film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The default length has two chunks; their mean colours differ, less the higher the factor."""
-    monkeypatch.setattr(stage, "PAINTED", 160 * 160)  # Colour needs no detail, and 363 frames take a while.
+    monkeypatch.setattr(stage, "PAINTED", 96 * 96)  # Colour needs no detail, and 363 frames take a while.
     drifts = []
     for factor in (0.0, 0.5, 1.0):
         # 64 bits: added up in 32, the pixels of so many frames lose what is to be measured.

@@ -361,6 +361,7 @@ def test_what_is_transparent_is_black(tmp_path: Path) -> None:
     assert played(made.path).frames[0].max() <= 2
 
 
+@pytest.mark.deep
 def test_a_huge_picture_fits_into_a_worker(tmp_path: Path) -> None:
     """Forty megapixels with transparency make a video that players take, within the 512 MiB of a worker."""
     (tmp_path / "huge.png").write_bytes(encoded(Image.new("RGBA", (7300, 5470), (40, 60, 230, 255)), compress_level=1))
