@@ -14,6 +14,7 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
@@ -108,6 +109,7 @@ def test_whatever_becomes_an_array_counts_as_one() -> None:
     ("array", "words"),
     [
         (np.zeros((3, 4, 5), np.uint8), "shape (3, 4, 5)"),
+        (pd.Series({"output_video": "a.mp4", "seed": 1}), "table.output_video[7]"),
         (np.zeros((3, 40, 50)), "channels first: give array.transpose(1, 2, 0)"),
         (np.zeros((2, 3, 4, 3)), "this one is a stack: give one of its pictures, such as array[0]"),
         (np.zeros(7), "shape (7,)"),

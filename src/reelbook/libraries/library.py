@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..errors import ReelbookError
-from ..guesses import Hinting
+from ..guesses import Hinting, answering
 from . import disk, ledger
 from .adopting import MEDIA, Adopted, Progress, adopted, files_of, library_in
 from .books import Books
@@ -119,6 +119,7 @@ class Library(Hinting):
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
 
+    @answering("library.find(prompt='fox')")
     def find(self, **fields: Any) -> pd.DataFrame:
         """The runs where every field is as wanted: `find(prompt="boat", model="text-to-video", since="7d")`.
 

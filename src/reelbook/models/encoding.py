@@ -235,6 +235,11 @@ def _from_array(value: Any) -> bytes:
     import numpy
     from PIL import Image
 
+    if hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1:
+        words = (
+            "is a row or a column of a table. Give one cell with a picture or a video, such as table.output_video[7]"
+        )
+        raise NotAPicture(f"{words}, or a run: table.reel.run(7).")
     shape = _shape(value)
     _check_shape(shape)
     try:

@@ -55,6 +55,12 @@ class Reel(Hinting):
     def __repr__(self) -> str:
         return f"<reel of {summary(self._table)}>"
 
+    def __getitem__(self, key: object) -> Any:
+        raise TypeError(
+            "table.reel has no rows of its own: table.loc[[7, 11]].reel is that of some rows, "
+            "table.reel.run(7) the run of one row, table.reel.runs all of them."
+        )
+
     @property
     def table(self) -> pd.DataFrame:
         """The table itself."""
