@@ -85,7 +85,7 @@ def test_a_first_guess_on_a_value_is_answered(value: object, name: str, says: st
         (lambda: rb.run(prompt="a fox"), r"rb\.run\(rb\.TextToVideo\('…'\)\)"),  # type: ignore[call-arg]
         (lambda: rb.form(), r"rb\.form\(rb\.TextToVideo\)"),  # type: ignore[call-arg]
         (lambda: rb.sweep(BOAT, seed=[1]).run(53), r"plan\.run\(budget=plan\.credits\)"),  # type: ignore[call-arg]
-        (lambda: rb.library("nowhere").find("fox"), r"library\.find\(prompt='fox'\)"),  # type: ignore[call-arg]
+        (lambda: Library.find(None, "fox"), r"library\.find\(prompt='fox'\)"),  # type: ignore[call-arg, arg-type]
         (lambda: rb.sweep(BOAT, seed=[1]).frame.reel[0], r"table\.reel\.run\(7\)"),
         (lambda: rb.estimate(), r"rb\.estimate\(rb\.TextToVideo\('…'\)\)"),  # type: ignore[call-arg]
     ],
