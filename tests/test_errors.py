@@ -36,7 +36,7 @@ EXAMPLES: dict[type[ReelbookError], tuple[ReelbookError, tuple[str, ...], str]] 
     errors.FolderInUse: (errors.FolderInUse("/data"), ("/data", "Another running service"), "Stop that one first"),
     errors.Unreachable: (errors.Unreachable("http://127.0.0.1:9", "refused"), ("http://127.0.0.1:9", "refused"), "check the address"),
     errors.UncertainRun: (errors.UncertainRun("http://a", "reset", 53), ("http://a", "reset", "53 credits"), "Look into the account's history"),
-    errors.OverBudget: (errors.OverBudget(100, 53, 53), ("budget=100", "already cost 53 credits", "the next run costs 53"), "Give a larger budget"),
+    errors.OverBudget: (errors.OverBudget(100, 53, 53), ("budget=100", "already cost 53 credits", "The next run costs 53, with 47 left"), "Give a larger budget"),
     errors.LibraryError: (errors.LibraryError("/home/me/.reelbook", "the disk is full"), ("/home/me/.reelbook", "the disk is full"), "choose another folder"),
     errors.RunFailed: (errors.RunFailed("r-1", "No picture there", "image_load_error"), ("r-1", "No picture there.", "image_load_error"), "run it again"),
     errors.RunCancelled: (errors.RunCancelled("r-1"), ("r-1", "cancelled"), "Run it again"),

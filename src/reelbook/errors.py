@@ -318,12 +318,13 @@ class OverBudget(ReelbookError):
             )
         paid = f"{self.committed:,} credit{'' if self.committed == 1 else 's'}"
         if self.limit == "spend":
-            have = f"this call has paid for {paid}, or may have" if self.committed else "nothing was paid now"
+            have = f"this call has paid {paid}, or may have" if self.committed else "nothing was paid now"
         else:
             have = f"these runs have already cost {paid}, or may have" if self.committed else "nothing was paid yet"
+        left = f"{self.budget - self.committed:,}" if self.budget > self.committed else "nothing"
         return (
-            f"With {self.limit}={self.budget}, {have}, and the next run costs {self.price:,}, which is more than is left. "
-            f"It was not sent. {self.advice or f'Give a larger {self.limit} to go on.'}"
+            f"With {self.limit}={self.budget}, {have}. The next run costs {self.price:,}, with {left} left, "
+            f"so it was not sent. {self.advice or f'Give a larger {self.limit} to go on.'}"
         )
 
 

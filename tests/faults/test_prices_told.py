@@ -14,6 +14,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.clients import Client
+from reelbook.display.panels import panel_line
 from reelbook.sweeping import sweep
 from reelbook.sweeps.plan import Plan
 from tests.client.variants import Hosted, Received, Reply
@@ -173,6 +174,46 @@ def test_a_word_that_is_given_later_makes_room(service: Charging, client: Client
     assert service.charged == RUNS * PRICE
 
 
+def test_a_plan_that_is_too_dear_says_how_much_would_do_and_that_the_prices_differ(
+    service: Charging, client: Client
+) -> None:
+    """By the price that is counted, not by the 0 that the service says; in the error of the rows, too."""
+    service.hosted.on("POST", ESTIMATE, {"credits": 0})
+
+    with pytest.raises(rb.InvalidInput, match=f"The plan costs {RUNS * PRICE:,} credits.*spend={RUNS * PRICE}"):
+        boats().run()
+    table = boats().run(budget=PRICE - 1)
+
+    (why,) = set(table["error"])
+    assert f"with {PRICE - 1} left, so it was not sent" in why
+    assert f"budget=plan.credits ({RUNS * PRICE:,})" in why
+    assert f"the service says 0 for a run, the catalog {PRICE}" in why
+    assert "price=0 takes its word" in why
+
+
+def test_a_run_that_costs_nothing_fits_under_a_limit_that_is_used_up(service: Charging, client: Client) -> None:
+    """By a person's word; what was paid before it counts with its price, and takes nothing from what is free."""
+    service.hosted.on("POST", ESTIMATE, {"credits": 0})
+    boats().run(budget=LIMIT)
+
+    table = boats().run(budget=0, price=0)
+
+    assert set(table["status"]) == {"completed"}
+
+
+@pytest.mark.parametrize(("budget", "spend"), [(0, None), (None, 0), (0, 0)])
+def test_nothing_is_said_to_be_spent_of_nothing(
+    service: Charging, client: Client, budget: int | None, spend: int | None
+) -> None:
+    """A limit of 0 is no amount of which something is spent."""
+    job = boats().start(budget=budget, spend=spend)
+    job.wait(60)
+
+    assert "nothing may be spent" in panel_line(job.progress)
+    assert "0 of 0" not in panel_line(job.progress)
+    assert service.charged == 0
+
+
 @pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])
 def test_a_higher_price_counts_as_told(service: Charging, client: Client, where: str) -> None:
     """Twice the known price: half as many fit, one run after another."""
@@ -228,6 +269,8 @@ def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
 
     assert service.charged == 3 * PRICE
     assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)
+    assert "159 more may have been paid" in panel_line(job.progress)
+    assert set(job.frame.loc[job.frame["status"] == "failed", "credits"]) == {PRICE}
 
 
 @pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])

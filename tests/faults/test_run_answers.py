@@ -63,7 +63,7 @@ def test_the_services_own_words_leave_a_run_free_to_be_run_again(tmp_path: Path)
         ("403 page", "from a filter or a gateway"),
         ("404 page", "the address is not the service's own: check it"),
         ("429 page", "limits the pace"),
-        ("502 page", "had no answer of the service"),
+        ("502 page", "got no answer from the service"),
         ("welcome", "without a request id, with an HTML page"),
     ],
 )

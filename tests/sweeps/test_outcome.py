@@ -150,7 +150,7 @@ def test_every_result_stands_in_its_row() -> None:
         (seen(0, "stored", charged=40, spent=53), (93, "charged")),
         (seen(0, "accepted"), (53, "estimated")),
         (seen(0, "uncertain"), (53, "estimated")),
-        (seen(0, "failed"), (0, "estimated")),
+        (seen(0, "failed"), (53, "estimated")),
         (seen(0, "failed", charged=0), (0, "charged")),
         (seen(0, "failed", error_type="written_off"), (53, "estimated")),
         (seen(0, "rejected", spent=53), (53, "estimated")),
@@ -159,7 +159,7 @@ def test_every_result_stands_in_its_row() -> None:
     ],
 )  # fmt: skip
 def test_credits_are_what_is_known_and_say_from_whom(row: Seen | None, expected: tuple[int | None, str | None]) -> None:
-    """Nothing for what was never sent; the worst case for an uncertain one; no charge for a failure unless it was told."""
+    """Nothing for what was never sent; the worst case for an uncertain one, and for a failure of which the service tells no charge."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
 
     table = framed(plan, standings(plan, ["failed"]), [row], {})

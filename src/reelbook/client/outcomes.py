@@ -67,8 +67,8 @@ _LIKELY: Mapping[int, str] = {
     407: "most likely from a proxy that wants a sign-in",
     413: "most likely from a gateway that takes no request of this size",
     429: "most likely from a gateway that limits the pace",
-    502: "as from a gateway that had no answer of the service",
-    503: "as from a gateway that had no answer of the service",
+    502: "as from a gateway that got no answer from the service",
+    503: "as from a gateway that got no answer from the service",
     504: "as from a gateway that waited too long for the service",
     511: "most likely from a network that wants a sign-in",
 }

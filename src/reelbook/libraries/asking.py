@@ -190,7 +190,8 @@ def within(
         {"scope": budget.scope, "besides": besides, "unknown": price or 0},
     ).fetchone()
     committed = int(row[0]) + earlier + unpriced * (price or 0)
-    if price is None or committed + price > budget.limit:
+    # A run that costs nothing takes no room, also where all of it is used up.
+    if price is None or (price and committed + price > budget.limit):
         raise OverBudget(budget.limit, committed, price)
 
 
@@ -206,7 +207,7 @@ def within_spend(
     # A claim that is repeated counts from its first time on: what that may have cost lies between.
     spent, unpriced, earlier_price = spend.claims.get(run, (*past, 0))
     committed += past[0] - spent + (past[1] - unpriced) * unknown
-    if price is None or committed + price > spend.limit:
+    if price is None or (price and committed + price > spend.limit):
         raise OverBudget(spend.limit, committed, price, "spend")
     spend.claims[run] = (spent, unpriced, max(earlier_price, price))
 

@@ -131,7 +131,7 @@ class Conduct:
         if isinstance(self.stopped_by, OverBudget):
             due = await price_of([one.row for one in self._queue if not one.paid], self.desk, self.options.price)
             paid = sum(one.spent + one.reserved for one in self.tally)
-            self.stopped_by = advised(self.stopped_by, self.options, due, paid, self.plan.credits)
+            self.stopped_by = advised(self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs)
         self._leave()
 
     def stop(self, reason: BaseException) -> None:
@@ -275,6 +275,7 @@ class Conduct:
         try:
             run = await self._submitted(one, submission)
         except Exception as error:
+            self._differ(submission.told, submission.least)
             self._not_submitted(one, before, error, is_paid_here=submission.is_paid_here)
             return
         await self._follow(one, run, submission)
@@ -298,7 +299,7 @@ class Conduct:
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
-            self.tally.differ(submission.told, submission.least)
+            self._differ(submission.told, submission.least)
         run.on_change(lambda _: self._progressed(one, run))
         self.news()
         if self._cancels:
@@ -330,8 +331,13 @@ class Conduct:
         if run.failure is not None:
             least = await self.desk.books.do(lambda db: ledger.least_of_failed(db, run.id))
         charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
-        self.tally.differ(charged, least)
+        self._differ(charged, least)
         return max(least - charged, 0)
+
+    def _differ(self, told: int | None, least: int) -> None:
+        """Note that the service says less than is counted, unless that is a person's word."""
+        if self.options.price is None:
+            self.tally.differ(told, least)
 
     def _progressed(self, one: Standing, run: Run) -> None:
         if self._window is not None:

@@ -308,13 +308,13 @@ def job_of(plan: Plan, client: Client, options: Options) -> SweepJob:
 
 
 async def _priced(plan: Plan, due: Sequence[Row], desk: Desk) -> tuple[int | None, int | None]:
-    """What the plan costs, and what of it is due, as the service says; as the plan says where the service is silent or slow."""
+    """What the plan counts for, and what of it is due, as the service says; as the plan says where it is silent or slow."""
     prices = {row.key: row.credits for row in plan.distinct}
     with contextlib.suppress(ReelbookError, TimeoutError):
         async with asyncio.timeout(ASK_SECONDS):
             for row in plan.distinct:
                 if row.input is not None:
-                    prices[row.key] = (await desk.estimate(row.input)).credits
+                    prices[row.key] = (await desk.estimate(row.input)).counted
     return _sum(prices.values()), _sum([prices[row.key] for row in due])
 
 

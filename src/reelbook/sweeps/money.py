@@ -48,23 +48,37 @@ def money_of(progress: Progress) -> list[str]:
     before = progress.spent - progress.spent_now
     if not progress.spent_now and not progress.reserved and before:
         is_over = progress.finished == progress.total
-        return [all_paid(before) if is_over else f"{credits_of(before)} paid earlier, nothing now"]
-    if progress.spend is not None:
-        found = [f"{progress.spent_now:,} of {credits_of(progress.spend)} spent now"]
-        if progress.budget is not None:
+        found = [all_paid(before) if is_over else f"{credits_of(before)} paid earlier, nothing now"]
+    elif progress.spend is not None:
+        found = [_spent_of(progress.spent_now, progress.spend, " now")]
+        if progress.budget:
             found.append(f"{progress.spent:,} of the budget of {progress.budget:,} used")
         elif before:
             found.append(f"{before:,} paid earlier")
     else:
         # More than the budget is never paid now, but may have been paid before it was given.
         fits = progress.budget is not None and progress.spent <= progress.budget
-        of = f"{progress.spent:,} of {progress.budget:,} credits" if fits else credits_of(progress.spent)
-        found = [f"{of} spent{f', {before:,} of them earlier' if before else ''}"]
+        earlier = "all" if before == progress.spent else f"{before:,}"
+        found = [
+            _spent_of(progress.spent, progress.budget if fits else None)
+            + (f", {earlier} of them earlier" if before else "")
+        ]
     if progress.reserved:
-        found.append(f"{progress.reserved:,} more set aside")
+        found.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
     if progress.differs is not None:
         found.append(differing(*progress.differs))
     return found
+
+
+def _spent_of(spent: int, limit: int | None, when: str = "") -> str:
+    """What was spent, of how much.
+
+    >>> _spent_of(53, 106), _spent_of(0, 0, " now"), _spent_of(53, None)
+    ('53 of 106 credits spent', 'nothing may be spent now', '53 credits spent')
+    """
+    if limit == 0 and spent == 0:
+        return f"nothing may be spent{when}"
+    return f"{credits_of(spent) if limit is None else f'{spent:,} of {credits_of(limit)}'} spent{when}"
 
 
 def differing(told: int, counted: int) -> str:
@@ -76,8 +90,18 @@ def differing(told: int, counted: int) -> str:
     return f"the service says {told:,} for a run, the catalog {counted:,}: limits count {counted:,} (price={told} takes its word)"
 
 
-def advised(error: OverBudget, options: Options, due: int | None, paid: int, whole: int | None) -> OverBudget:
-    """The same refusal with what to type to finish the plan: `due` is the price of what is left, `paid` of what is not."""
+def advised(
+    error: OverBudget,
+    options: Options,
+    due: int | None,
+    paid: int,
+    whole: int | None,
+    differs: tuple[int, int] | None = None,
+) -> OverBudget:
+    """The same refusal with what to type to finish the plan: `due` is the price of what is left, `paid` of what is not.
+
+    `differs` is what the service says of a price, and what the limits count.
+    """
     if due is None or error.price is None:
         return error
     total = paid + due
@@ -88,7 +112,8 @@ def advised(error: OverBudget, options: Options, due: int | None, paid: int, who
         what = f"{budget}, or spend={due} for what is left"
     else:
         what = f"spend={due}"
-    return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.")
+    said = "" if differs is None else f" But {differing(*differs)}."
+    return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.{said}")
 
 
 async def price_of(rows: Sequence[Row], desk: Desk, word: int | None) -> int | None:

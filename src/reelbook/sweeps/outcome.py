@@ -117,8 +117,6 @@ def _credits(one: Standing, seen: Seen | None) -> tuple[int | None, str | None]:
         return seen.charged + seen.spent, "charged"
     if seen.state in (ledger.PLANNED, ledger.REJECTED):
         return seen.spent, "estimated"
-    if seen.state in (ledger.FAILED, ledger.CANCELLED) and seen.error_type != "written_off":
-        return seen.spent, "estimated"  # What fails is not charged; the service has not said it in so many words.
     return (None, None) if seen.price is None else (seen.price + seen.spent, "estimated")
 
 

@@ -243,6 +243,11 @@ class Tally:
         if told is not None and told < least:
             self._differs = told, least
 
+    @property
+    def differs(self) -> tuple[int, int] | None:
+        """What the service says of a run's price, and the known price that is counted; None where they agree."""
+        return self._differs
+
     def served(self) -> None:
         """Count those that are completed at the beginning as from the library."""
         with self._guard:
