@@ -18,7 +18,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -105,7 +107,8 @@ class Child:
     def kill(self) -> None:
         """End it as the system does when the memory is full: at once, and without a word to it."""
         assert self.status is None, "it has ended by itself"
-        os.kill(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # Its end may be on its way to us.
+            os.kill(self.pid, signal.SIGKILL)
         self.killed = time.time()
 
     def ended(self) -> int:
@@ -116,17 +119,18 @@ class Child:
         return self.status
 
 
-def _nursery() -> None:
-    import reelbook.client.containers
-    import reelbook.clients  # Imported here so that no client has to.
+FIRST_CALL = (
+    *("reelbook.client.containers", "reelbook.connecting", "reelbook.display.live", "reelbook.display.waiting"),
+    *("reelbook.media.stills", "reelbook.media.validation", "reelbook.models.images_to_video"),
+    *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),
+)
+"""What a client imports by its first call, and its first result."""
+FIRST_SWEEP = ("reelbook.display.panels", "reelbook.sweeping", "reelbook.sweeps.job", "reelbook.sweeps.outcome", "reelbook.sweeps.reel")  # fmt: skip
 
-    if "sweeps" in sys.argv:
-        import reelbook.display.live
-        import reelbook.display.panels
-        import reelbook.sweeping
-        import reelbook.sweeps.job
-        import reelbook.sweeps.outcome
-        import reelbook.sweeps.reel  # noqa: F401
+
+def _nursery() -> None:
+    for module in FIRST_CALL + (FIRST_SWEEP if "sweeps" in sys.argv else ()):
+        import_module(module)
 
     for line in sys.stdin:
         order = json.loads(line)

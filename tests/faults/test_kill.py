@@ -26,7 +26,7 @@ SEED = 1
 SENDING_AT_ONCE = 4
 """Paid requests in flight at a service that does not recognise repetitions."""
 
-SIZES = [pytest.param(150, 4, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
+SIZES = [pytest.param(48, 3, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
 
 SENT = ("sending: safe", *Trap.POSTS)
 """The moments at which a request may have left and its answer is not written down."""
