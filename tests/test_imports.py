@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "errors": {"printable"},
     "printable": set(),
     "_version": set(),
-    "guesses": set(),
+    "guesses": {"interrupts"},
     "models": {"errors", "guesses", "printable"},
     "network": set(),
     "settings": {"errors"},

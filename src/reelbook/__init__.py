@@ -154,9 +154,13 @@ def __getattr__(name: str) -> Any:
         return import_module(".errors", __name__)
     for module, names in _HOME.items():
         if name in names:
-            value = getattr(import_module(f".{module}", __name__), name)
-            globals()[name] = value
-            _hang_pictures()
+            from .interrupts import raised_once
+
+            # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
+            with raised_once():
+                value = getattr(import_module(f".{module}", __name__), name)
+                globals()[name] = value
+                _hang_pictures()
             return value
     from .guesses import missing
 

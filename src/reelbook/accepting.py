@@ -36,6 +36,8 @@ def accepted(
             return _until(begun, lambda: show(str(submission.waits)))
         except KeyboardInterrupt:
             submission.stopped = True
+            if begun is None:
+                work.close()  # It is not begun any more; what has begun ignores this.
             mark_stop()
             raise Interrupted(_stopped_at(begun)) from None
 

@@ -15,7 +15,7 @@ import platformdirs
 
 from ._version import __version__
 from .errors import ReelbookError
-from .interrupts import raised_once
+from .interrupts import exits_by_sigterm, raised_once
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
 from .models.pricing import Rates, estimate
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say; returns the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    with raised_once():
+    with raised_once(), exits_by_sigterm():
         try:
             return int(options.command(options))
         except ReelbookError as error:

@@ -157,11 +157,10 @@ class Client(Hinting):
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
-        from .display.live import kernel_shell, watch
-
-        take = checked_take(take, fresh)
-        submission = Submission(self._open_desk(), checked(request), take=take, fresh=fresh)
         with raised_once():
+            from .display.live import kernel_shell, watch
+
+            submission = Submission(self._open_desk(), checked(request), take=checked_take(take, fresh), fresh=fresh)
             run = self._begun(submission, watched=kernel_shell() is not None)
             try:
                 with watch(run):
@@ -258,11 +257,12 @@ class Client(Hinting):
             self._embedded.close()
 
     def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
-        from .display.waiting import waiting_line
+        with raised_once():
+            from .display.waiting import waiting_line
 
-        work = self.submitted(submission, watched=watched)
-        with waiting_line() as show:
-            return accepted(submission, work, lambda: self._mark_stop("while submitting"), show)
+            with waiting_line() as show:
+                work = self.submitted(submission, watched=watched)
+                return accepted(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""

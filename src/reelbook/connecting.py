@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import shutdown  # noqa: F401  # Whoever has clients wants them closed at the end.
 from .cancelling import Cancelled
 from .client.asked import checked
 from .client.http import Key
@@ -19,6 +18,7 @@ from .libraries.folder import is_from_above, library_folder
 from .models.base import Input
 from .models.pricing import Estimate, Rates
 from .runs import Run
+from .shutdown import before_signal
 
 log = logging.getLogger("reelbook")
 
@@ -60,6 +60,7 @@ def connect(
             "For one of this folder alone: rb.connect(library='.reelbook').",
             folder,
         )
+    before_signal.install()
     return opened(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
 
 

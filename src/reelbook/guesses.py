@@ -188,7 +188,9 @@ def missing(owner: object, name: str) -> AttributeError:
 
 
 def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator: a call whose arguments do not fit is answered with how it is written.
+    """A decorator of what a person calls: where the arguments do not fit, the answer is how it is written.
+
+    An interrupt is raised once, and not before what is being imported is there.
 
     >>> @answering("double(3)")
     ... def double(number: int) -> int:
@@ -199,6 +201,8 @@ def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
 
     def around(function: Callable[P, T]) -> Callable[P, T]:
+        from .interrupts import raised_once  # The package itself imports this module before any other.
+
         signature = inspect.signature(function)
 
         @wraps(function)
@@ -208,7 +212,8 @@ def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             except TypeError as error:
                 name = function.__name__
                 raise TypeError(f"{name}() does not take these arguments ({error}). Write {hint}.") from None
-            return function(*parts, **named)
+            with raised_once():
+                return function(*parts, **named)
 
         return call
 

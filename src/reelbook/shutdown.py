@@ -9,7 +9,7 @@ from concurrent.futures import wait as wait_for
 
 from .clients import DRAIN_SECONDS, close_all, closing
 from .commons import stop_embedded
-from .interrupts import Ending, before_threads_end, others_work, say
+from .interrupts import Ending, Last, before_threads_end, others_work, say
 from .libraries.ledger import Entry
 from .loop import TICK_SECONDS
 
@@ -60,16 +60,21 @@ _ending = Ending(_waits_for)
 
 def _before_threads_end() -> None:
     """Keep interrupts away already while Python waits for our own threads; somebody else's may have to be interrupted."""
-    if closing() and not others_work():
+    if not others_work():
         _ending.hold_signals()
 
 
 @atexit.register
 def _at_exit() -> None:
+    _ending.hold_signals()
+    _write_down()
+    _ending.release()
+
+
+def _write_down() -> None:
     """Write down what is still under way, then stop."""
     global _deadline
     if closing():
-        _ending.hold_signals()
         _deadline = time.monotonic() + DRAIN_SECONDS
         _await_all()
     stop_embedded()
@@ -90,3 +95,5 @@ def _await_all() -> None:
 
 
 before_threads_end(_before_threads_end)
+before_signal = Last(_write_down, CLOSE_SECONDS + 1.0)
+"""What an order to end waits for, wherever it comes; `connect` installs it."""

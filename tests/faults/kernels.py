@@ -73,6 +73,11 @@ class Kernel:
         lines = self._said.read_text(encoding="utf-8").splitlines(keepends=True)
         return "".join(line for line in lines if "Kernel is running over TCP" not in line)
 
+    @property
+    def process(self) -> Any:
+        """The kernel's own process, as `subprocess` has it."""
+        return self._manager.provisioner.process
+
     def begin(self, code: str) -> Cell:
         """Run a cell; returns at once."""
         self.since = time.monotonic()
@@ -91,7 +96,7 @@ class Kernel:
 
     def shut_down(self, meanwhile: Callable[[], None] = lambda: None) -> int:
         """What closing a notebook does; `meanwhile` happens once the kernel has agreed to end. Returns its exit status."""
-        process = self._manager.provisioner.process
+        process = self.process
         # The notebook's server asks, waits for two and a half seconds, terminates, waits once more, and kills.
         # With a loop of its own, because Jupyter's blocking form would leave one open in this thread.
         server = threading.Thread(target=lambda: asyncio.run(self._manager._async_shutdown_kernel()))
