@@ -52,6 +52,11 @@ FAINT = {"waiting": ".45", "impossible": ".45"}
 HINT = (
     "Interrupt the cell to stop sending. job = plan.start(…) does the same with buttons, and leaves the notebook free."
 )
+AFTERWARDS = (
+    "It was {state} at {at}. If the kernel has ended since, the sweep ended with it: run its cells again. What is paid for is "
+    "fetched, and nothing is paid twice."
+)
+"""What a panel says that may stand in a saved notebook, where nothing moves any more."""
 
 
 def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
@@ -78,7 +83,7 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
                 [
                     Markup("<b>{}</b>").format(f"{progress.finished:,} of {progress.total:,}"),
                     *money_of(progress),
-                    *_time(progress, at=_now()),
+                    *_time(progress),
                 ]
             )
         ),
@@ -89,6 +94,12 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
         _film(progress) if has_film else Markup(""),
         *(_failure(group.error_type, group.count, group.first, group.example) for group in progress.failures[:MOST_REASONS]),
     ]  # fmt: skip
+    if progress.state != "done":
+        parts.append(
+            Markup('<div style="{};margin-top:4px">{}</div>').format(
+                SOFT, AFTERWARDS.format(state=progress.state, at=_now())
+            )
+        )
     if hint and progress.state in ("running", "preparing"):
         parts.append(Markup('<div style="{};margin-top:4px">{}</div>').format(SOFT, hint))
     root = '<div class="rb mathjax_ignore tex2jax_ignore" style="max-width:720px;margin:4px 0 8px;font-variant-numeric:tabular-nums;overflow-wrap:anywhere">{}{}</div>'
@@ -197,15 +208,13 @@ def _waits(progress: Progress) -> Markup:
     return Markup("<div>{}</div>").format(state_words("waiting", progress.waits)) if progress.waits else Markup("")
 
 
-def _time(progress: Progress, *, at: str = "") -> list[str]:
-    """How long it has taken, and takes; `at` is the time of day, for what stays in a notebook whose kernel may have ended."""
+def _time(progress: Progress) -> list[str]:
+    """How long it has taken, and takes."""
     found = [duration(progress.elapsed)]
-    if at and progress.state != "done":
-        found.append(f"{progress.state} at {at}")
-    elif progress.state in ("paused", "stopping", "preparing"):
+    if progress.state in ("paused", "stopping", "preparing"):
         found.append(progress.state)
     if progress.per_minute and progress.state == "running":
         found.append(f"{progress.per_minute:.0f} a minute")
     if progress.seconds_left is not None and progress.state == "running":
-        found.append(f"about {duration(progress.seconds_left)} left{' then' if at else ''}")
+        found.append(f"about {duration(progress.seconds_left)} left")
     return found

@@ -18,6 +18,8 @@ const TITLES = {
 /** Which buttons are of use in which state. @type {Record<string, string[]>} */
 const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["resume", "cancel"] };
 
+const ENDED = "The kernel has ended, and the sweep with it. Run its cells again to go on: what is paid for is fetched, and nothing is paid twice.";
+
 /** @param {{model: any, el: HTMLElement}} view */
 function render({ model, el }) {
   const panel = document.createElement("div");
@@ -34,13 +36,14 @@ function render({ model, el }) {
 
   /** The state that was asked for and is not there yet. @type {string | null} */
   let asked = null;
+  let hasEnded = false;
 
   const redraw = () => {
     const state = model.get("state");
-    const names = model.get("queued") ? ["cancel_queued"] : OF_USE[state] ?? [];
+    const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : OF_USE[state] ?? [];
     const focused = row.contains(document.activeElement);
     row.replaceChildren();
-    row.hidden = !names.length && !model.get("said");
+    row.hidden = !names.length && !hasEnded && !model.get("said");
     row.style.display = row.hidden ? "none" : "flex";
     for (const name of names) {
       const button = document.createElement("button");
@@ -53,15 +56,29 @@ function render({ model, el }) {
         "var(--jp-border-color1,var(--vscode-panel-border,currentColor));border-radius:6px;padding:3px 12px;cursor:pointer";
       button.addEventListener("click", () => {
         asked = state;
-        model.send({ do: name });
         redraw();
+        send({ do: name });
       });
       row.append(button);
     }
-    said.textContent = model.get("said");
+    said.textContent = hasEnded ? ENDED : model.get("said");
     row.append(said);
     if (focused) row.querySelector("button")?.focus();
   };
+
+  /** Send, and say so where nobody is left to hear it. @param {any} message */
+  const send = async (message) => {
+    const before = hasEnded;
+    try {
+      await model.send(message);
+      hasEnded = false;
+    } catch {
+      hasEnded = true;
+    }
+    if (hasEnded !== before) redraw();
+  };
+  // Of a kernel that is restarted the host knows at once; nobody needs to press a button first.
+  const lived = () => send({ do: "here" });
 
   const changed = () => {
     asked = null;
@@ -70,6 +87,7 @@ function render({ model, el }) {
   // The kernel has made it from escaped words; nothing of a person or a service stands in it as markup.
   const drawn = () => { panel.innerHTML = model.get("html"); };
 
+  model.on("comm_live_update", lived);
   model.on("change:state", changed);
   model.on("change:html", drawn);
   model.on("change:queued", redraw);
@@ -77,6 +95,7 @@ function render({ model, el }) {
   drawn();
   redraw();
   return () => {
+    model.off("comm_live_update", lived);
     model.off("change:state", changed);
     model.off("change:html", drawn);
     model.off("change:queued", redraw);
