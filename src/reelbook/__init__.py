@@ -189,8 +189,9 @@ sys.modules[__name__].__class__ = _Package
 
 def _hang_pictures() -> None:
     """Teach the notebook to show our values, as soon as one of our names is used in one."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    # Another thread may be half way through that import.
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = asked() if asked else None
     if shell is not None and not getattr(shell, "_reelbook_shown", False):
         from . import display, widgets
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zlib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib.figure
@@ -19,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
+from reelbook.display.live import kernel_shell
 from reelbook.models.encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, encoded, is_encodable, is_one_array
 
 RAMP = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
@@ -407,3 +409,14 @@ def test_a_figure_is_known_without_its_library(monkeypatch: pytest.MonkeyPatch) 
 
     assert "numpy" in imported
     assert "matplotlib" not in imported
+
+
+@pytest.mark.parametrize("half", ["PIL.Image", "IPython"])
+def test_what_another_thread_is_just_importing_is_not_taken_for_whole(
+    half: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that is there in name only has made no picture, and runs no notebook."""
+    monkeypatch.setitem(sys.modules, half, ModuleType(half))
+
+    assert not is_encodable({"url": "a.png"})
+    assert kernel_shell() is None

@@ -148,8 +148,9 @@ def last_line(run: Run) -> str:
 
 def kernel_shell() -> Any:
     """The shell of a notebook kernel; None in scripts and terminals."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    # Another thread may be half way through that import.
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = asked() if asked else None
     return shell if shell is not None and hasattr(shell, "kernel") else None
 
 

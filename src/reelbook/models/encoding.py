@@ -107,8 +107,9 @@ def is_made_for_this(value: Any) -> bool:
 
 def _is_pil(value: Any) -> bool:
     # Whoever has such an image has imported the library already, so nothing needs to be imported to know.
-    pil = sys.modules.get("PIL.Image")
-    return pil is not None and isinstance(value, pil.Image)
+    # Another thread may be half way through that import, and then nobody has an image yet.
+    image = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    return image is not None and isinstance(value, image)
 
 
 def _is_figure(value: Any) -> bool:

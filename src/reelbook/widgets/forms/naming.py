@@ -24,6 +24,7 @@ def name_of(value: Any, names: Mapping[str, Any] | None = None) -> str | None:
 
 
 def _user_names() -> Mapping[str, Any]:
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
+    # Another thread may be half way through that import.
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = asked() if asked else None
     return {} if shell is None else shell.user_ns
