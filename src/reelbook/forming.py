@@ -91,36 +91,50 @@ class _Shop:
 
 
 @answering("rb.form(rb.TextToVideo)")
-def form(model: type[Input] | Input | str) -> Form:
+def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
     """A form for a model: its input class, inputs to begin with, or the id of any model that the service describes.
+
+    A run, or a row of a table of runs such as `table.loc[[7]]`, opens with what was asked there.
 
     Nothing is sent before somebody presses Run; what that costs stands on the button.
     """
     from .widgets.forms.form import Form
 
+    model = _begun(model)
     value = model if isinstance(model, Input) else None
     return Form(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
 
 
 @answering("rb.controls(rb.TextToVideo)")
-def controls(model: type[Input] | Input | str) -> Controls:
+def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Controls:
     """The fields of a model as plain ipywidgets, to be laid out as one likes: `rb.controls(rb.TextToVideo)["seed"]`."""
     from .widgets.forms.controls import Controls
 
+    model = _begun(model)
     value = model if isinstance(model, Input) else None
     return Controls(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
 
 
-def studio(model: type[Input] | Input | str | None = None) -> Studio:
+def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
     """The whole toolkit in one cell: choose a model, fill its form, run it, sweep it, look at what came of it, see what it cost.
 
     It begins with text-to-video, or with the model or inputs that it is given.
     """
     from .widgets.forms.studio import Studio
 
+    model = _begun(model)
     value = model if isinstance(model, Input) else None
     kind = type(value) if value is not None else CATALOG[0].input if model is None else _kind(model)
     return Studio(kind, shop=_Shop(), value=value)
+
+
+def _begun(model: Any) -> Any:
+    """What to begin with; of a run or a row its input."""
+    if model is None or isinstance(model, (str, type, Input)):
+        return model
+    from .subjects import input_of
+
+    return input_of(model, "rb.form")
 
 
 def _connected() -> Client:
@@ -137,5 +151,5 @@ def _kind(model: Any) -> type[Input]:
     if isinstance(model, type) and issubclass(model, Input) and model.endpoint_id:
         return model
     raise ReelbookError(
-        f"A form is made for a model: rb.form(rb.TextToVideo), rb.form(some_inputs) or rb.form('the/model-id'), not for {model!r:.100}."
+        f"A form is made for a model: rb.form(rb.TextToVideo), rb.form(some_inputs), rb.form('the/model-id') or rb.form(run), not for {model!r:.100}."
     )

@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 _LOOK = "`table.reel` plays clips beside each other, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
 _FILE = "the file is `run.video` or `run.images[0]`"
+_AGAIN = "rb.form(run) opens its inputs, rb.sweep(run, seed=range(4)) varies them, rb.run(run.input, fresh=True) pays for it anew"
 _INPUT = "what was asked is `run.input`"
 _PRICE = "`plan.credits` is the price of all rows, `plan.credits_due` of those that are not paid for yet"
 
@@ -57,6 +58,7 @@ GUESSES: Mapping[str, Mapping[str, str]] = {
         "widget": "rb.form(rb.TextToVideo) or rb.studio()",
     },
     "Run": {
+        "again": _AGAIN,
         "cost": "run.credits",
         "display": "a run at the end of a cell shows itself; in a loop use IPython's display(run)",
         "download": "its files are here already: run.video.save('clip.mp4')",
@@ -74,6 +76,8 @@ GUESSES: Mapping[str, Mapping[str, str]] = {
         "play": "a run at the end of a cell plays; in a loop use IPython's display(run)",
         "price": "run.credits",
         "prompt": f"{_INPUT}.prompt, or run.output.prompt as the service used it",
+        "repeat": _AGAIN,
+        "rerun": _AGAIN,
         "result": "run.output",
         "save": "run.video.save('clip.mp4')",
         "seed": "run.output.seed",

@@ -12,8 +12,10 @@ import pandas as pd
 from .errors import InvalidInput, ReelbookError
 from .libraries.selecting import rows_in
 from .media.local import LocalFile
+from .models.base import Input, Output
+from .models.files import File
 from .records import library
-from .runs import Run
+from .runs import Run, media_of
 from .sweeps.reel import Reel
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ def run_or_file(given: Any, what: str) -> Any:
         return given
     if isinstance(given, str):
         return _of_text(given)
+    if isinstance(given, File):
+        raise ReelbookError(
+            f"This is a file at the service, and {what} takes one that is here: run.video, or one of run.images."
+        )
+    if isinstance(given, Output):
+        return run_or_file(list(media_of(given)), what)
     if (rows := rows_in(given)) is not None:
         return _of_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
@@ -47,6 +55,19 @@ def file_of(given: Any, what: str) -> Any:
     if found.status != "completed" or not found.media:
         raise ReelbookError(f"This run is {found.status} and has no file here, so there is nothing to read.")
     return found.media[0]
+
+
+def input_of(given: Any, what: str) -> Any:
+    """The input of a run or of a row of a table; anything else as it is."""
+    if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or rows_in(given) is None):
+        return given
+    run = run_or_file(given, what)
+    if not isinstance(run, Run) or not isinstance(run.input, Input):
+        raise ReelbookError(
+            f"Nothing is known here of what was asked for this run, so {what} has no input to begin with. "
+            "Give one, such as rb.TextToVideo(prompt=…)."
+        )
+    return run.input
 
 
 def _of_text(text: str) -> Any:
@@ -88,6 +109,6 @@ def _paths(rows: pd.DataFrame) -> list[list[str]]:
 def _only(values: list[Any], what: str) -> Any:
     known = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
     if len(known) != 1:
-        count = f"{len(known):,} of them" if known else "nothing, for its run has no file"
-        raise ReelbookError(f"This names {count}, and {what} {ONE}; {MANY}.")
+        count = f"These are {len(known):,} values" if known else "Nothing here has a file"
+        raise ReelbookError(f"{count}, and {what} {ONE}; {MANY}.")
     return known[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import looking  # noqa: F401  # Whoever has tables wants to see them.
 from .clients import Client, latest_client
@@ -24,6 +24,11 @@ from .sweeps.prompts import template
 from .sweeps.rows import Known
 from .sweeps.sampling import sampled
 from .sweeps.sweep import Sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .runs import Run
 
 __all__ = ["derived", "rows", "sampled", "sweep", "template", "zipped"]
 
@@ -71,8 +76,15 @@ class _House:
 class _Sweep(Sweep):
     __doc__ = Sweep.__doc__
 
-    def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
-        """Every combination of the parts and axes, the last one varying fastest; nothing is sent."""
+    def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
+        """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
+
+        Of a run, or of a row of a table of runs such as `table.loc[[7]]`, what was asked there is varied.
+        """
+        if not isinstance(base, (Input, type)):
+            from .subjects import input_of
+
+            base = cast("Input", input_of(base, "rb.sweep"))
         return replace(super().__call__(base, *parts, **axes), house=_house)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:

@@ -363,10 +363,34 @@ def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
     for given, words in (
         (table, "12 rows, and rb.* takes one. Pick a row, as in table.loc"),
         (table.iloc[:0], "no row"),
-        (table.output_video, "12 of them"),
+        (table.output_video, "12 values"),
+        (table.reel.run(7).output.video, "run.video"),
         ("nowhere", "neither a file nor the request id of a run"),
         (7, "Numbers alone"),
         (table.loc[[7]].assign(request_id="elsewhere", output_video=None), "no run for row 7"),
     ):
         with pytest.raises(ReelbookError, match=words):
             ask(given)
+
+
+@pytest.mark.parametrize("name", ["a table of one row", "a row", "a row of the library", "a run"])
+def test_what_was_picked_is_varied_and_opened_in_a_form(client: Client, table: pd.DataFrame, name: str) -> None:
+    """From a look to the next sweep: a run or a row stands for what was asked."""
+    given, asked = ONE[name](table), table.reel.run(7).input
+
+    assert rb.form(given).value == rb.studio(given).form.value == asked
+    assert rb.controls(given).value == asked
+    assert rb.sweep(given, fps=[9.0, 10.0])[0].input == asked.revised(fps=9.0)
+
+
+def test_what_costs_money_is_not_guessed_from_a_run_or_a_row(client: Client, table: pd.DataFrame) -> None:
+    """It says what to type; so do a row where a picture is asked for, and a number after `table.reel`."""
+    for ask in (rb.run, rb.start, rb.estimate):
+        with pytest.raises(ReelbookError, match=r"rb.run\(run.input\)"):
+            ask(table.reel.run(7))
+        with pytest.raises(ReelbookError, match=r"table.reel.run\(7\).input"):
+            ask(table.loc[7])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"table.reel.run\(7\), whose last frame"):
+        rb.ImageToVideo(prompt="it moves", image_url=table.loc[7])
+    with pytest.raises(TypeError, match=r"table.reel.run\(7\) is the run"):
+        table.reel[7]

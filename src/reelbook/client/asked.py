@@ -35,6 +35,16 @@ def checked(request: Input) -> Input:
             raise ReelbookError(
                 "This is a plan of many runs and no input. Nothing was sent: plan.credits is its price, plan.run(budget=…) runs it."
             )
+        if hasattr(type(request), "__reel_key__"):
+            raise ReelbookError(
+                "This is a run that was made already. Nothing was sent: rb.run(run.input) gives its result again, "
+                "rb.run(run.input.revised(seed=8)) makes another, and rb.form(run) opens its inputs."
+            )
+        if hasattr(type(request), "iloc"):
+            raise ReelbookError(
+                "This is a table or a row of one, and no input. Nothing was sent: table.reel.run(7).input is what was asked for "
+                "row 7, and rb.form(table.loc[[7]]) opens it."
+            )
         raise ReelbookError(
             f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
         )
