@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..submission import Desk
     from .plan import Plan
 
-FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt", "error")
+FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt")
 """After what varies, because a bare table shows no more than ten columns from its left and ten from its right."""
 SOURCES = ("charged", "estimated")
 _SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}, "string": {str}}
