@@ -40,18 +40,7 @@ LAST = (
 )  # fmt: skip
 """The columns that every table of runs has, whatever was asked."""
 
-FIRST = (
-    "created",
-    "model",
-    "prompt",
-    "seed",
-    "num_frames",
-    "status",
-    "credits",
-    "output_video",
-    "output_images",
-    "error",
-)
+FIRST = ("created", "model", "prompt", "seed", "num_frames", "status", "credits", "output_video", "output_images")
 """Those that a bare table shows, which are ten from its left and ten from its right."""
 
 INDEX = "library_run"

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
@@ -51,11 +51,6 @@ class Reel(Hinting):
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
-
-    def __getitem__(self, which: Any) -> NoReturn:
-        raise TypeError(
-            f"table.reel has no rows itself: table.reel.run({which!r}) is the run of one, table.loc[[{which!r}]].reel shows it alone."
-        )
 
     def __repr__(self) -> str:
         return f"<reel of {summary(self._table)}>"
