@@ -183,6 +183,11 @@ class TestRun:
         assert Path(path).read_bytes()[4:8] == b"ftyp"
         assert "53 credits (charged), request " in done.stderr
 
+        again = self.run(tmp_path / "library", {"images": [{"url": dot, "frames": 3}]})
+
+        assert again.stdout == done.stdout
+        assert "53 credits (charged), paid earlier; nothing now, request " in again.stderr
+
     def test_a_service_that_is_not_there_is_one_clear_sentence(self, tmp_path: Path, dot: str) -> None:
         """Nothing answered, nothing was charged, and no traceback."""
         done = self.run(

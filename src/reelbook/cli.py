@@ -193,12 +193,14 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from . import run
+    from .sweeps.money import credits_of
 
     done = run(_input(options))
     for file in done.media:
         print(file.path)
-    words = f"{done.credits} credits ({done.credits_source}), request {readable_id(done.request_id)}"
-    print(printable(words), file=sys.stderr)
+    cost = "credits unknown" if done.credits is None else f"{credits_of(done.credits)} ({done.credits_source})"
+    earlier = ", paid earlier; nothing now" if done.from_library else ""
+    print(printable(f"{cost}{earlier}, request {readable_id(done.request_id)}"), file=sys.stderr)
     return 0
 
 

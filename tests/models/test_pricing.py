@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import register
+from reelbook.display.prices import estimate_table
 from reelbook.errors import BadRates
 from reelbook.models.base import Input
 from reelbook.models.catalog import endpoint
@@ -72,6 +73,16 @@ def test_an_estimate_says_how_it_comes_about() -> None:
     )
     assert repr(Estimate(53, source="exact")) == "Estimate(53 credits, exact)"
     assert repr(Estimate(None)) == "Estimate(unknown)"
+
+
+def test_an_estimate_below_the_known_price_says_what_limits_count() -> None:
+    """In a terminal and in a notebook; one that is higher, or of an unknown model, has nothing to add."""
+    low = Estimate(0, source="exact", catalog=53)
+
+    assert repr(low) == "Estimate(0 credits, exact; limits count 53)"
+    assert "limits of a sweep count 53 credits, the price in the catalog" in estimate_table(low)
+    for sound in (Estimate(60, source="exact", catalog=53), Estimate(60, source="exact"), Estimate(None, catalog=53)):
+        assert "limits" not in repr(sound) + estimate_table(sound)
 
 
 def test_a_model_without_a_row_has_no_price() -> None:

@@ -76,7 +76,8 @@ class Estimate(Hinting):
     def __repr__(self) -> str:
         amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"
         lines = ", ".join(map(str, self.breakdown))
-        return f"Estimate({amount})" + (f": {lines}" if lines else "")
+        counted = f"; limits count {self.counted}" if self.is_doubtful else ""
+        return f"Estimate({amount}{counted})" + (f": {lines}" if lines else "")
 
 
 @dataclass(frozen=True, slots=True)
