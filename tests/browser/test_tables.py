@@ -16,10 +16,13 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import uri
+from reelbook.display.figure import gallery
 from reelbook.display.tables import SCRIPT, STYLES, table_html, table_line, table_markup
 from reelbook.display.tables_media import Known
 from reelbook.display.theme import script, style
+from reelbook.media.local import LocalFile
 from reelbook.media.posters import poster
+from reelbook.models.files import File
 from reelbook.settings import options
 from reelbook.widgets import courier
 from tests.browser.lab import Lab, OpenNotebook
@@ -289,6 +292,25 @@ def test_only_rows_in_view_are_on_the_page(opened: Open) -> None:
     assert box.evaluate("box => box.scrollHeight") == pytest.approx(5000 * 29, rel=0.01)
 
 
+def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str]) -> None:
+    """Where a kernel brings it, the note goes with the small copy; a poster that nobody brings a clip for says where it is."""
+    page = opened(table_html(runs(3, clips), embed="preview", key="mine"))
+    original = uri("video/mp4", Path(clips[0]).read_bytes())
+    page.evaluate(
+        "url => { window.bring = (event) => { event.preventDefault(); event.detail.answer(url); }; }", original
+    )
+    page.evaluate("addEventListener('reelbook:want', bring)")
+
+    page.locator("button.rb-poster").first.press("Enter")
+
+    expect(page.locator(".rb-film video")).to_have_attribute("src", original)
+    expect(page.locator(".rb-film")).to_have_text("")
+    page.set_content(gallery([LocalFile(Path(clips[0]), File(url=""))]))
+    page.evaluate("removeEventListener('reelbook:want', bring)")
+    page.get_by_role("button", name=re.compile("^Play")).click()
+    expect(page.locator(".rb-film .rb-wait")).to_contain_text(f"The clip is at {clips[0]}; run the cell again")
+
+
 def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: list[str]) -> None:
     """With the keyboard alone: the clip plays muted in its row, and afterwards the focus is where it was."""
     page = opened(table_html(runs(3, clips), embed="preview"))
@@ -299,12 +321,14 @@ def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: lis
     clip = playback(video)
     shape = video.bounding_box()
     muted = video.evaluate("video => [video.muted, video.loop, video.autoplay]")
+    said = page.locator(".rb-film").inner_text()
     video.focus()
     page.keyboard.press("Escape")
 
     assert clip["error"] is None
     assert clip["advanced"] > 0
     assert muted == [True, True, False]
+    assert said == "preview"
     assert shape is not None
     assert (round(shape["width"]), round(shape["height"])) == (480, 270)
     assert page.locator("video").count() == 0

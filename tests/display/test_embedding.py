@@ -124,7 +124,9 @@ class TestAmongOthers:
         """A run with a row of clips does not fill the notebook."""
         html = run_figure(run_of(light, light, light))
 
-        assert len(bare(html).all("img")) == 3
+        posters = bare(html).all("img")
+        assert [poster["data-rb-path"] for poster in posters] == [str(light.path)] * 3
+        assert html.count("<script") == 1
         assert clip_in(html) is None
 
 

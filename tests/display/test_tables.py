@@ -533,6 +533,7 @@ class TestClips:
 
         kinds = [payload["clips"][row][0].partition(",")[0] for row in "01"]
         assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
+        assert payload["previews"] == {"0": [0], "1": [0]}
 
     def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
