@@ -26,7 +26,7 @@ from tests.support import KEY, Serve, Served, png
 PRICE = 53
 RUN = "/models/run"
 STITCH = rb.ImagesToVideo.endpoint_id
-SIZES = [pytest.param(200, 50, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
+SIZES = [pytest.param(120, 50, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
 SPARE = PRICE - 1
 """Left over in each budget: not enough for one more."""
 

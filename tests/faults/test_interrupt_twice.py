@@ -128,7 +128,9 @@ def assert_known(place: Place, process: Process) -> None:
     assert len(place.paid()) == 1
 
 
-@pytest.mark.parametrize("what", ["a run", "a client in a block", pytest.param("a sweep", marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "what", ["a run", *(pytest.param(what, marks=pytest.mark.deep) for what in ("a client in a block", "a sweep"))]
+)
 def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place, what: str) -> None:
     """It says what the process waits for, and the answer is written down when it comes."""
     held = place.gate.hold("POST /models/run", after=True)
@@ -229,8 +231,8 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
 @pytest.mark.parametrize(
     ("what", "order"),
     [
-        ("something else", signal.SIGTERM),
-        pytest.param("something else", signal.SIGHUP, marks=pytest.mark.deep),
+        pytest.param("something else", signal.SIGTERM, marks=pytest.mark.deep),  # In a kernel below.
+        ("something else", signal.SIGHUP),
         pytest.param("a sweep", signal.SIGTERM, marks=pytest.mark.deep),
         pytest.param("a run", signal.SIGHUP, marks=pytest.mark.deep),
     ],
@@ -308,7 +310,7 @@ def test_interrupts_in_a_row_in_a_kernel_are_one(place: Place, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(3, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
+    [pytest.param(2, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
 )
 def test_two_interrupts_at_any_moment(serve: Serve, tmp_path: Path, times: int) -> None:
     """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""

@@ -193,7 +193,9 @@ def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_un
     assert sum(blamed.values()) == len(found.uncertain) <= kills * SENDING_AT_ONCE
 
 
-@pytest.mark.parametrize("spec_only", [False, True], ids=["idempotent", "spec only"])
+@pytest.mark.parametrize(
+    "spec_only", [pytest.param(False, id="idempotent", marks=pytest.mark.deep), pytest.param(True, id="spec only")]
+)
 def test_a_kill_between_any_two_steps_is_survived(
     nursery: Nursery, serve: Serve, tmp_path: Path, spec_only: bool
 ) -> None:

@@ -22,7 +22,7 @@ from tests.support import KEY, Serve, Served, png
 
 RUN = "/models/run"
 MODEL = rb.TextToVideo.endpoint_id
-SIZES = [pytest.param(150, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+SIZES = [pytest.param(60, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 
 
 def shuffled(runs: int, seed: int) -> list[int]:
@@ -76,7 +76,7 @@ def test_with_a_library_each_both_pay(serve: Serve, tmp_path: Path) -> None:
     assert paid(served) == Counter(dict.fromkeys(range(runs), 2))
 
 
-@pytest.mark.parametrize("runs", [pytest.param(80, id="ci"), SIZES[1]])
+@pytest.mark.parametrize("runs", [pytest.param(40, id="ci"), SIZES[1]])
 def test_when_one_is_killed_the_other_finishes_everything(serve: Serve, tmp_path: Path, runs: int) -> None:
     """What the dead one had under way is taken up by the one that waits for it, and is not paid for again."""
     served, library = serve(), tmp_path / "library"
