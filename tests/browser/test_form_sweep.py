@@ -103,7 +103,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("12 of 12")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
-    expect(page.locator(".rbf-in-light")).to_be_visible(timeout=30_000)
+    expect(page.locator(".rbf-sweep-picture:visible")).to_have_count(1, timeout=30_000)
     expect(line).to_contain_text("all paid earlier; nothing now")
     expect(run).to_have_text("Show 12 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
