@@ -165,6 +165,10 @@ class Submission:
     """A person's word for what one run costs at most; it stands in for the catalog's price."""
     stopped: bool = False
     """Set when a person says stop: nothing is sent from then on."""
+    after: asyncio.Event | None = None
+    """Set when the one before it has taken its part of a limit, so that the money goes to runs in their order."""
+    chosen: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has taken its part, or needs none."""
     waits: Waits = field(default_factory=Waits)
     """What it waits for before it asks the service again."""
     _claimed: int | None = None
@@ -230,6 +234,8 @@ class Submission:
 
     async def _chosen(self) -> Verdict:
         asked = self._asked = self._asked or await self._prepared()
+        if self.after is not None:
+            await self.after.wait()
         self._check_stopped()
         key = str(uuid.uuid4()) if asked.idempotent else None
         books = self.desk.books
@@ -245,7 +251,9 @@ class Submission:
                 books.claimed.add(verdict.entry.id)
             return verdict
 
-        return await books.do(choose)
+        verdict = await books.do(choose)
+        self.chosen.set()
+        return verdict
 
     async def _prepared(self) -> Asked:
         desk, request = self.desk, self.request

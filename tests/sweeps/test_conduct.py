@@ -16,11 +16,14 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.client.sources import Place, Source, read_sources
 from reelbook.clients import Client
 from reelbook.libraries import asking
+from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
 from reelbook.sweeping import sweep
 from reelbook.sweeps.job import StillRunning
+from reelbook.sweeps.order import ordered
 from reelbook.sweeps.pace import Pace
 from tests.client.variants import Hosted, Reply, page
 from tests.support import KEY, Serve, Served, png
@@ -533,6 +536,24 @@ def test_a_budget_leaves_a_balanced_design(served: Served, client: Client) -> No
     assert done["fps"].value_counts().tolist() == [4, 4]
     assert done["images"].value_counts().tolist() == [2, 2, 2, 2]
     assert done["take"].value_counts().tolist() == [2, 2, 2, 2]
+
+
+def test_a_limit_is_spent_in_the_order_of_the_runs(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the pictures of some are read more slowly than those of the next ones: the disk of this test is slow."""
+    asked = list(ordered(dots(12), "coverage"))
+    places = {row.input: place for place, row in enumerate(asked)}
+
+    async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+        if places[request] % 2 == 0:
+            await asyncio.sleep(0.2)
+        return await read_sources(request, library=library)
+
+    monkeypatch.setattr("reelbook.submission.read_sources", slowly)
+    table = dots(12).start(budget=7 * PRICE, concurrency=2).wait()
+
+    assert set(table[table["status"] == "completed"]["fps"]) == {row.input.fps for row in asked[:7]}  # type: ignore[union-attr]
 
 
 def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Client) -> None:

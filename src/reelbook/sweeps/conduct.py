@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import contextlib
 import logging
 import time
@@ -12,14 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..cancelling import Cancelled, cancelled
 from ..errors import (
-    InsufficientCredits,
     InvalidInput,
-    LibraryError,
-    NotFound,
     OverBudget,
     ReelbookError,
     TooManyRequests,
-    Unauthorized,
     UncertainRun,
     Unreachable,
 )
@@ -37,11 +34,10 @@ from .money import advised, price_of
 from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .order import ordered
 from .pace import Pace, Patience
-from .rows import Row
+from .standings import is_due, standings
+from .stopping import MAX_LOST, SAME_FOR_ALL, Stopped
 from .tally import (
-    COMPLETED,
     FAILED,
-    IMPOSSIBLE,
     NOT_STARTED,
     RUNNING,
     UNCERTAIN,
@@ -58,11 +54,6 @@ if TYPE_CHECKING:
     from ..runs import Run
     from .plan import Plan
 
-SAME_FOR_ALL = (Unauthorized, InsufficientCredits, NotFound, LibraryError)
-"""What goes wrong with one run goes wrong with every other one: the key, the money, the model, the disk."""
-MOST_LOST = 8
-"""So many lost answers in a row, and nothing more is paid for: each may have cost its price."""
-
 log = logging.getLogger("reelbook")
 
 
@@ -76,13 +67,6 @@ class Client(Protocol):
     def desk(self) -> Desk: ...
 
     async def submitted(self, submission: Submission, *, watched: bool = False) -> Run: ...
-
-
-class Stopped(ReelbookError):
-    """A person has stopped the sweep: how, as one clause."""
-
-    def sentence(self) -> str:
-        return f"{self.args[0]}. Run the plan again to go on: nothing is paid for twice."
 
 
 class Conduct:
@@ -104,6 +88,10 @@ class Conduct:
         self._flying: dict[asyncio.Task[None], Standing] = {}
         self._fetching: set[Standing] = set()
         """Those that the service has done with."""
+        self._places: dict[Standing, int] = {}
+        """The order of the queue, also for those that come back to it."""
+        self._before: asyncio.Event | None = None
+        """Set when the run that was sent before has taken its part of the limits."""
         self._on_the_way: dict[Standing, Submission] = {}
         self._news = asyncio.Event()
         self._pace, self._patience = Pace(options.rate), Patience()
@@ -200,32 +188,16 @@ class Conduct:
 
     def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
         """Every run as the library has it; what it lacks is queued, paid ones first."""
-        desk = self.desk
         keys = [name.key for name in names.values() if isinstance(name, Name)]
-        seen = seen_by(desk.books, self.service, keys, unknown=self.options.price or 0)
-        here = paths_of(desk.shelf)
-        runs: dict[object, tuple[Standing, list[int]]] = {}
-        for row in ordered(self.plan, self.options.order):
-            name = names.get(row.number)
-            key = name.key if isinstance(name, Name) else row.number
-            if key not in runs:
-                runs[key] = self._standing(row, name), []
-                if isinstance(name, Name):
-                    runs[key][0].as_seen(seen.get(name.key), here)
-            runs[key][1].append(row.number)
-        for one, numbers in runs.values():
+        seen = seen_by(self.desk.books, self.service, keys, unknown=self.options.price or 0)
+        runs = standings(ordered(self.plan, self.options.order), names, seen, paths_of(self.desk.shelf))
+        for one, numbers in runs:
             self.tally.add(one, numbers)
         self.tally.served()
         # What is paid for comes first: it costs nothing more, whatever the budget.
-        self._queue.extend(sorted(filter(_is_due, self.tally), key=lambda one: not one.paid))
-        self.tally.forecast = forecast([one.row for one in self._queue], desk.books, self.service)
-
-    def _standing(self, row: Row, name: Name | InvalidInput | None) -> Standing:
-        if name is None:
-            return Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
-        if isinstance(name, InvalidInput):
-            return Standing(row, None, status=FAILED, error_type=kind(name), error=told(name))
-        return Standing(row, name)
+        self._queue.extend(sorted(filter(is_due, self.tally), key=lambda one: not one.paid))
+        self._places = {one: place for place, one in enumerate(self._queue)}
+        self.tally.forecast = forecast([one.row for one in self._queue], self.desk.books, self.service)
 
     # Sending.
 
@@ -282,12 +254,14 @@ class Conduct:
 
     async def _submitted(self, one: Standing, submission: Submission) -> Run:
         submission.stopped = self.stopped_by is not None
+        submission.after, self._before = self._before, submission.chosen
         self._on_the_way[one] = submission
         try:
             # Known to the desk, so that a client which closes lets it arrive. How long the first one takes decides how
             # many follow it, so the service is asked about it often.
             return await self.desk.begin(self._client.submitted(submission, watched=not self._is_proven))
         finally:
+            submission.chosen.set()
             del self._on_the_way[one]
 
     async def _follow(self, one: Standing, run: Run, submission: Submission) -> None:
@@ -392,7 +366,7 @@ class Conduct:
             if error.status in (429, 503):
                 self._patience.failed(asyncio.get_running_loop().time())
             # A page that refuses the very first one, say of a proxy or at a wrong address, refuses every other one.
-            if self._lost >= MOST_LOST or (400 <= error.status < 500 and not self._is_proven):
+            if self._lost >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
@@ -403,7 +377,7 @@ class Conduct:
 
     def _put_back(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
         self.tally.put(one, *before)
-        self._queue.appendleft(one)
+        bisect.insort(self._queue, one, key=self._places.__getitem__)
 
     def _leave(self) -> None:
         """Say of the rest why it was not started."""
@@ -414,8 +388,3 @@ class Conduct:
             if not isinstance(self.stopped_by, Stopped) and not self.is_shown:
                 log.warning("The sweep has stopped. %s", told(self.stopped_by))
         self.tally.over()
-
-
-def _is_due(one: Standing) -> bool:
-    """Whether there is something to do about a run: an uncertain one is a person's to settle."""
-    return one.name is not None and one.status not in (UNCERTAIN, COMPLETED)

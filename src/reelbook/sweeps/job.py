@@ -18,11 +18,12 @@ from ..guesses import Hinting
 from ..interrupts import raised_once
 from ..loop import TICK_SECONDS, background
 from ..models.problems import shown
-from .conduct import Client, Conduct, Stopped
+from .conduct import Client, Conduct
 from .knowing import known
 from .mistakes import mistake
 from .money import money_of
 from .options import Options
+from .stopping import Stopped
 from .tally import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
 
 if TYPE_CHECKING:
