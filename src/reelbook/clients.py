@@ -20,13 +20,12 @@ from .client.asked import checked, checked_take
 from .client.key import Key
 from .client.names import checked_id
 from .client.status_source import StatusSource
-from .commons import books_of, embedded_in, leave_books, made_desk
-from .errors import Interrupted, LibraryError, NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .commons import books_of, description_of, embedded_in, leave_books, made_desk
+from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .guesses import Hinting
 from .interrupts import raised_once
 from .libraries import asking, disk, ledger, services
 from .libraries.books import Books
-from .libraries.descriptions import Descriptions
 from .libraries.ledger import Entry
 from .libraries.shelf import Shelf
 from .loop import TICK_SECONDS, background
@@ -276,36 +275,18 @@ class Client(Hinting):
         return await cancelled(desk, [await self._attached(entry.request_id or "", entry.model) for entry in free])
 
     async def _described(self, endpoint_id: str) -> type[Input]:
-        desk = self._desk()
-        kept = Descriptions(self.library / "descriptions", await desk.name())
-        document = await asyncio.to_thread(kept.read, endpoint_id)
-        if document is None:
-            try:
-                document = await desk.calls.description(endpoint_id)
-            except NotFound:
-                known: list[str] = []
-                # A service need not have a list; its answer about that would say nothing of the model.
-                with contextlib.suppress(ServiceError):
-                    known = [str(row.get("id", "")) for row in await desk.calls.models()]
-                raise UnknownModel(endpoint_id, known) from None
-            except Unreachable:
-                # An old description is better than none, where nobody answers.
-                document = await asyncio.to_thread(kept.read, endpoint_id, anyhow=True)
-                if document is None:
-                    raise
-            else:
-                await asyncio.to_thread(kept.keep, endpoint_id, document)
+        document = await description_of(self._desk(), self.library, endpoint_id)
         return await asyncio.to_thread(describe, document, endpoint_id)
 
     async def _attached(self, request_id: str, model: str | None) -> Run:
         desk, books = self._desk(), self._books
         service = await desk.name()
-        model = model or await books.do(lambda db: services.model_of(db, service, request_id))
+        known = await books.do(lambda db: services.model_of(db, service, request_id))
+        model = model or known
         if model is None:
             raise ReelbookError(
                 f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
             )
-        known = await books.do(lambda db: services.model_of(db, service, request_id))
         if known is None:
             # Asked before it is written down, so that a misspelt id leaves nothing behind.
             try:

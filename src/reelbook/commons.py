@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .client.http import Http, Key
 from .client.service import ServiceCalls
 from .client.status_source import StatusSource
 from .client.transfer import Downloads
 from .client.watch import Watcher
-from .errors import ReelbookError
+from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .libraries import services
 from .libraries.books import Books
+from .libraries.descriptions import Descriptions
 from .libraries.shelf import Shelf
 from .models.pricing import Rates
 from .service.embedded import Embedded
@@ -97,3 +101,26 @@ async def made_desk(
     past = await books.do(services.past_seconds)
     watcher = Watcher(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
     return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
+
+
+async def description_of(desk: Desk, library: Path, endpoint_id: str) -> Any:
+    """What the service says of a model; an earlier answer where nobody answers now."""
+    kept = Descriptions(library / "descriptions", await desk.name())
+    document = await asyncio.to_thread(kept.read, endpoint_id)
+    if document is None:
+        try:
+            document = await desk.calls.description(endpoint_id)
+        except NotFound:
+            known: list[str] = []
+            # A service need not have a list; its answer about that would say nothing of the model.
+            with contextlib.suppress(ServiceError):
+                known = [str(row.get("id", "")) for row in await desk.calls.models()]
+            raise UnknownModel(endpoint_id, known) from None
+        except Unreachable:
+            # An old description is better than none, where nobody answers.
+            document = await asyncio.to_thread(kept.read, endpoint_id, anyhow=True)
+            if document is None:
+                raise
+        else:
+            await asyncio.to_thread(kept.keep, endpoint_id, document)
+    return document

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from ..libraries import ledger
 from ..libraries.columns import Pile, column, ordered
 from ..libraries.keeping import paths_of
-from ..libraries.rows import INPUT_JSON, Films, Spread, answers, marks_in
+from ..libraries.output_columns import answers
+from ..libraries.rows import INPUT_JSON, Films, Spread, marks_in
 from ..models.catalog import CATALOG
 from ..models.files import File
 from .knowing import Key, Seen, seen_by, seen_by_id

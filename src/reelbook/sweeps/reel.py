@@ -56,10 +56,8 @@ class Reel(Hinting):
         return f"<reel of {summary(self._table)}>"
 
     def __getitem__(self, key: object) -> Any:
-        raise TypeError(
-            "table.reel has no rows of its own: table.loc[[7, 11]].reel is that of some rows, "
-            "table.reel.run(7) the run of one row, table.reel.runs all of them."
-        )
+        words = "table.loc[[7, 11]].reel is that of some rows, table.reel.run(7) the run of one row, table.reel.runs all of them"
+        raise TypeError(f"table.reel has no rows of its own: {words}.")
 
     @property
     def table(self) -> pd.DataFrame:
