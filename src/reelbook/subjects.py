@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -17,9 +17,6 @@ from .models.files import File
 from .records import library
 from .runs import Run, media_of
 from .sweeps.reel import Reel
-
-if TYPE_CHECKING:
-    pass
 
 ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them beside each other"
