@@ -46,9 +46,14 @@ IN_VIEW = """selector => {
 }"""
 PRESS_AND_GO_ON = """button => {
   button.scrollIntoView({block: 'end'});
+  const {scrollIntoView} = Element.prototype;
+  window.scrolledTo = [];
+  Element.prototype.scrollIntoView = function (...how) {
+    window.scrolledTo.push(this.className);
+    scrollIntoView.apply(this, how);
+  };
   button.click();
   document.querySelector('.rbf-name').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}));
-  return document.querySelector('.jp-WindowedPanel-outer').scrollTop;
 }"""
 # In which part of the form the buttons stand whose ground is their border's colour.
 FILLED = """() => [...document.querySelectorAll('.rbf-primary')].filter((one) => {
@@ -154,13 +159,14 @@ def test_in_one_column_the_result_comes_into_view(laptop: OpenNotebook) -> None:
     page.locator("[data-field=seed] input[type=text]").first.fill("5")
     expect(page.locator(RUN).first).to_be_enabled()
     # In one go: the run may begin before another message of the test arrives.
-    at = page.locator(RUN).first.evaluate(PRESS_AND_GO_ON)
+    page.locator(RUN).first.evaluate(PRESS_AND_GO_ON)
     expect(page.locator(".rbf-run-cell")).to_have_count(3)
     expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=ROOM)
-    moved = scrolled(page) - at
+    # Not the place itself, which Lab corrects, too, when what is above has another height than it thought.
+    scrolled_to = page.evaluate("window.scrolledTo")
     laptop.resize(*LAPTOP)
 
-    assert moved == 0
+    assert scrolled_to == []
 
 
 def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:

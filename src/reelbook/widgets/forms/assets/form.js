@@ -189,16 +189,15 @@ function formFoot(link, name, { sweep, said, pressed }) {
     button.wait(false);
     link.wasTried = true;
     if (ready && price.credits !== seen.credits) link.tell(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
-    else if (ready) {
-      pressed();
-      link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
-    }
+    else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
     tell([]);
   }
   function press() {
     link.flush();
     if (run.getAttribute("aria-disabled") === "true") return;
     seen = { change: link.state.change, credits: link.state.price.credits, again: button.take() };
+    // From here on somebody waits, also while the kernel has yet to hear what was typed.
+    if (!link.isHeard || link.state.ready) pressed();
     if (link.isHeard) begin();
     else {
       button.wait(true);
