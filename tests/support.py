@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.service.server import Server
@@ -82,6 +83,11 @@ def read_charges(data: Path) -> list[dict[str, Any]]:
 
 
 Serve = Callable[..., Served]
+
+
+def deep(*cases: tuple[Any, ...]) -> list[Any]:
+    """Cases of a test with parameters that `make deep` alone runs."""
+    return [pytest.param(*case, marks=pytest.mark.deep) for case in cases]
 
 
 def peak_mib() -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
+from reelbook import following
 from reelbook.clients import Client
 from reelbook.libraries.asking import Budget
 from reelbook.loop import background
@@ -378,9 +379,10 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
 
 @pytest.mark.parametrize("answer", [{}, {"video": None}, {"detail": "overloaded"}, {"video": {}}])
 def test_a_result_without_a_file_is_not_kept_as_the_result(
-    hosted: Hosted, client: Client, answer: dict[str, object]
+    hosted: Hosted, client: Client, answer: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for again when the run is wanted again, at no cost."""
+    monkeypatch.setattr(following, "RESULT_SECONDS", 0.2)
     hosted.on("POST", RUN, {"requestId": "r1"})
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)

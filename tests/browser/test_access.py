@@ -12,6 +12,7 @@ from tests.browser import axe, survival
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import overflow, shot
 from tests.browser.survival import TALL, Executed
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -42,8 +43,9 @@ def notebook(executed: Executed, lab: Lab, chromium: Browser) -> Iterator[OpenNo
         yield notebook
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize(
+    ("theme", "width"), [("Light", WIDE), ("Dark", NARROW), *deep(("Light", NARROW), ("Dark", WIDE))]
+)
 def test_no_display_shuts_anybody_out(notebook: OpenNotebook, theme: str, width: int) -> None:
     """No serious finding of axe-core, text stands out by 4.5 to 1, and nothing sticks out of a column of 320 pixels."""
     page = notebook.page
@@ -61,8 +63,9 @@ def test_no_display_shuts_anybody_out(notebook: OpenNotebook, theme: str, width:
     assert beyond == [], beyond
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", NARROW), ("dark", WIDE), *deep(("light", WIDE), ("dark", NARROW))]
+)
 def test_a_report_shuts_nobody_out(executed: Executed, chromium: Browser, theme: str, width: int) -> None:
     """The same for a page of its own, in the colours that the reader's system asks for."""
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]

@@ -123,6 +123,7 @@ def test_a_kernel_killed_five_times_in_a_sweep_leaves_sixty_results_for_sixty_ch
     pd.testing.assert_series_equal(table.dtypes, expected.dtypes)
 
 
+@pytest.mark.deep
 def test_without_its_library_a_killed_sweep_pays_again(serve: Serve, tmp_path: Path) -> None:
     """The control: the same death, and a fresh library afterwards."""
     served = serve()
@@ -135,7 +136,13 @@ def test_without_its_library_a_killed_sweep_pays_again(serve: Serve, tmp_path: P
     assert len(reserved(served)) >= RUNS + KILLS[1]
 
 
-@pytest.mark.parametrize("libraries", [("one", "one"), ("one", "other")], ids=["one library", "control: one each"])
+@pytest.mark.parametrize(
+    "libraries",
+    [
+        pytest.param(("one", "one"), id="one library"),
+        pytest.param(("one", "other"), id="control: one each", marks=pytest.mark.deep),
+    ],
+)
 def test_two_notebooks_that_overlap_pay_for_the_overlap_once(
     serve: Serve, tmp_path: Path, libraries: tuple[str, str]
 ) -> None:
