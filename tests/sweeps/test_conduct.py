@@ -593,3 +593,29 @@ def test_a_closed_client_ends_a_sweep_without_losing_what_is_paid(hosted: Hosted
     assert counts(table)["not started"] == 4
     assert counts(again) == {"completed": 6}
     assert scripted.sent == 6
+
+
+def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where its next run still reads the picture while the library is closed: nothing is wrong with the library."""
+    second, closed = threading.Event(), threading.Event()
+
+    async def held(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+        if request.wire()["fps"] > 1:
+            second.set()
+            await asyncio.to_thread(closed.wait, 30)
+        return await read_sources(request, library=library)
+
+    monkeypatch.setattr("reelbook.submission.read_sources", held)
+    with caplog.at_level(logging.WARNING, "reelbook"):
+        job = dots(3).start(budget=3 * PRICE, concurrency=1)
+        assert second.wait(30)
+        client.close()
+        closed.set()
+        table = job.wait(30)
+
+    assert counts(table) == {"completed": 1, "not started": 2}
+    assert job.progress.reason == "The client was closed. Run the plan again to go on: nothing is paid for twice."
+    assert caplog.messages == []
+    assert len(reserved(served)) == 1

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from ..errors import LibraryError
 from . import disk, locks, opening, reconciling, recovery, second_copy
-from .gone import LibraryGone, saved
+from .gone import LibraryClosed, LibraryGone, saved
 from .owners import Owner
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class Books:
             self._lines.append(step.line)
         with self._guard:
             if self._closed:
-                step.future.set_exception(LibraryError(str(self.folder), "it was closed"))
+                step.future.set_exception(LibraryClosed(str(self.folder)))
             else:
                 self._asked.put(step)
         return step.future

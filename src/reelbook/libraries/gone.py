@@ -1,4 +1,4 @@
-"""A library that was taken away while it was in use: what is said, and where what it would have known is written down."""
+"""A library that was closed or taken away while it was in use: what is said, and where what it would have known is written."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ class LibraryGone(LibraryError):
             f"The library in {self.folder} is not there any more ({self.reason}), so nothing more is sent and the wait ends. {known}"
             "Put the folder back, or add those lines to its accepted.jsonl where it is now, and connect again: the next run of "
             "each fetches its result, at no cost."
+        )
+
+
+class LibraryClosed(LibraryError):
+    """The last client of the library was closed, and something was still to be written to it."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder, "it was closed")
+        self.args = (folder,)
+
+    def sentence(self) -> str:
+        return (
+            f"The client of the library in {self.folder} was closed meanwhile, so this was not done. Connect again with rb.connect(); "
+            "nothing is paid for twice."
         )
 
 

@@ -22,6 +22,7 @@ from ..errors import (
 )
 from ..libraries import asking, ledger, services
 from ..libraries.asking import Budget, Spend
+from ..libraries.gone import LibraryClosed
 from ..libraries.keeping import paths_of
 from ..media.posters import posters
 from ..models.queue import COMPLETED as SERVICE_ENDED
@@ -342,7 +343,8 @@ class Conduct:
         again = isinstance(error, Unreachable | TooManyRequests) or (
             isinstance(error, UncertainRun) and error.repeatable
         )
-        if type(error) is ReelbookError and (self.stopped_by is not None or self.desk.stopping):
+        is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.desk.stopping)
+        if is_stopped or isinstance(error, LibraryClosed):
             self.tally.put(one, *before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
