@@ -27,6 +27,7 @@ ODD = [
 
 READ = """async ([source, isFilm, count]) => {
   const media = document.createElement(isFilm ? "video" : "img");
+  document.body.replaceChildren(media);  // Else nothing holds a video that waits for its frame, and it may be collected.
   await new Promise((done, fail) => {
     media.onerror = () => fail(media.error?.message ?? "no picture");
     if (isFilm) { media.muted = true; media.requestVideoFrameCallback(done); media.preload = "auto"; media.onloadeddata = () => { media.currentTime = 0.06; }; }

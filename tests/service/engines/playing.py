@@ -95,6 +95,7 @@ class Sighting:
 
 _SEEK = """async ([data, fps, wanted]) => {
   const video = document.createElement("video");
+  document.body.append(video);  // Else nothing holds it while it waits for a frame, and it may be collected.
   video.muted = true;
   video.preload = "auto";
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
