@@ -26,7 +26,7 @@ check: $(READY) ## lint and check types only
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 unit: $(READY) ## the quick tests only
-	@$(BIN)/pytest -q tests/models tests/client tests/libraries tests/test_*.py src
+	@$(BIN)/pytest -q tests/models tests/transport tests/storage tests/test_*.py src
 
 lab: $(READY) ## open JupyterLab on the notebooks
 	@$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -39,7 +39,7 @@ deep: $(READY) ## the large size of every measurement; takes its time
 	@$(BIN)/pytest -q --deep
 
 docs: $(READY) ## write the service's own documentation to build/docs.html
-	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook.service.docs import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
+	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook.service.docs_page import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
 
 lock: ## make binder/requirements.txt anew from pyproject.toml (needs uv)
 	@sh .ci/lock

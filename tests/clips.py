@@ -9,8 +9,8 @@ import av
 import numpy as np
 from PIL import Image
 
-from reelbook.media.local import LocalFile
-from reelbook.models.files import File
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
 
 DARKEST, STEP = 20, 8
 

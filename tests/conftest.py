@@ -13,10 +13,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
-from reelbook.clients import latest_client
+from reelbook.client import latest_client
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bound_socket
-from reelbook.service.settings import Settings
+from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.

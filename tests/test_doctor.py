@@ -87,7 +87,7 @@ def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
 
 def test_a_machine_without_x264_is_told_what_that_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clips are then made in another format, which not every browser plays."""
-    monkeypatch.setattr("reelbook.service.engines.movie.has_x264", lambda: False)
+    monkeypatch.setattr("reelbook.service.engines.video_writer.has_x264", lambda: False)
     monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
 
     assert any(not good and "no libx264" in what for good, what in findings())
@@ -99,7 +99,7 @@ def test_a_first_run_that_fails_is_told_in_its_own_words(monkeypatch: pytest.Mon
     def refuse(*arguments: object) -> None:
         raise Unreachable("http://127.0.0.1:1", "connection refused")
 
-    monkeypatch.setattr("reelbook.clients.Client.__init__", refuse)
+    monkeypatch.setattr("reelbook.client.Client.__init__", refuse)
 
     *_, (good, what) = findings()
 

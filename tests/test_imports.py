@@ -1,8 +1,9 @@
-"""The order of the house: imports point down, and the wing shares only the ground."""
+"""The layout of the package: imports point down, and a file name means one thing."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -11,55 +12,39 @@ import pytest
 import reelbook
 
 ROOT = Path(reelbook.__file__).parent
-GROUND = {"errors", "guesses", "_version", "models", "network", "printable", "settings"}
+BASE = {"_version", "errors", "models", "settings", "util"}
 
 MAY_IMPORT = {
-    "errors": {"printable"},
-    "printable": set(),
     "_version": set(),
-    "guesses": {"interrupts"},
-    "models": {"errors", "guesses", "printable"},
-    "network": set(),
+    "util": set(),
+    "errors": {"util"},
     "settings": {"errors"},
-    "loop": {"errors"},
-    "interrupts": set(),
-    "client": GROUND | {"loop", "media"},
-    "libraries": GROUND | {"loop"},
-    "media": GROUND,
-    "runs": GROUND | {"loop", "interrupts", "client", "libraries", "media", "following"},
-    "following": GROUND | {"loop", "client", "libraries", "media"},
-    "submission": GROUND | {"loop", "client", "libraries"},
-    "accepting": GROUND | {"loop", "interrupts"},
-    "cancelling": GROUND | {"client", "libraries", "runs", "submission"},
-    "sweeps": GROUND
-    | {"cancelling", "loop", "interrupts", "client", "libraries", "media", "runs", "following", "submission"},
-    "display": GROUND | {"loop", "media", "libraries", "runs", "sweeps"},
-    "widgets": GROUND | {"loop", "media", "libraries", "runs", "sweeps", "display"},
-    "service": GROUND,
+    "models": {"errors", "util"},
+    "service": BASE - {"settings"},
+    "media": BASE,
+    "transport": BASE | {"media"},
+    "storage": BASE,
+    "runs": BASE | {"media", "transport", "storage"},
+    "sweeps": BASE | {"media", "transport", "storage", "runs"},
+    "display": BASE | {"media", "storage", "runs", "sweeps"},
+    "widgets": BASE | {"media", "storage", "runs", "sweeps", "display"},
 }
-"""Rooms that are not listed are doors: they may know everything."""
+"""What each package may import, from the bottom up."""
 
-DOORS = {
+TOP = {"__init__", "__main__", "api", "cli", "client", "doctor", "process_shared", "shutdown"}
+"""What puts the packages together, and may import all of them."""
+
+SAME_MEANING = {
     "__init__",
-    "__main__",
-    "clients",
-    "commons",
-    "connecting",
-    "cli",
-    "doctor",
-    "forming",
-    "looking",
-    "records",
-    "reopening",
-    "shutdown",
-    "subjects",
-    "sweeping",
+    "engine",  # The class that the service calls, one in each engine's folder.
+    "library",  # The function `rb.library`, and the class of what it returns.
 }
+MAX_LINES = 400
 
 
 @cache
 def imports() -> list[tuple[str, str, Path]]:
-    """Every import of one room by another, also those inside functions; those for types alone do not count."""
+    """Every import of one package by another, also those inside functions; those for types alone do not count."""
     found = []
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -79,18 +64,32 @@ def _is_for_types(node: ast.AST) -> bool:
 
 
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
-def test_a_room_imports_only_what_is_below_it(room: str) -> None:
-    """No room reaches up or across."""
+def test_a_package_imports_only_what_is_below_it(room: str) -> None:
+    """Nothing imports from above or from beside it."""
     reaching = {(target, str(path.relative_to(ROOT))) for here, target, path in imports() if here == room}
 
     assert {found for found in reaching if found[0] not in MAY_IMPORT[room]} == set()
 
 
-def test_every_room_is_known() -> None:
-    """A new room gets its place in the order before it gets its first import."""
+def test_every_package_has_its_place() -> None:
+    """A new one gets its place in the order before its first import."""
     rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
 
-    assert rooms == set(MAY_IMPORT) | DOORS
+    assert rooms == set(MAY_IMPORT) | TOP
+
+
+def test_a_file_name_means_one_thing() -> None:
+    """In whatever folder it stands; where two have the same name, the reason is given above."""
+    names = Counter(path.stem for path in ROOT.rglob("*.py"))
+
+    assert {name for name, count in names.items() if count > 1} == SAME_MEANING
+
+
+def test_no_module_is_long() -> None:
+    """So that each can be read in one go."""
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
+
+    assert {name: count for name, count in lengths.items() if count > MAX_LINES} == {}
 
 
 def test_engines_import_models_and_media_libraries_only() -> None:

@@ -28,13 +28,13 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 import reelbook as rb
-from reelbook.client import transfer
-from reelbook.client.http import Patience
-from reelbook.clients import Client
-from reelbook.service import crew
-from tests.client.variants import Answering, Hosted, Received, Reply
+from reelbook.client import Client
+from reelbook.service import worker_pool
+from reelbook.transport.downloads import downloader
+from reelbook.transport.http import Patience
 from tests.faults.canary import Canary, verbose
 from tests.support import png
+from tests.transport.variants import Answering, Hosted, Received, Reply
 
 CANARY = Canary()
 RUN = "/models/run"
@@ -184,7 +184,7 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Values, copies, pickles, errors, tracebacks, logs, warnings, output and files, of all that goes well or wrong."""
-    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.0)
     for name in (None, "httpx", "httpcore", "asyncio", "reelbook"):
         caplog.set_level(logging.DEBUG, name)
     scripted(hosted)
@@ -363,7 +363,7 @@ def test_the_embedded_service_keeps_its_key_in_two_private_files_only(tmp_path: 
 def test_the_workers_that_open_strangers_media_do_not_have_the_key() -> None:
     """The key of a hosted service is in the environment of the notebook, and goes no further."""
     assert CANARY.found_in(str(os.environ)), "the control: it is in ours"
-    assert CANARY.found_in(str(crew._environment())) == []
+    assert CANARY.found_in(str(worker_pool._environment())) == []
 
 
 # Other processes.

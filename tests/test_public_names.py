@@ -18,7 +18,7 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     for name in modules:
         importlib.import_module(name)
 
-    assert "reelbook.clients" in modules
+    assert "reelbook.client" in modules
     assert [name for name in reelbook.__all__ if isinstance(getattr(reelbook, name), ModuleType)] == []
 
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.display.marks import marks_line
-from reelbook.display.tables_columns import places
-from reelbook.display.told import of_file, of_run
-from reelbook.libraries.identity import dumps
-from reelbook.libraries.rows import marks_in
-from reelbook.media.local import LocalFile
-from reelbook.media.provenance import read
-from reelbook.models.files import File
-from tests.client.variants import Hosted, Reply
-from tests.libraries.made import Made
+from reelbook.display.marks_line import marks_line
+from reelbook.display.run_text import of_file, of_run
+from reelbook.display.tables.table_columns import places
+from reelbook.media.local_file import LocalFile
+from reelbook.media.metadata.provenance import read
+from reelbook.models.service_file import File
+from reelbook.storage.run_identity import dumps
+from reelbook.storage.table.library_table import marks_in
 from tests.media.makers import TYPES, signed_file, state_of
+from tests.storage.made import Made
 from tests.support import png
+from tests.transport.variants import Hosted, Reply
 
 FILES = ("boat.mp4", "boat.png", "boat.jpg", "boat.webp")
 
@@ -271,9 +271,9 @@ def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) 
         "import sys; sys.modules['c2pa'] = None\n"
         "import reelbook as rb\n"
         "from pathlib import Path\n"
-        "from reelbook.display.marks import marks_line\n"
-        "from reelbook.media.local import LocalFile\n"
-        "from reelbook.models.files import File\n"
+        "from reelbook.display.marks_line import marks_line\n"
+        "from reelbook.media.local_file import LocalFile\n"
+        "from reelbook.models.service_file import File\n"
         "print(marks_line([LocalFile(Path(sys.argv[1]), File(url=''))]))"
     )
 

@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .clients import Client
-    from .connecting import attach, cancel_queued, connect, estimate, model, run, start
+    from .api.forms import controls, form, studio
+    from .api.library import library, provenance
+    from .api.runs import attach, cancel_queued, connect, estimate, model, run, start
+    from .api.sweeps import derived, rows, sampled, sweep, template, zipped
+    from .api.tables import read, strip
+    from .client import Client
     from .errors import (
         BadDescription,
         BadRates,
@@ -44,45 +48,41 @@ if TYPE_CHECKING:
         UnknownModel,
         Unreachable,
     )
-    from .forming import controls, form, studio
-    from .libraries.library import Library
-    from .looking import read, strip
-    from .media.provenance import Provenance
+    from .media.metadata.provenance import Provenance
     from .models.image_to_video import ImageToVideo
     from .models.images import Image
     from .models.images_to_video import Frame, ImagesToVideo
     from .models.pricing import Estimate
     from .models.smart_resize import Size, SmartResize
     from .models.text_to_video import LoRA, TextToVideo
-    from .records import library, provenance
-    from .runs import Run
+    from .runs.run import Run
     from .settings import options
-    from .sweeping import derived, rows, sampled, sweep, template, zipped
-    from .sweeps.plan import Plan
+    from .storage.library import Library
+    from .sweeps.plan.plan import Plan
 
 _HOME = {
-    "clients": ("Client",),
-    "connecting": ("attach", "cancel_queued", "connect", "estimate", "model", "run", "start"),
+    "client": ("Client",),
+    "api.runs": ("attach", "cancel_queued", "connect", "estimate", "model", "run", "start"),
     "errors": (
         "BadDescription", "BadRates", "DownloadFailed", "FolderInUse", "Forbidden", "InsufficientCredits", "InvalidInput", "LibraryError", "NotFound", "NotReady",
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
-    "forming": ("controls", "form", "studio"),
-    "libraries.library": ("Library",),
-    "looking": ("read", "strip"),
-    "media.provenance": ("Provenance",),
+    "api.forms": ("controls", "form", "studio"),
+    "storage.library": ("Library",),
+    "api.tables": ("read", "strip"),
+    "media.metadata.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),
     "models.images": ("Image",),
     "models.images_to_video": ("Frame", "ImagesToVideo"),
     "models.pricing": ("Estimate",),
     "models.smart_resize": ("Size", "SmartResize"),
     "models.text_to_video": ("LoRA", "TextToVideo"),
-    "records": ("library", "provenance"),
-    "runs": ("Run",),
+    "api.library": ("library", "provenance"),
+    "runs.run": ("Run",),
     "settings": ("options",),
-    "sweeping": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
-    "sweeps.plan": ("Plan",),
+    "api.sweeps": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
+    "sweeps.plan.plan": ("Plan",),
 }  # fmt: skip
 """Which module each public name lives in."""
 
@@ -154,7 +154,7 @@ def __getattr__(name: str) -> Any:
         return import_module(".errors", __name__)
     for module, names in _HOME.items():
         if name in names:
-            from .interrupts import raised_once
+            from .util.interrupts import raised_once
 
             # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
             with raised_once():
@@ -162,7 +162,7 @@ def __getattr__(name: str) -> Any:
                 globals()[name] = value
                 _hang_pictures()
             return value
-    from .guesses import missing
+    from .util.name_hints import missing
 
     raise missing(sys.modules[__name__], name)
 
@@ -177,7 +177,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType):
-            from .guesses import GUESSES, CalledModule
+            from .util.name_hints import GUESSES, CalledModule
 
             if name in GUESSES["reelbook"]:
                 value.__class__ = CalledModule

@@ -15,14 +15,14 @@ import platformdirs
 
 from ._version import __version__
 from .errors import ReelbookError
-from .interrupts import exits_by_sigterm, raised_once
 from .models.base import Input
 from .models.catalog import CATALOG, endpoint
 from .models.pricing import Rates, estimate
-from .printable import printable, readable_id
 from .service.accounts import NewAccount, new_key, read_accounts
-from .service.choices import GRANT
-from .service.settings import Settings
+from .service.service_settings import Settings
+from .service.spec_decisions import GRANT
+from .util.interrupts import exits_by_sigterm, raised_once
+from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
     from .service.server import Server
@@ -193,7 +193,7 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from . import run
-    from .sweeps.money import credits_of
+    from .sweeps.money_text import credits_of
 
     done = run(_input(options))
     for file in done.media:
@@ -205,7 +205,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from .sweeping import sweep
+    from .api.sweeps import sweep
 
     plan = sweep.read(options.file)
     print(plan)
@@ -229,7 +229,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _library(options: argparse.Namespace) -> int:
-    from .records import library
+    from .api.library import library
 
     found = library(options.folder)
     frame = found.find(prompt=options.find) if options.find else found.frame

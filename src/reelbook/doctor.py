@@ -32,7 +32,7 @@ def _package(name: str) -> Finding:
 
 
 def _encoder() -> Finding:
-    from .service.engines.movie import has_x264
+    from .service.engines.video_writer import has_x264
 
     if has_x264():
         return True, "H.264 encoder: libx264"
@@ -41,7 +41,7 @@ def _encoder() -> Finding:
 
 def _first_run() -> Iterator[Finding]:
     """A real run on a service of its own, thrown away afterwards."""
-    from .clients import Client
+    from .client import Client
     from .errors import ReelbookError
     from .models.text_to_video import TextToVideo
 

@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .printable import MAX_SENTENCE_LENGTH, as_sentence, printable, readable_id, shortened
+from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, printable, readable_id, shortened
 
 __all__ = [
     "BadDescription",

@@ -7,11 +7,11 @@ import contextlib
 import time
 from concurrent.futures import wait as wait_for
 
-from .clients import DRAIN_SECONDS, close_all, closing
-from .commons import stop_embedded
-from .interrupts import Ending, Last, before_threads_end, others_work, say
-from .libraries.ledger import Entry
-from .loop import TICK_SECONDS
+from .client import DRAIN_SECONDS, close_all, closing
+from .process_shared import stop_embedded
+from .storage.ledger.transitions import Entry
+from .util.background_loop import TICK_SECONDS
+from .util.interrupts import Ending, Last, before_threads_end, others_work, say
 
 CLOSE_SECONDS = DRAIN_SECONDS + 2.0
 """What comes after the last answer takes no time, unless the disk or the service stands still."""

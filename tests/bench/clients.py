@@ -21,9 +21,9 @@ from typing import Any
 
 import httpx
 
-from reelbook.client.http import Http
-from reelbook.client.service import ServiceCalls
-from reelbook.client.watch import Watcher
+from reelbook.transport.http import Http
+from reelbook.transport.polling.poller import Watcher
+from reelbook.transport.service_calls import ServiceCalls
 from tests.bench.results import record
 
 MODEL = "svc/bench"

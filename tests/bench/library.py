@@ -20,16 +20,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from reelbook.libraries import disk, ledger, opening
-from reelbook.libraries.books import Books
-from reelbook.libraries.identity import canonical, dumps, identity
-from reelbook.libraries.library import Library
-from reelbook.libraries.shelf import Shelf
 from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
+from reelbook.storage.ledger import connection, open_ledger, transitions
+from reelbook.storage.ledger.writer import Books
+from reelbook.storage.library import Library
+from reelbook.storage.run_identity import canonical, dumps, identity
+from reelbook.storage.shelf import Shelf
 from tests.bench.results import record
 
 GATES = {"open": 0.150, "frame": 1.5}
@@ -62,7 +62,7 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
         asked = {**values, "prompt": f"{chance.choice(SUBJECTS)}, variant {number}"}
         if "seed" in asked:
             asked["seed"] = number
-        text, state = dumps(asked), ledger.STORED if number % 10 else ledger.FAILED
+        text, state = dumps(asked), transitions.STORED if number % 10 else transitions.FAILED
         address = f"https://example.org/files/{number:032x}"
         video = {
             "url": f"{address}.mp4",
@@ -74,16 +74,16 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
         media = dumps([{**video, "sha256": hashlib.sha256(str(number).encode()).hexdigest(), "suffix": ".mp4"}])
         yield (
             "https://example.org/api", identity(request.endpoint_id, text), 0, request.endpoint_id, text, state, 1,
-            f"request-{number}", 53, 53 if state == ledger.STORED else 0, output if state == ledger.STORED else None,
-            media if state == ledger.STORED else None, None if state == ledger.STORED else "source_unreadable",
-            None if state == ledger.STORED else "The picture could not be read.", 1.5, 8.25, 1.7e9 + number, 1.7e9 + number,
+            f"request-{number}", 53, 53 if state == transitions.STORED else 0, output if state == transitions.STORED else None,
+            media if state == transitions.STORED else None, None if state == transitions.STORED else "source_unreadable",
+            None if state == transitions.STORED else "The picture could not be read.", 1.5, 8.25, 1.7e9 + number, 1.7e9 + number,
             1.7e9 + number + 10.5,
         )  # fmt: skip
 
 
 def made(folder: Path, count: int) -> None:
     """A library of so many runs."""
-    db = opening.opened(folder)
+    db = open_ledger.opened(folder)
     names = (
         "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
         "queued_s, running_s, created, sent, finished"
@@ -93,7 +93,7 @@ def made(folder: Path, count: int) -> None:
     db.execute("COMMIT")
     db.close()
     (folder / "media").mkdir()
-    with contextlib.closing(sqlite3.connect(folder / disk.NAME)) as ledger_file:
+    with contextlib.closing(sqlite3.connect(folder / connection.NAME)) as ledger_file:
         for (media,) in ledger_file.execute("SELECT media FROM runs WHERE state = 'stored'"):
             (folder / "media" / f"{json.loads(media)[0]['sha256']}.mp4").touch()
 
@@ -116,7 +116,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / ".reelbook"
         made(folder, given.runs)
-        size = (folder / disk.NAME).stat().st_size
+        size = (folder / connection.NAME).stat().st_size
         print(f"{given.runs:,} runs, a ledger of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.2f}")
         results = {"open": seconds(lambda: Books(folder).close(), given.rounds)}
         books = Books(folder)

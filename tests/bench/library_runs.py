@@ -25,9 +25,9 @@ from typing import Any
 import httpx
 
 import reelbook as rb
-from reelbook.clients import Client
-from reelbook.loop import background
-from reelbook.submission import Submission
+from reelbook.client import Client
+from reelbook.runs.submission import Submission
+from reelbook.util.background_loop import background
 from tests.bench.results import record
 
 RUNS, AT_ONCE, SECONDS = 128, 64, 2.0

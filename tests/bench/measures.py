@@ -19,7 +19,7 @@ from pathlib import Path
 import av
 import numpy as np
 
-from reelbook.media.measures import METRICS, Cache, measure_file, measured
+from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measured
 from tests.bench.results import record
 from tests.media.moving import Pixels, texture, written
 

@@ -25,8 +25,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import reelbook as rb
-from reelbook.display.report import report
-from reelbook.libraries.identity import canonical
+from reelbook.display.report.make_report import report
+from reelbook.storage.run_identity import canonical
 from tests.bench.results import record
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.test_report import SAMPLES, WATCH

@@ -31,15 +31,15 @@ import httpx
 import pandas as pd
 
 import reelbook as rb
-from reelbook.libraries import ledger, opening
-from reelbook.libraries.identity import dumps
-from reelbook.loop import background
-from reelbook.sweeping import sweep
-from reelbook.sweeps.knowing import Name, names_of
-from reelbook.sweeps.order import spread
-from reelbook.sweeps.outcome import table_of
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.tally import Standing, Tally
+from reelbook.api.sweeps import sweep
+from reelbook.storage.ledger import open_ledger, transitions
+from reelbook.storage.run_identity import dumps
+from reelbook.sweeps.execute.ledger_lookup import Name, names_of
+from reelbook.sweeps.execute.order import spread
+from reelbook.sweeps.execute.progress import Standing, Tally
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.results.result_frame import table_of
+from reelbook.util.background_loop import background
 from tests.bench.plans import AXES
 from tests.bench.results import record
 from tests.support import as_data_uri, png
@@ -184,7 +184,7 @@ def _timed(plan: Plan, made: Callable[[], pd.DataFrame]) -> float:
 def _fill(library: Path, service: str, names: Sequence[Name]) -> None:
     """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
     facts = [_facts(service, number, name) for number, name in enumerate(names)]
-    with contextlib.closing(opening.opened(library)) as db:
+    with contextlib.closing(open_ledger.opened(library)) as db:
         db.execute("BEGIN")
         db.executemany(
             f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
@@ -200,7 +200,7 @@ def _facts(service: str, number: int, name: Name) -> dict[str, Any]:
     video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
     return {
         "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
-        "input": name.input, "state": ledger.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
+        "input": name.input, "state": transitions.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
         "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
         "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
         "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,

@@ -25,9 +25,9 @@ from IPython.display import Video
 from playwright.sync_api import Browser, sync_playwright
 
 import reelbook as rb
-from reelbook.display.tables import table_html
-from reelbook.media.local import LocalFile
-from reelbook.models.files import File
+from reelbook.display.tables.table_html import table_html
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
 from tests.bench.results import of_peer, record
 from tests.browser.conftest import FLAGS, chromium_path
 

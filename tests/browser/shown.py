@@ -12,35 +12,35 @@ from typing import Any, cast
 import pandas as pd
 
 import reelbook as rb
-from reelbook import looking  # noqa: F401  # Hires whoever draws for tables.
-from reelbook.display.choices import options_table
-from reelbook.display.clients import client_card
-from reelbook.display.costs import costs_html
+from reelbook.api import tables  # noqa: F401  # Hires whoever draws for tables.
+from reelbook.display.client_card import client_card
+from reelbook.display.cost_chart import costs_html
 from reelbook.display.figure import file_figure
-from reelbook.display.files import file_card, file_line, output_card
-from reelbook.display.inputs import input_card
-from reelbook.display.libraries import summary_card, uncertain_table
-from reelbook.display.live import final_bundle, interrupted_bundle, progress_bundle
-from reelbook.display.models import models_table
-from reelbook.display.panels import HINT, panel_bundle
-from reelbook.display.plans import headline, plan_card
-from reelbook.display.prices import estimate_table
-from reelbook.display.provenance import provenance_table
-from reelbook.display.tables import table_bundle
-from reelbook.display.told import file_line as local_line
+from reelbook.display.input_card import input_card
+from reelbook.display.library_card import summary_card, uncertain_table
+from reelbook.display.models_table import models_table
+from reelbook.display.options_table import options_table
+from reelbook.display.output_card import file_card, file_line, output_card
+from reelbook.display.plan_card import headline, plan_card
+from reelbook.display.price_table import estimate_table
+from reelbook.display.provenance_table import provenance_table
+from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
+from reelbook.display.run_text import file_line as local_line
+from reelbook.display.sweep_panel import HINT, panel_bundle
+from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import DownloadFailed, RunCancelled, RunFailed, Unreachable
-from reelbook.libraries.library import Recent, Summary
-from reelbook.libraries.sizes import Bytes
-from reelbook.libraries.uncertain import Uncertain
-from reelbook.media.local import LocalFile
-from reelbook.media.provenance import Provenance
+from reelbook.media.local_file import LocalFile
+from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import Input
-from reelbook.models.files import File
 from reelbook.models.pricing import Estimate, Line
+from reelbook.models.service_file import File
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
-from reelbook.sweeps import reel  # noqa: F401  # Gives tables their `.reel`.
-from reelbook.sweeps.facts import AxisFacts, Facts, Impossible
-from reelbook.sweeps.tally import STATUSES, Group, Progress, Result
+from reelbook.storage.byte_count import Bytes
+from reelbook.storage.library import Recent, Summary
+from reelbook.storage.uncertain import Uncertain
+from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
+from reelbook.sweeps.plan.plan_summary import AxisFacts, Facts, Impossible
+from reelbook.sweeps.results import accessor  # noqa: F401  # Gives tables their `.reel`.
 from tests.clips import film
 from tests.display.stand_in import run_of
 from tests.support import png

@@ -20,8 +20,8 @@ PROMPT = "a paper boat on a calm lake at sunset"
 SETUP = """\
 import pathlib, warnings
 import reelbook as rb
-from reelbook.media.local import LocalFile
-from reelbook.models.files import File
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
 client = rb.connect(library={library!r})
 boat = rb.TextToVideo(prompt={prompt!r}, num_frames=25, resolution="480p", seed=7)"""
 SWEEP = "plan = rb.sweep(boat.revised(seed=None), seed=range(12), num_frames=[9, 17])"

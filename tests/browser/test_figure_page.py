@@ -12,12 +12,12 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from reelbook.display.figure import file_figure
-from reelbook.display.inputs import input_card
-from reelbook.display.live import interrupted_bundle, progress_bundle
-from reelbook.display.models import models_table
-from reelbook.display.runs import failed_card, run_figure
+from reelbook.display.input_card import input_card
+from reelbook.display.models_table import models_table
+from reelbook.display.run_card import failed_card, run_figure
+from reelbook.display.run_progress import interrupted_bundle, progress_bundle
 from reelbook.errors import RunFailed
-from reelbook.media.local import LocalFile
+from reelbook.media.local_file import LocalFile
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 from tests.browser.looks import contrast, overflow, playback, shot

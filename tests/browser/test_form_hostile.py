@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Browser
 
-from reelbook.display.forms import form_bundle
+from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
-from reelbook.models.described import describe
+from reelbook.models.described.input_class import describe
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.scripts import studio_script
+from reelbook.widgets.forms.form_scripts import studio_script
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS
 from tests.models.described_inputs import with_fields

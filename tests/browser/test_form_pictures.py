@@ -18,15 +18,15 @@ from PIL import ImageDraw
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from reelbook.display import theme
-from reelbook.widgets.forms import pictures_looks
-from reelbook.widgets.forms.pictures import Pictures
+from reelbook.widgets.forms.pictures import picture_previews
+from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import shot
 from tests.clips import film
 
 pytestmark = pytest.mark.browser
 
-ASSETS = Path(pictures_looks.__file__).parent / "assets"
+ASSETS = Path(picture_previews.__file__).parents[1] / "assets"
 HOLD = {"name": "frames", "label": "Frames", "kind": "whole", "min": 1, "max": 100_000, "required": True}
 FRAME = {"kind": "object", "fields": [{"name": "url", "label": "Url", "kind": "image", "required": True}, HOLD]}
 FIELDS = [

@@ -21,13 +21,13 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 import reelbook as rb
 from reelbook.models.base import Input
-from reelbook.widgets.forms.history import LONGEST_WHOLE
+from reelbook.widgets.forms.running.run_history import LONGEST_WHOLE
 from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 from tests.clips import film
 from tests.support import read_charges
-from tests.widgets.forms.test_running import Paper
+from tests.widgets.forms.test_form_runs import Paper
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook.display.theme import asset
 from reelbook.errors import InvalidInput
 from reelbook.models.smart_resize import MOST_SIDE, PRESETS, TIERS, Size, preset_for
-from reelbook.widgets.forms.specials import beside
+from reelbook.widgets.forms.fields.control_data import beside
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 

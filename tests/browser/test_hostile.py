@@ -15,8 +15,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route
 
-from reelbook.display.opening import sheet as player_sheet
-from reelbook.display.tables import STYLES
+from reelbook.display.poster_player import sheet as player_sheet
+from reelbook.display.tables.table_html import STYLES
 from reelbook.display.theme import script, style
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.shown import NAMES, SELDOM, Bundle, Media, hostile_table, media_in, outputs

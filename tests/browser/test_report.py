@@ -17,16 +17,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Request
 
 import reelbook as rb
-from reelbook.display.report import report
-from reelbook.libraries.identity import canonical
-from reelbook.sweeps import reel
+from reelbook.display.report.make_report import report
+from reelbook.storage.run_identity import canonical
+from reelbook.sweeps.results import accessor
 from tests.browser.looks import contrast, overflow, shot
 from tests.clips import DARKEST, STEP, film
 from tests.hostile import PAYLOADS, TEXTS
 
 pytestmark = pytest.mark.browser
 
-assert reel.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
+assert accessor.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
 
 FRAMES = (25, 49, 73)
 RATE = 24

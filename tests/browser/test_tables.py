@@ -17,14 +17,14 @@ from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import uri
 from reelbook.display.figure import gallery
-from reelbook.display.tables import SCRIPT, STYLES, table_html, table_line, table_markup
-from reelbook.display.tables_media import Known
+from reelbook.display.tables.table_html import SCRIPT, STYLES, table_html, table_line, table_markup
+from reelbook.display.tables.table_media import Known
 from reelbook.display.theme import script, style
-from reelbook.media.local import LocalFile
+from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import poster
-from reelbook.models.files import File
+from reelbook.models.service_file import File
 from reelbook.settings import options
-from reelbook.widgets import courier
+from reelbook.widgets import clip_transfer
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
 from tests.clips import film
@@ -227,7 +227,7 @@ def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> No
 def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
     """After a restart nothing can be sent: whoever asked for a clip is told, and no error is left on the page."""
     page = opened(table_html(runs(1)))
-    code = base64.b64encode((Path(courier.__file__).parent / "courier.js").read_bytes()).decode()
+    code = base64.b64encode((Path(clip_transfer.__file__).parent / "courier.js").read_bytes()).decode()
 
     told = page.evaluate(
         """async (code) => {

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from reelbook.errors import ReelbookError
-from reelbook.media.local import LocalFile
+from reelbook.media.local_file import LocalFile
 from reelbook.models.base import Output
-from reelbook.runs import Run
+from reelbook.runs.run import Run
 
 
 @dataclass

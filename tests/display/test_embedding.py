@@ -11,9 +11,9 @@ from PIL import Image
 
 from reelbook.display import embedding
 from reelbook.display.figure import file_figure, gallery
-from reelbook.display.runs import run_figure
-from reelbook.display.words import size
-from reelbook.media.local import LocalFile
+from reelbook.display.formatting import size
+from reelbook.display.run_card import run_figure
+from reelbook.media.local_file import LocalFile
 from reelbook.settings import options
 from tests.clips import at, film
 from tests.display.embedded import decoded

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from reelbook.display import embedding, strips
+from reelbook.display import embedding, strip_html
 from reelbook.display.figure import file_figure
-from reelbook.display.runs import run_figure, run_strip
-from reelbook.display.strips import FRAMES, GAP, HEIGHT, strip
+from reelbook.display.run_card import run_figure, run_strip
+from reelbook.display.strip_html import FRAMES, GAP, HEIGHT, strip
 from reelbook.media import stills
-from reelbook.media.local import LocalFile
-from reelbook.models.files import File
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.settings import options
 from tests.clips import at, film, number_of
@@ -376,7 +376,7 @@ def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "media").mkdir()
     clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
     first = strip(clip)
-    strips._strip.cache_clear()
+    strip_html._strip.cache_clear()
     monkeypatch.setattr(stills, "spread", lambda *_: pytest.fail("the clip was decoded again"))
 
     assert strip(at(clip.path)) == first

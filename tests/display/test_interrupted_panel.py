@@ -6,9 +6,9 @@ import os
 import time
 from pathlib import Path
 
-from tests.client.variants import Hosted
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.sweeps.dots import Scripted
+from tests.transport.variants import Hosted
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """

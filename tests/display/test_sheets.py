@@ -21,13 +21,13 @@ from IPython.core.formatters import DisplayFormatter
 from PIL import Image
 
 import reelbook as rb
+from reelbook.display.sheets import animated_sheet as moving_module
 from reelbook.display.sheets import gif, sheet, strip
-from reelbook.display.sheets import moving as moving_module
-from reelbook.display.sheets.brush import Brush, label_lines
-from reelbook.display.sheets.colours import colours
-from reelbook.display.sheets.encoding import encoded
-from reelbook.display.sheets.paper import display_copy
-from reelbook.media.lettering import Lettering
+from reelbook.display.sheets.animation_encoding import encoded
+from reelbook.display.sheets.sheet_colours import colours
+from reelbook.display.sheets.sheet_drawing import Brush, label_lines
+from reelbook.display.sheets.sheet_image import display_copy
+from reelbook.media.lettering.labels import Lettering
 from tests.clips import DARKEST, STEP, at, film
 from tests.display.stand_in import run_of
 
@@ -316,7 +316,7 @@ class TestGif:
             told.append((done(), of, words.split()[0]))
 
         monkeypatch.setattr(moving_module, "MOST_BYTES", 240_000)
-        monkeypatch.setattr("reelbook.display.sheets.encoding.encoded", counted)
+        monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encoded", counted)
         monkeypatch.setattr(moving_module, "progress", listening)
         path = gif(table_of(clip), tmp_path / "out.gif", width=800)
 
@@ -375,7 +375,7 @@ class TestGif:
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("reelbook.display.sheets.moving.os.replace", full)
+        monkeypatch.setattr("reelbook.display.sheets.animated_sheet.os.replace", full)
         with pytest.raises(rb.ReelbookError, match="No space left"):
             gif(table_of(clip), tmp_path / "out.gif")
 
@@ -399,7 +399,7 @@ class TestStrip:
     ) -> None:
         """The same caption as everywhere."""
         run = run_of(film(tmp_path / "clip.mp4", frames=2))
-        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
         strip(run)
 
@@ -412,7 +412,7 @@ class TestStrip:
         """How many there are, from the smallest to the largest; also those that there is no room for."""
         sizes = [(64, 36), (32, 32), *[(48, 48)] * 7, (80, 60)]
         run = run_of(*(at(Path(picture_at(tmp_path / f"{n}.png", size))) for n, size in enumerate(sizes)))
-        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
         strip(run)
 
@@ -421,7 +421,7 @@ class TestStrip:
     def test_a_run_that_is_not_done_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It says how it stands."""
         run = run_of(status="IN_QUEUE")
-        monkeypatch.setattr("reelbook.display.sheets.single.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
         with pytest.raises(rb.ReelbookError, match="IN_QUEUE"):
             strip(run)

@@ -10,17 +10,17 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import reelbook as rb
-from reelbook.display import errors, register
-from reelbook.display.choices import MEANING, options_table
-from reelbook.display.code import LONGEST, code_of, run_code
-from reelbook.display.inputs import input_card
-from reelbook.display.models import MOST_MODELS, models_table
+from reelbook.display import error_card, register
+from reelbook.display.input_card import input_card
+from reelbook.display.input_code import LONGEST, code_of, run_code
+from reelbook.display.models_table import MOST_MODELS, models_table
+from reelbook.display.options_table import MEANING, options_table
 from reelbook.models.base import Input
-from reelbook.models.described import describe
-from reelbook.models.files import File
+from reelbook.models.described.input_class import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.service_file import File
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.settings import options
@@ -152,7 +152,7 @@ def test_the_options_say_what_they_decide() -> None:
 
 def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """After `register`, by their own types and those that are made of them."""
-    monkeypatch.setattr(errors, "hang", lambda shell: None)
+    monkeypatch.setattr(error_card, "hang", lambda shell: None)
     formatter: Any = DisplayFormatter()
     shell: Any = type("Shell", (), {"display_formatter": formatter, "kernel": None})()
     register(shell)

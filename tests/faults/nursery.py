@@ -120,12 +120,17 @@ class Child:
 
 
 FIRST_CALL = (
-    *("reelbook.client.containers", "reelbook.connecting", "reelbook.display.live", "reelbook.display.waiting"),
-    *("reelbook.media.stills", "reelbook.media.validation", "reelbook.models.images_to_video"),
+    *(
+        "reelbook.transport.downloads.container_check",
+        "reelbook.api.runs",
+        "reelbook.display.run_progress",
+        "reelbook.display.waiting_line",
+    ),
+    *("reelbook.media.stills", "reelbook.media.metadata.signature_check", "reelbook.models.images_to_video"),
     *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),
 )
 """What a client imports by its first call, and its first result."""
-FIRST_SWEEP = ("reelbook.display.panels", "reelbook.sweeping", "reelbook.sweeps.job", "reelbook.sweeps.outcome", "reelbook.sweeps.reel")  # fmt: skip
+FIRST_SWEEP = ("reelbook.display.sweep_panel", "reelbook.api.sweeps", "reelbook.sweeps.execute.job", "reelbook.sweeps.results.result_frame", "reelbook.sweeps.results.accessor")  # fmt: skip
 
 
 def _nursery() -> None:
@@ -207,8 +212,8 @@ def _in_threads(address: str, key: str, library: Path, numbers: Sequence[int]) -
 
 def _on_the_loop(address: str, key: str, library: Path, numbers: Sequence[int]) -> None:
     import reelbook as rb
-    from reelbook.loop import background
-    from reelbook.submission import Submission
+    from reelbook.runs.submission import Submission
+    from reelbook.util.background_loop import background
 
     client = rb.connect(address, api_key=key, library=library)
 
@@ -299,7 +304,7 @@ class Trap:
         httpx.AsyncHTTPTransport.handle_async_request = handle  # type: ignore[assignment, method-assign]
 
     def _watch_files(self) -> None:
-        from reelbook.libraries.shelf import Shelf
+        from reelbook.storage.shelf import Shelf
 
         plain = Shelf.place
 

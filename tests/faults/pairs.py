@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.faults.nursery import PATIENCE, clip, number_of
 
 if TYPE_CHECKING:
-    from reelbook.clients import Client
+    from reelbook.client import Client
     from tests.support import Served
 
 AT_ONCE = 32
@@ -74,7 +74,9 @@ class Notebooks:
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["reelbook.clients", "reelbook.records", "reelbook.client.containers"])
+        self._context.set_forkserver_preload(
+            ["reelbook.client", "reelbook.api.library", "reelbook.transport.downloads.container_check"]
+        )
         self._open: list[Notebook] = []
 
     def opened(self, order: Order) -> Notebook:
@@ -165,9 +167,9 @@ def _work(order: Order, news: Connection[Any, Any]) -> None:
 
 def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
     import reelbook as rb
-    from reelbook.libraries.asking import Budget, Spend
-    from reelbook.loop import background
-    from reelbook.submission import Submission
+    from reelbook.runs.submission import Submission
+    from reelbook.storage.ledger.claims import Budget, Spend
+    from reelbook.util.background_loop import background
 
     with rb.connect(order.address, api_key=order.key, library=order.library) as client:
         budget = None if order.limit is None or order.way == "naive" else Budget("all", order.limit)
@@ -207,7 +209,7 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
 def _check_naively(client: Client, limit: int) -> None:
     """What one writes without a transaction: look how much is spent, and go on if it is little enough."""
     import reelbook as rb
-    from reelbook.libraries.asking import COST
+    from reelbook.storage.ledger.claims import COST
 
     spent, price = client._books.look(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
     if spent + price > limit:

@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from reelbook.models.catalog import CATALOG
-from tests.client.variants import Answering, Hosted, Received, Reply, page
 from tests.faults.bodies import film, picture
+from tests.transport.variants import Answering, Hosted, Received, Reply, page
 
 RUN, STATUS, RESULT, CANCEL, ESTIMATE, FILE = ADDRESSES = ("run", "status", "result", "cancel", "estimate", "file")
 PRICES = {row.id: row.base_credits for row in CATALOG}

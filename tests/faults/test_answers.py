@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook import following
-from reelbook.client import followed, http, outcomes, requests, transfer, trouble
-from reelbook.client.http import Patience
 from reelbook.errors import NotReady, RunCancelled, RunFailed
-from tests.client.variants import Reply
+from reelbook.runs import follower
+from reelbook.transport import http, paid_outcome, request_facts
+from reelbook.transport.downloads import downloader
+from reelbook.transport.http import Patience
+from reelbook.transport.polling import outage, tracked_run
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
+from tests.transport.variants import Reply
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
 WHY = "The picture shows what it must not."
@@ -70,15 +72,15 @@ def impatient() -> Iterator[None]:
     """The same rules in a shorter life."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http, "Patience", lambda: Patience(free=8, attempt=4, paid=4, backoff=0.005, attempts=3))
-        patch.setattr(following, "RESULT_SECONDS", 0.2)
-        patch.setattr(following, "TICK_SECONDS", 0.1)
-        patch.setattr(outcomes, "REFUSED_SECONDS", 1.5)
-        patch.setattr(requests, "NEW_SECONDS", 0.0)
-        patch.setattr(transfer, "PAUSE_SECONDS", 0.01)
-        patch.setattr(trouble, "FIRST_PAUSE", 0.05)
-        patch.setattr(trouble, "LONGEST_PAUSE", 0.5)
-        patch.setattr(followed, "FIRST_LOOK", 0.005)
-        patch.setattr(followed, "SOONEST", 0.02)
+        patch.setattr(follower, "RESULT_SECONDS", 0.2)
+        patch.setattr(follower, "TICK_SECONDS", 0.1)
+        patch.setattr(paid_outcome, "REFUSED_SECONDS", 1.5)
+        patch.setattr(request_facts, "NEW_SECONDS", 0.0)
+        patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
+        patch.setattr(outage, "FIRST_PAUSE", 0.05)
+        patch.setattr(outage, "LONGEST_PAUSE", 0.5)
+        patch.setattr(tracked_run, "FIRST_LOOK", 0.005)
+        patch.setattr(tracked_run, "SOONEST", 0.02)
         yield
 
 
@@ -162,8 +164,8 @@ def passing(impatient: None, tmp_path_factory: pytest.TempPathFactory) -> Mappin
     }
     for_ever = {kind: [Fault(STATUS, kind)] for kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(following, "RESULT_SECONDS", 10.0)
-        patch.setattr(outcomes, "REFUSED_SECONDS", 10.0)
+        patch.setattr(follower, "RESULT_SECONDS", 10.0)
+        patch.setattr(paid_outcome, "REFUSED_SECONDS", 10.0)
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 
 
@@ -318,7 +320,7 @@ def test_the_rule_that_was_pays_twice_and_is_seen(
 ) -> None:
     """The control: were any refusal of a result a failure, the same oracle would show it."""
     monkeypatch.setattr(
-        outcomes, "ending", lambda request_id, error: RunFailed(request_id, str(error), None)
+        paid_outcome, "ending", lambda request_id, error: RunFailed(request_id, str(error), None)
     )  # fmt: skip
 
     told = told_of(tmp_path, {kind: [Fault(RESULT, kind)] for kind in ("400 page", "405 page", "410 page", "411 page")})

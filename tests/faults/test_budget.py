@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
-from reelbook.libraries.asking import Budget
-from reelbook.loop import background
+from reelbook.client import Client
+from reelbook.runs.submission import Submission
 from reelbook.service.accounts import NewAccount
-from reelbook.submission import Submission
-from tests.client.variants import Hosted, Received, Reply
+from reelbook.storage.ledger.claims import Budget
+from reelbook.util.background_loop import background
 from tests.faults.nursery import clip, number_of
 from tests.faults.pairs import Notebooks, Order, Outcome, paid
 from tests.support import KEY, Serve, Served, png
+from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
 RUN = "/models/run"

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from reelbook.errors import LibraryError
-from reelbook.libraries import asking, disk, ledger, recovery, second_copy
-from reelbook.libraries.asking import Asked
-from reelbook.libraries.books import Books
+from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.writer import Books
 from tests.faults.torn_disk import Op, Tape, recorded
 
 NOBODY = 65534
@@ -29,9 +29,9 @@ SPENDS = """
 import os, resource, sys
 from pathlib import Path
 from reelbook.errors import LibraryError
-from reelbook.libraries import asking, ledger, recovery
-from reelbook.libraries.asking import Asked
-from reelbook.libraries.books import Books
+from reelbook.storage.ledger import claims, crash_recovery, transitions
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.writer import Books
 
 folder, runs, room, user = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 
@@ -58,22 +58,22 @@ books = surely(lambda: Books(folder))
 say("open")
 for number in range(runs):
     asked = Asked("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
-    run = surely(lambda: books.now(lambda db: asking.choose(db, asked, books, key=None))).entry
+    run = surely(lambda: books.now(lambda db: claims.choose(db, asked, books, key=None))).entry
     try:
-        books.now(lambda db: ledger.sending(db, run.id, books.owner, None))
+        books.now(lambda db: transitions.sending(db, run.id, books.owner, None))
     except LibraryError as error:
         say("trouble", error)
         sys.stdin.readline()
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        surely(lambda: books.now(lambda db: ledger.unsent(db, run.id, never=True)))
+        surely(lambda: books.now(lambda db: transitions.unsent(db, run.id, never=True)))
         continue
     say("post", run.id)
     request = f"r{run.id}"
-    line = recovery.acceptance(run, request)
-    surely(lambda: books.ask(lambda db: ledger.accepted(db, run.id, request), line=line).result(60))
+    line = crash_recovery.acceptance(run, request)
+    surely(lambda: books.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
-    surely(lambda: books.now(lambda db: ledger.completed(db, run.id, "{}", 5, None, None)))
-    surely(lambda: books.now(lambda db: ledger.stored(db, run.id, "[]")))
+    surely(lambda: books.now(lambda db: transitions.completed(db, run.id, "{}", 5, None, None)))
+    surely(lambda: books.now(lambda db: transitions.stored(db, run.id, "[]")))
     say("stored", run.id)
 books.close()
 say("done")
@@ -126,7 +126,7 @@ def rows(folder: Path) -> dict[str, tuple[str, str | None]]:
 def is_written_down(word: str, state: str, request: str | None) -> bool:
     """Whether the ledger knows of at least this step."""
     if word == "post":
-        return state in ("sending", "uncertain", *ledger.PAID, "stored")
+        return state in ("sending", "uncertain", *transitions.PAID, "stored")
     return request is not None and (word == "accepted" or state == "stored")
 
 
@@ -218,17 +218,17 @@ def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -
     folder = tmp_path / ".reelbook"
     books = Books(folder)
     lock = folder / "ledger.lock"
-    run = books.now(lambda db: asking.choose(db, wanted("one"), books, key=None)).entry.id
+    run = books.now(lambda db: claims.choose(db, wanted("one"), books, key=None)).entry.id
     lock.unlink()
     lock.mkdir()
 
-    error = books.ask(lambda db: ledger.sending(db, run, books.owner, None)).exception(30)
+    error = books.ask(lambda db: transitions.sending(db, run, books.owner, None)).exception(30)
     lock.rmdir()
-    books.now(lambda db: ledger.sending(db, run, books.owner, None))
+    books.now(lambda db: transitions.sending(db, run, books.owner, None))
 
     assert isinstance(error, LibraryError)
     assert "no run was sent" in str(error)
-    assert books.look(lambda db: ledger.read(db, run)).state == "sending"
+    assert books.look(lambda db: transitions.read(db, run)).state == "sending"
     books.close()
 
 
@@ -270,18 +270,18 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
     """Runs from the claim to the shelf, each step told once it is confirmed."""
     books = Books(folder)
     for number in range(runs):
-        run = books.now(lambda db, number=number: asking.choose(db, wanted(f"run {number}"), books, key=None)).entry  # type: ignore[misc]
-        books.now(lambda db, run=run: ledger.sending(db, run.id, books.owner, None))  # type: ignore[misc]
+        run = books.now(lambda db, number=number: claims.choose(db, wanted(f"run {number}"), books, key=None)).entry  # type: ignore[misc]
+        books.now(lambda db, run=run: transitions.sending(db, run.id, books.owner, None))  # type: ignore[misc]
         tape.told("post", str(run.id))
         request = f"r{run.id}"
         step = books.ask(
-            lambda db, run=run, request=request: ledger.accepted(db, run.id, request),  # type: ignore[misc]
-            line=recovery.acceptance(run, request),
+            lambda db, run=run, request=request: transitions.accepted(db, run.id, request),  # type: ignore[misc]
+            line=crash_recovery.acceptance(run, request),
         )
         step.result(30)
         tape.told("accepted", str(run.id))
-        books.now(lambda db, run=run: ledger.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
-        books.now(lambda db, run=run: ledger.stored(db, run.id, "[]"))  # type: ignore[misc]
+        books.now(lambda db, run=run: transitions.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
+        books.now(lambda db, run=run: transitions.stored(db, run.id, "[]"))  # type: ignore[misc]
         tape.told("stored", str(run.id))
     books.close()
 
@@ -291,7 +291,7 @@ def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """All that was written while so many runs were paid for."""
     append = second_copy.append
 
-    with recorded((disk.NAME, f"{disk.NAME}-journal")) as tape:
+    with recorded((connection.NAME, f"{connection.NAME}-journal")) as tape:
 
         def on_append(folder: Path, lines: Any) -> None:
             size = (folder / second_copy.NAME).stat().st_size
@@ -334,7 +334,7 @@ def test_a_power_cut_takes_nothing_that_anybody_relied_on(
 
 def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with `synchronous = OFF` the same cuts lose calls and requests."""
-    connected = disk.connected
+    connected = connection.connected
 
     def careless(path: Path) -> sqlite3.Connection:
         db = connected(path)
@@ -342,7 +342,7 @@ def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeyp
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk, "connected", careless)
+        patch.setattr(connection, "connected", careless)
         with taped(tmp_path / ".reelbook", 4, monkeypatch) as tape:
             pass
     found = losses(tape, 25, tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
+from reelbook.client import Client
 from tests.faults.nursery import clip
 from tests.faults.test_disk import small_disk
 from tests.support import KEY, Serve

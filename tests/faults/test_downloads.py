@@ -19,13 +19,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reelbook.client import transfer
-from reelbook.client.http import Http
-from reelbook.client.service import ServiceCalls
-from reelbook.client.transfer import Brought, Downloads
 from reelbook.errors import DownloadFailed
-from reelbook.libraries.shelf import Shelf
-from reelbook.models.files import File
+from reelbook.models.service_file import File
+from reelbook.storage.shelf import Shelf
+from reelbook.transport.downloads import downloader
+from reelbook.transport.downloads.downloader import Brought, Downloads
+from reelbook.transport.http import Http
+from reelbook.transport.service_calls import ServiceCalls
 from tests.faults.bodies import every_kind, film, picture
 from tests.faults.file_host import Document, FileHost, here
 
@@ -144,8 +144,8 @@ def _planned(number: int, dice: Dice, files: list[tuple[bytes, str]]) -> Planned
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rules in a shorter life."""
-    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(transfer, "STALL_SECONDS", 0.5)
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.5)
 
 
 async def all_brought(planned: list[Planned], folder: Path) -> tuple[list[Brought | DownloadFailed], list[FileHost]]:
@@ -232,7 +232,7 @@ def test_a_naive_download_accepts_damaged_files_from_this_host() -> None:
 
 def test_the_same_seed_is_the_same_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of the host does not depend on the weather."""
-    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
     counts = []
     for folder in ("one", "two"):
         planned = [one for one in plan(60) if not {"stalled", "dripping"} & set(one.document.faults)]

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook import accepting
 from reelbook.errors import Interrupted, ReelbookError
-from reelbook.libraries import ledger
-from reelbook.loop import background
-from reelbook.submission import Submission
+from reelbook.runs import submit_wait
+from reelbook.runs.submission import Submission
+from reelbook.storage.ledger import transitions
+from reelbook.util.background_loop import background
 from tests.faults.gate import Gate, Held
 from tests.faults.kernels import PATIENCE, Ended, Kernel
 from tests.faults.nursery import clip
@@ -101,7 +101,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     """One for all: whatever an interrupt has left in it must not disturb the next one."""
     with Kernel(tmp_path_factory.mktemp("kernel")) as kernel:
         kernel.run(
-            "import reelbook as rb\nfrom reelbook.loop import background\nfrom reelbook.submission import Submission\n"
+            "import reelbook as rb\nfrom reelbook.util.background_loop import background\nfrom reelbook.runs.submission import Submission\n"
             f"def clip(number):\n    return rb.ImagesToVideo(**{{**{clip(0)!r}, 'fps': 1 + number / 2}})"
         )
         yield kernel
@@ -295,7 +295,7 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
         def ask_late(work: Any, **more: Any) -> Any:
             if submission._claimed is not None and not submission.stopped:
                 submission.stopped = True
-                ask(lambda db: ledger.stop_mark(db, "just now"))
+                ask(lambda db: transitions.stop_mark(db, "just now"))
             return ask(work, **more)
 
         books.ask = ask_late  # type: ignore[method-assign]
@@ -324,7 +324,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     gate = Gate(served)
     held = gate.hold("/status")
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
-        monkeypatch.setattr(accepting, "_until", late)
+        monkeypatch.setattr(submit_wait, "_until", late)
         with pytest.raises(Interrupted) as caught:
             client.start(rb.ImagesToVideo(**clip(1)))
         monkeypatch.undo()

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.interrupts import GRACE_SECONDS
+from reelbook.util.interrupts import GRACE_SECONDS
 from tests.faults.gate import Gate
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.faults.nursery import clip
@@ -189,7 +189,7 @@ def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(plac
 def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
     """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
     process = place.script(
-        "import asyncio, sys, time\nfrom reelbook.loop import background\nbegun = asyncio.Event()\n"
+        "import asyncio, sys, time\nfrom reelbook.util.background_loop import background\nbegun = asyncio.Event()\n"
         "async def busy():\n    work = asyncio.get_running_loop().run_in_executor(None, time.sleep, 1.0)\n"
         "background.wait(busy())\nprint('at the end', file=sys.stderr, flush=True)\n"
     )
@@ -300,7 +300,9 @@ def test_interrupts_in_a_row_in_a_kernel_are_one(place: Place, tmp_path: Path) -
             time.sleep(0.05)
         ended = cell.ended()
         held.let_go()
-        kernel.run(f"from reelbook.loop import background\nbackground.wait(client.desk.drained({PATIENCE}))")
+        kernel.run(
+            f"from reelbook.util.background_loop import background\nbackground.wait(client.desk.drained({PATIENCE}))"
+        )
         status = kernel.shut_down()
 
         assert (ended.error, status, kernel.said) == ("Interrupted", 0, "")

@@ -26,16 +26,17 @@ import httpx
 import pytest
 
 import reelbook as rb
-from reelbook import following, submission
-from reelbook.client import http, transfer
-from reelbook.client.answers import Answer, Lost
-from reelbook.client.http import Http, Patience
-from reelbook.client.paid import Departure
-from reelbook.client.wire import Call, Wire
-from reelbook.clients import Client
-from reelbook.loop import background
+from reelbook.client import Client
+from reelbook.runs import follower, submission
+from reelbook.runs.submission import Submission
 from reelbook.service.accounts import NewAccount
-from reelbook.submission import Submission
+from reelbook.transport import http
+from reelbook.transport.downloads import downloader
+from reelbook.transport.exchange import Call, Wire
+from reelbook.transport.http import Http, Patience
+from reelbook.transport.paid_request import Departure
+from reelbook.transport.responses import Answer, Lost
+from reelbook.util.background_loop import background
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
 from tests.support import Serve, Served, as_data_uri, png
 
@@ -86,9 +87,9 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
             found.away = max(found.away, time.monotonic() - began - BEAT_SECONDS)
 
     monkeypatch.setattr(http, "Patience", lambda: SHORT)
-    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(transfer, "STALL_SECONDS", 1.0)
-    monkeypatch.setattr(following, "RESULT_SECONDS", 4.0)
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
     monkeypatch.setattr(submission, "_later", lambda error, attempt: float(error.facts["retry_after"]) / 10)
     free, paid, whole = Wire.free, Wire.paid, Http.free
 

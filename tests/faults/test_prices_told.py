@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
-from reelbook.display.panels import panel_line
-from reelbook.sweeping import sweep
-from reelbook.sweeps.plan import Plan
-from tests.client.variants import Hosted, Received, Reply
+from reelbook.api.sweeps import sweep
+from reelbook.client import Client
+from reelbook.display.sweep_panel import panel_line
+from reelbook.sweeps.plan.plan import Plan
 from tests.support import png
+from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
 LIMIT = 4 * PRICE - 12

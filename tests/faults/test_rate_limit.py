@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook import submission
-from reelbook.clients import Client
-from reelbook.display.panels import panel_html, panel_line
-from tests.client.variants import Hosted, Reply
+from reelbook.client import Client
+from reelbook.display.sweep_panel import panel_html, panel_line
+from reelbook.runs import submission
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.sweeps.dots import BOAT, RUN
+from tests.transport.variants import Hosted, Reply
 
 LATER = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
 
@@ -36,9 +36,9 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(h
     """In a real kernel: the line has the seconds left, and the prompt is back in time though the service wants 30 s."""
     with Kernel(tmp_path / "kernel") as kernel:
         kernel.run(
-            f"import reelbook as rb\nfrom reelbook.display import live, waiting\nclient = rb.connect({hosted.base_url!r},"
-            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = waiting.new_output\n"
-            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nwaiting.new_output = told"
+            f"import reelbook as rb\nfrom reelbook.display import run_progress, waiting_line\nclient = rb.connect({hosted.base_url!r},"
+            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = waiting_line.new_output\n"
+            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nwaiting_line.new_output = told"
         )
         cell = kernel.begin("rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, seed=1))")
         cell.until("s left ]")

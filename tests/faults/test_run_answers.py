@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.client import http
-from reelbook.client.http import Patience
-from tests.client.variants import Hosted, Reply, page
+from reelbook.transport import http
+from reelbook.transport.http import Patience
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
 from tests.faults.test_answers import BOAT, CODES
+from tests.transport.variants import Hosted, Reply, page
 
 OWN_SHAPE = frozenset({"gate", "call", "path"})
 """Bodies in which services of this family refuse a call, too."""

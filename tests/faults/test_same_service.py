@@ -17,10 +17,10 @@ import httpx
 import pytest
 
 import reelbook as rb
-from tests.client.variants import Reply
 from tests.faults.standin import StandIn
 from tests.faults.test_answers import BOAT
 from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.transport.variants import Reply
 
 Said = tuple[int, Mapping[str, Any]]
 

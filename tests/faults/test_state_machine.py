@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from reelbook.errors import OverBudget
-from reelbook.libraries import asking, ledger, recovery
-from reelbook.libraries.asking import Asked, Budget, Verdict
-from reelbook.libraries.ledger import Entry, Moved
-from reelbook.libraries.owners import Owner
-from reelbook.libraries.schema import SCHEMA
+from reelbook.storage.ledger import claims, crash_recovery, transitions
+from reelbook.storage.ledger.claims import Asked, Budget, Verdict
+from reelbook.storage.ledger.owners import Owner
+from reelbook.storage.ledger.schema import SCHEMA
+from reelbook.storage.ledger.transitions import Entry, Moved
 
 LEGAL = """
 planned   → intent accepted uncertain
@@ -153,11 +153,11 @@ class LedgerMachine(RuleBasedStateMachine):
         return result
 
     def entries(self, *states: str) -> list[Entry]:
-        rows = self.db.execute(f"SELECT {ledger.COLUMNS} FROM runs ORDER BY id").fetchall()
+        rows = self.db.execute(f"SELECT {transitions.COLUMNS} FROM runs ORDER BY id").fetchall()
         return [entry for row in rows if (entry := Entry(*row)).state in states or not states]
 
     def read(self, run: int) -> Entry:
-        return ledger.read(self.db, run)
+        return transitions.read(self.db, run)
 
     def claimed(self, *, sent: bool) -> list[tuple[Process, int]]:
         return [
@@ -176,7 +176,7 @@ class LedgerMachine(RuleBasedStateMachine):
         key = uuid.uuid4().hex if asked.idempotent else None
         budget = PLAN if (asked.service, asked.identity) in IN_PLAN else None
         verdict: Verdict | None = self.do(
-            lambda db: asking.choose(db, asked, process, key=key, fresh=fresh, take=take, budget=budget)
+            lambda db: claims.choose(db, asked, process, key=key, fresh=fresh, take=take, budget=budget)
         )
         if verdict is None:
             return
@@ -188,7 +188,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if goes_on in ("told", "lost") and verdict.entry.id in process.at:
                 self.answers(process, verdict.entry.id, goes_on)
         elif verdict.do == "join" and verdict.entry.id not in process.at and verdict.entry.request_id is None:
-            self.do(lambda db: recovery.broken_off(db, verdict.entry.id))
+            self.do(lambda db: crash_recovery.broken_off(db, verdict.entry.id))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which, arrives=st.booleans(), confirmed=st.sampled_from((True, True, True, False)))
@@ -200,13 +200,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def sends(self, process: Process, run: int, *, arrives: bool, confirmed: bool = True) -> None:
         entry = self.read(run)
         body = "{}" if entry.attempt_key else None
-        self.do(lambda db: ledger.sending(db, run, process.owner, body))
+        self.do(lambda db: transitions.sending(db, run, process.owner, body))
         if self.read(run).state != "sending":
             del process.at[run]
             return
         if not confirmed:
             del process.at[run]
-            self.do(lambda db: ledger.unsent(db, run, never=True))
+            self.do(lambda db: transitions.unsent(db, run, never=True))
             return
         post = process.at[run] = Post(run, entry.attempt_key)
         self.truth.sent(post)
@@ -221,7 +221,7 @@ class LedgerMachine(RuleBasedStateMachine):
         process, run = claimed[n % len(claimed)]
         entry = self.read(run)
         try:
-            ledger.sending(self.db, run, process.owner, entry.body)
+            transitions.sending(self.db, run, process.owner, entry.body)
         except Moved:
             assert entry.attempt_key is None
             return
@@ -243,19 +243,19 @@ class LedgerMachine(RuleBasedStateMachine):
         assert post is not None
         if answer.startswith("told") and post.request is not None:
             request = post.request
-            self.lines.append(recovery.acceptance(entry, request))
+            self.lines.append(crash_recovery.acceptance(entry, request))
             if dies:
                 self.die(process)
                 return
             for _ in range(1 + (answer == "told twice")):
-                self.do(lambda db: ledger.accepted(db, run, request))
+                self.do(lambda db: transitions.accepted(db, run, request))
         elif answer == "refused" and post.request is None and post.key is None:
             self.truth.open[run].remove(post)
-            self.do(lambda db: ledger.rejected(db, run, "bad", "no"))
+            self.do(lambda db: transitions.rejected(db, run, "bad", "no"))
         elif post.key is not None:
-            self.do(lambda db: ledger.put_back(db, run))
+            self.do(lambda db: transitions.put_back(db, run))
         else:
-            self.do(lambda db: ledger.lost(db, run, "reset"))
+            self.do(lambda db: transitions.lost(db, run, "reset"))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which)
@@ -264,7 +264,7 @@ class LedgerMachine(RuleBasedStateMachine):
         claimed = self.claimed(sent=False)
         process, run = claimed[n % len(claimed)]
         del process.at[run]
-        self.do(lambda db: ledger.unsent(db, run))
+        self.do(lambda db: transitions.unsent(db, run))
 
     @rule(p=which)
     def forget(self, p: int) -> None:
@@ -281,7 +281,7 @@ class LedgerMachine(RuleBasedStateMachine):
         born = Process(self.folder, self.lines)
         self.processes[self.processes.index(process)] = born
         if recovers:
-            self.do(lambda db: recovery.recover(db, born))
+            self.do(lambda db: crash_recovery.recover(db, born))
 
     @precondition(lambda self: any(entry.request_id for entry in self.entries()))
     @rule(
@@ -297,39 +297,39 @@ class LedgerMachine(RuleBasedStateMachine):
         if told == "truth":
             # What the service makes of it is settled once; a failure is given back, and it may say so or not.
             told, charged = self.truth.final.setdefault(request, (("completed", "failed")[n % 2], 0 if n % 2 else 3))
-            if not silent and request in self.truth.cost and entry.state in ledger.PAID:
+            if not silent and request in self.truth.cost and entry.state in transitions.PAID:
                 self.truth.cost[request] = charged or 0
             charged = None if silent else charged
         else:
             charged = None
         run = entry.id
         if told == "running":
-            self.do(lambda db: ledger.running(db, run))
+            self.do(lambda db: transitions.running(db, run))
         elif told == "accepted":
-            self.do(lambda db: ledger.accepted(db, run, request))
+            self.do(lambda db: transitions.accepted(db, run, request))
         elif told == "completed":
-            self.do(lambda db: ledger.completed(db, run, "{}", charged, None, None))
+            self.do(lambda db: transitions.completed(db, run, "{}", charged, None, None))
         else:
-            self.do(lambda db: ledger.ended(db, run, told, "bad", "no", charged))
+            self.do(lambda db: transitions.ended(db, run, told, "bad", "no", charged))
 
     @rule(p=which, n=which, step=st.sampled_from(("stored", "refetch", "left", "take over", "recover", "attach")))
     def carry(self, p: int, n: int, step: str) -> None:
         """What happens to a run once it is paid for, at any time and to any row."""
         entries, process = self.entries(), self.processes[p % 3]
         if step == "recover":
-            self.do(lambda db: recovery.recover(db, process))
+            self.do(lambda db: crash_recovery.recover(db, process))
         elif entries and (entry := entries[n % len(entries)]):
             run, request = entry.id, entry.request_id
             if step == "stored":
-                self.do(lambda db: ledger.stored(db, run, "[]"))
+                self.do(lambda db: transitions.stored(db, run, "[]"))
             elif step == "refetch":
-                self.do(lambda db: ledger.refetch(db, run, process.owner))
+                self.do(lambda db: transitions.refetch(db, run, process.owner))
             elif step == "left" and run not in process.at:
-                self.do(lambda db: ledger.left(db, run, process.owner))
+                self.do(lambda db: transitions.left(db, run, process.owner))
             elif step == "take over":
-                self.do(lambda db: recovery.taken_over(db, run, process))
+                self.do(lambda db: crash_recovery.taken_over(db, run, process))
             elif step == "attach" and request is not None:
-                self.do(lambda db: asking.attached(db, entry.service, "m", request, process))
+                self.do(lambda db: claims.attached(db, entry.service, "m", request, process))
 
     @precondition(lambda self: self.entries())
     @rule(n=which, m=which, way=st.sampled_from(("settle", "settle", "write off", "resubmit")))
@@ -343,13 +343,13 @@ class LedgerMachine(RuleBasedStateMachine):
             others = [one.request_id for one in self.entries() if one.service == entry.service and one.id != run]
             others = [request for request in others if request]
             request = (charged or others or ["made up"])[0]
-            done = charged and self.do(lambda db: ledger.settled(db, run, str(request), process.owner))
+            done = charged and self.do(lambda db: transitions.settled(db, run, str(request), process.owner))
             refused = not charged and others
             if refused:
-                settled = self.do(lambda db: ledger.settled(db, run, str(request), process.owner))
+                settled = self.do(lambda db: transitions.settled(db, run, str(request), process.owner))
                 assert settled is None, "a request that belongs to another run"
         else:
-            step = ledger.written_off if way == "write off" else ledger.resubmittable
+            step = transitions.written_off if way == "write off" else transitions.resubmittable
             done = self.do(lambda db: (step(db, run), True))
             if done:
                 self.truth.give_up(run)
@@ -373,7 +373,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.states[run] = state
         for entry in self.entries():
             assert entry.state == self.states.get(entry.id, "planned")
-            assert entry.owner is None or entry.state in ("intent", "sending", *ledger.PAID)
+            assert entry.owner is None or entry.state in ("intent", "sending", *transitions.PAID)
 
     @invariant()
     def nothing_paid_is_lost(self) -> None:
@@ -399,7 +399,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def money_is_never_undercounted(self) -> None:
         counted: dict[tuple[str, str], int] = {}
-        query = f"SELECT service, identity, {asking.COST} FROM runs"
+        query = f"SELECT service, identity, {claims.COST} FROM runs"
         for service, identity, cost in self.db.execute(query, {"unknown": UNKNOWN_PRICE}):
             counted[service, identity] = counted.get((service, identity), 0) + cost
         paid: dict[tuple[str, str], int] = {}
@@ -437,9 +437,9 @@ def test_no_long_history_does_either() -> None:
 def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
     """What `free` must not do: to take a run that was being sent for one that was not."""
     if entry.state in ("intent", "sending"):
-        ledger.move(db, entry, "planned", owner=None)
+        transitions.move(db, entry, "planned", owner=None)
     else:
-        ledger.free(db, entry)
+        transitions.free(db, entry)
 
 
 def _forgotten(entry: Entry, least: int = 0) -> dict[str, Any]:
@@ -449,24 +449,26 @@ def _forgotten(entry: Entry, least: int = 0) -> dict[str, Any]:
 
 def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None) -> None:
     """What `sending` must not do: to let a request go twice that has no key."""
-    ledger.move(db, ledger.read(db, run), "sending", body=body)
+    transitions.move(db, transitions.read(db, run), "sending", body=body)
 
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "a run that was being sent is sent again": lambda patch: patch.setattr(recovery, "free", _sent_again),
+    "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "free", _sent_again),
     "an uncertain run is claimed like any other": lambda patch: (
-        patch.setattr(asking, "UNCERTAIN", "never"),
-        patch.setattr(ledger, "MOVES", {**ledger.MOVES, "uncertain": ledger.MOVES["uncertain"] | {"intent"}}),
+        patch.setattr(claims, "UNCERTAIN", "never"),
+        patch.setattr(
+            transitions, "MOVES", {**transitions.MOVES, "uncertain": transitions.MOVES["uncertain"] | {"intent"}}
+        ),
     )[0],
-    "a failed attempt is forgotten": lambda patch: patch.setattr(asking, "past_cost", _forgotten),
-    "a lost attempt is forgotten": lambda patch: patch.setattr(ledger, "past_cost", _forgotten),
+    "a failed attempt is forgotten": lambda patch: patch.setattr(claims, "past_cost", _forgotten),
+    "a lost attempt is forgotten": lambda patch: patch.setattr(transitions, "past_cost", _forgotten),
     "an uncertain run costs nothing": lambda patch: patch.setattr(
-        asking, "COST", asking.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
+        claims, "COST", claims.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
     ),
-    "a request goes twice without a key": lambda patch: patch.setattr(ledger, "sending", _not_guarded),
-    "an old key is repeated": lambda patch: patch.setattr(asking, "_unrepeatable", lambda entry, asked: None),
-    "the second copy is not read": lambda patch: patch.setattr(recovery, "told", lambda *args, **options: 0),
-    "a person's word counts for any run": lambda patch: patch.setattr(ledger, "_in", lambda entry, *states: entry),
+    "a request goes twice without a key": lambda patch: patch.setattr(transitions, "sending", _not_guarded),
+    "an old key is repeated": lambda patch: patch.setattr(claims, "_unrepeatable", lambda entry, asked: None),
+    "the second copy is not read": lambda patch: patch.setattr(crash_recovery, "told", lambda *args, **options: 0),
+    "a person's word counts for any run": lambda patch: patch.setattr(transitions, "_in", lambda entry, *states: entry),
 }
 
 

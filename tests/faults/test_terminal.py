@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.printable import CONTROLS
+from reelbook.util.printable import CONTROLS
 from tests.support import png
 
 MODEL = "svc/smart-resize"

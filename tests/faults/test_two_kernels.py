@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from tests.client.variants import Hosted, Received, Reply
 from tests.faults.nursery import PATIENCE
 from tests.faults.pairs import Notebooks, Order, Outcome, paid
 from tests.support import KEY, Serve, Served, png
+from tests.transport.variants import Hosted, Received, Reply
 
 RUN = "/models/run"
 MODEL = rb.TextToVideo.endpoint_id

@@ -19,11 +19,13 @@ import numpy as np
 import pytest
 
 import reelbook as rb
-from reelbook import following
-from reelbook.client import followed, http, transfer
-from reelbook.client.http import Patience
-from tests.client.variants import Hosted, Received, Reply, page
+from reelbook.runs import follower
+from reelbook.transport import http
+from reelbook.transport.downloads import downloader
+from reelbook.transport.http import Patience
+from reelbook.transport.polling import tracked_run
 from tests.support import as_data_uri
+from tests.transport.variants import Hosted, Received, Reply, page
 
 CANARY = "canary-90c2d4be-variants"
 AT_ONCE = 22
@@ -344,10 +346,10 @@ def impatient() -> Iterator[None]:
     """The same rules in a shorter life."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http, "Patience", lambda: Patience(free=20, attempt=10, paid=10, backoff=0.01))
-        patch.setattr(following, "TICK_SECONDS", 0.02)
-        patch.setattr(transfer, "PAUSE_SECONDS", 0.01)
-        patch.setattr(followed, "FIRST_LOOK", 0.005)
-        patch.setattr(followed, "SOONEST", 0.02)
+        patch.setattr(follower, "TICK_SECONDS", 0.02)
+        patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
+        patch.setattr(tracked_run, "FIRST_LOOK", 0.005)
+        patch.setattr(tracked_run, "SOONEST", 0.02)
         yield
 
 
@@ -466,7 +468,7 @@ def test_a_paid_result_that_cannot_be_had_today_is_not_paid_for_again(
     film: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: str
 ) -> None:
     """Whatever stands before the service, the run did not fail: on the next day it is there, at no cost."""
-    monkeypatch.setattr(following, "RESULT_SECONDS", 0.1)
+    monkeypatch.setattr(follower, "RESULT_SECONDS", 0.1)
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key=CANARY, library=tmp_path) as client:
         service = Service(hosted, Variant(), film)
         hosted.on("GET", service.place("r-7"), GATES[gate])

@@ -55,22 +55,23 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def _hurry() -> None:
     """The same rules in a shorter life."""
-    import reelbook.following as following
-    import reelbook.submission as submission
-    from reelbook.client import followed, http, outcomes, requests, transfer, trouble
-    from reelbook.client.http import Patience
+    from reelbook.runs import follower, submission
+    from reelbook.transport import http, paid_outcome, request_facts
+    from reelbook.transport.downloads import downloader
+    from reelbook.transport.http import Patience
+    from reelbook.transport.polling import outage, tracked_run
 
     http.Patience = lambda: Patience(free=4, attempt=2, large=6, paid=3, backoff=0.005, attempts=3)  # type: ignore[misc, assignment]
-    setattr(following, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
-    setattr(following, "TICK_SECONDS", 0.05)  # noqa: B010
-    outcomes.REFUSED_SECONDS, trouble.GIVE_UP_SECONDS = 0.8, 1.5
-    trouble.FIRST_PAUSE, trouble.LONGEST_PAUSE = 0.02, 0.3
-    requests.NEW_SECONDS, submission.PATIENCE_SECONDS = 0.2, 1.0
-    transfer.PAUSE_SECONDS, followed.FIRST_LOOK, followed.SOONEST = 0.01, 0.005, 0.02
+    setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
+    setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
+    paid_outcome.REFUSED_SECONDS, outage.GIVE_UP_SECONDS = 0.8, 1.5
+    outage.FIRST_PAUSE, outage.LONGEST_PAUSE = 0.02, 0.3
+    request_facts.NEW_SECONDS, submission.PATIENCE_SECONDS = 0.2, 1.0
+    downloader.PAUSE_SECONDS, tracked_run.FIRST_LOOK, tracked_run.SOONEST = 0.01, 0.005, 0.02
 
 
 def _follow_the_old_rule() -> None:
-    from reelbook.client import outcomes
     from reelbook.errors import RunFailed
+    from reelbook.transport import paid_outcome
 
-    outcomes.ending = lambda request_id, error: RunFailed(request_id, str(error), None)
+    paid_outcome.ending = lambda request_id, error: RunFailed(request_id, str(error), None)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from reelbook.libraries.locks import locked, unlocked
+from reelbook.storage.file_locks import locked, unlocked
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "build" / "kernels"

@@ -25,8 +25,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from tests.faults.kernels import Kernel
-
-from .environments import environment
+from tests.kernels.environments import environment
 
 T = TypeVar("T")
 

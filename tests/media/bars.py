@@ -12,7 +12,7 @@ import av
 import numpy as np
 from PIL import Image
 
-from reelbook.media import colours
+from reelbook.media import video_colours
 
 COLOURS: list[tuple[int, ...]] = [
     (219, 38, 39), (30, 200, 40), (40, 60, 220), (128, 128, 128), (224, 172, 140), (12, 12, 12), (244, 244, 244), (160, 140, 40),
@@ -69,7 +69,7 @@ def bar_clip(path: Path, size: tuple[int, int], says: Says, *, codec: str = "lib
             format="yuv420p",
             dst_colorspace={6: 5}.get(made, made),
             dst_color_range=says.range or 1,
-            interpolation=colours.AREA,
+            interpolation=video_colours.AREA,
         )
         for number in range(frames):
             frame.pts, frame.time_base = number, Fraction(1, 24)

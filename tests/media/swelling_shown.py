@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from reelbook.display.figure import file_figure, gallery
-from reelbook.display.strips import strip
+from reelbook.display.strip_html import strip
 from reelbook.errors import ReelbookError
 from reelbook.media.posters import poster, posters
 from reelbook.media.previews import preview

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reelbook.media.measures import METRICS, Cache, measure_file, measured
+from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measured
 from tests.clips import film
 from tests.media.moving import noise, picture
 
@@ -95,7 +95,7 @@ def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path
 
 def _deadly() -> None:
     """From now on, this worker dies over a file of that name, as it would over a decoder with a flaw."""
-    one: Any = import_module("reelbook.media.measuring.one")
+    one: Any = import_module("reelbook.media.measuring.measure_file")
     opened = one.opened
 
     def deadly(path: Path) -> object:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from reelbook.errors import ReelbookError
-from reelbook.media.measures import METRICS, measure_file
-from reelbook.media.measuring.hashing import perceptual_hash
-from reelbook.media.measuring.likeness import similarity
+from reelbook.media.measuring.measures import METRICS, measure_file
 from reelbook.media.measuring.metrics import VBENCH
+from reelbook.media.measuring.perceptual_hash import perceptual_hash
+from reelbook.media.measuring.similarity import similarity
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 
@@ -503,7 +503,7 @@ class TestTrouble:
 
 PEAK = """
 import sys
-from reelbook.media.measures import measure_file
+from reelbook.media.measuring.measures import measure_file
 from tests.support import peak_mib
 figures = measure_file(sys.argv[1], reference=sys.argv[1])
 assert figures["error"] is None, figures

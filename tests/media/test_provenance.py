@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import reelbook as rb
-from reelbook.media.local import LocalFile
-from reelbook.media.provenance import read, write
+from reelbook.media.local_file import LocalFile
+from reelbook.media.metadata.provenance import read, write
 from reelbook.models import images
 from reelbook.models.base import Input
-from reelbook.models.files import File
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.service_file import File
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.provenance import Provenance as Sign
+from reelbook.service.engines.write_provenance import Provenance as Sign
 from tests.media.making import FACTS, KINDS, MODEL, PICTURES, boxes, content, plain, signed
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion
@@ -274,7 +274,7 @@ class TestWriting:
         def full(*_: Any) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("reelbook.media.provenance.assemble", full)
+        monkeypatch.setattr("reelbook.media.metadata.provenance.assemble", full)
         with pytest.raises(rb.ReelbookError, match=r"could not be copied to .*No space left on device.*save it again"):
             write(original, tmp_path / "copy.png", FACTS)
 

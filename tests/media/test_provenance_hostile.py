@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import ReelbookError
-from reelbook.media.provenance import Provenance, read, write
+from reelbook.media.metadata.provenance import Provenance, read, write
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from tests.media.making import FACTS, KINDS, MODEL, plain, signed
-from tests.media.tags.test_png import chunk, with_chunks
+from tests.media.metadata.test_png import chunk, with_chunks
 
 
 def told(texts: dict[str, str], folder: Path) -> Provenance | None:

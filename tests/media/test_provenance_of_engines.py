@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.media.provenance import read, write
+from reelbook.media.metadata.provenance import read, write
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo

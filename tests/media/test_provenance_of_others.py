@@ -9,7 +9,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from reelbook.errors import ReelbookError
-from reelbook.media.provenance import read
+from reelbook.media.metadata.provenance import read
 from tests.media.making import grain
 
 SETTINGS = "a paper boat, rain\nNegative prompt: blur\nSteps: 20, Sampler: Euler a, Seed: 965400086, Model: tiny-xl"

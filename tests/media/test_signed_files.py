@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.media.provenance import write
-from reelbook.media.tags import c2pa, jpeg, mp4, png, webp
-from reelbook.media.tags.pieces import assemble
-from reelbook.media.tags.record import record_of
+from reelbook.media.metadata import c2pa, jpeg, mp4, png, webp
+from reelbook.media.metadata.file_pieces import assemble
+from reelbook.media.metadata.provenance import write
+from reelbook.media.metadata.run_record import record_of
 from tests.media.makers import FOUR, signed, signed_file, state_of
 from tests.media.making import FACTS, KINDS, grain, plain
 from tests.media.making import signed as engine_made

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 import reelbook as rb
-from reelbook.display.choices import options_table
-from reelbook.media.marks import read_marks
-from reelbook.media.provenance import read, write
-from reelbook.media.source_types import TRAINED
+from reelbook.display.options_table import options_table
+from reelbook.media.metadata.file_marks import read_marks
+from reelbook.media.metadata.provenance import read, write
+from reelbook.media.metadata.source_types import TRAINED
 from tests.media.makers import Maker, maker, report_of, signed_file, state_of
 from tests.media.making import FACTS, KINDS, contained, content, plain
 from tests.support import png
@@ -182,7 +182,7 @@ def test_without_the_library_it_is_said_how_to_get_it(tmp_path: Path) -> None:
         "import sys; sys.modules['c2pa'] = None\n"
         "import reelbook as rb\n"
         "from pathlib import Path\n"
-        "from reelbook.media.provenance import write\n"
+        "from reelbook.media.metadata.provenance import write\n"
         "rb.options.sign = ('a.pem', 'b.pem')\n"
         "try: write(Path('boat.png'), Path('copy.png'), {})\n"
         "except rb.ReelbookError as error: print(error)"

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from reelbook.media.marks import read_marks
-from reelbook.media.provenance import read, write
-from reelbook.media.source_types import ALGORITHMIC, COMPOSITE, SYNTHETIC, TRAINED
+from reelbook.media.metadata.file_marks import read_marks
+from reelbook.media.metadata.provenance import read, write
+from reelbook.media.metadata.source_types import ALGORITHMIC, COMPOSITE, SYNTHETIC, TRAINED
 from reelbook.models.images_to_video import ImagesToVideo
 from tests.media.makers import signed_file
 from tests.media.making import FACTS, KINDS, SIGN, content, grain, plain, signed

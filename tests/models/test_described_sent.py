@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from reelbook.libraries.identity import canonical
 from reelbook.models.base import WIRE
-from reelbook.models.described import describe
+from reelbook.models.described.input_class import describe
+from reelbook.storage.run_identity import canonical
 from tests.models.described_inputs import with_fields
 
 EITHER = describe(with_fields({"effort": {"anyOf": [{"type": "boolean"}, {"type": "integer"}, {"type": "array"}]}}))

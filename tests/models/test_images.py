@@ -19,10 +19,10 @@ from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import WIRE, Input
-from reelbook.models.files import File
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image, is_picture, pictures_of, with_replaced
 from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.service_file import File
 from reelbook.models.smart_resize import ResizedImage, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.models.inputs import INPUTS, NAMES, PICTURES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.catalog import CATALOG
-from reelbook.service import choices
+from reelbook.service import spec_decisions
 from reelbook.service.routes import prefixes
 from tests.support import KEY, Serve, Served
 
@@ -104,7 +104,7 @@ def test_who_answers_and_the_list_of_models_need_no_key(shared: Served) -> None:
     """`/`, `/models`, the descriptions and `/docs` are open; the id is the service's own."""
     root = shared.http.get("/").json()
 
-    assert root["features"] == list(choices.FEATURES)
+    assert root["features"] == list(spec_decisions.FEATURES)
     assert root["id"] == shared.server.service.id
     assert [row["id"] for row in shared.http.get("/models").json()] == [row.id for row in CATALOG]
     for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
@@ -118,7 +118,7 @@ def test_the_docs_page_lists_every_model_field_address_and_choice(shared: Served
     for row in CATALOG:
         assert row.id in page.text
         assert all(f"<code>{name}</code>" in page.text for name in row.input.model_fields)
-    assert page.text.count("<tr>") >= len(choices.CHOICES) + sum(len(row.input.model_fields) for row in CATALOG)
+    assert page.text.count("<tr>") >= len(spec_decisions.CHOICES) + sum(len(row.input.model_fields) for row in CATALOG)
     assert "src=" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 

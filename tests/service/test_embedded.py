@@ -24,7 +24,7 @@ import json, sys, time
 import httpx
 from pathlib import Path
 from reelbook.service.embedded import Embedded
-from reelbook.service.settings import Settings
+from reelbook.service.service_settings import Settings
 
 folder, jobs = Path(sys.argv[1]), json.loads(sys.argv[2])
 address = Embedded(folder, Settings(data=folder, workers=1)).address()

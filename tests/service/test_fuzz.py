@@ -13,7 +13,7 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook.service.accounts import NewAccount
-from reelbook.service.openapi import of_service
+from reelbook.service.openapi_document import of_service
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -110,7 +110,7 @@ def test_the_fuzzer_finds_a_service_that_breaks_its_word(
         "type": "object",
         "required": ["colour"],
     }
-    monkeypatch.setattr("reelbook.service.routes.openapi.of_service", lambda *_, **__: broken)
+    monkeypatch.setattr("reelbook.service.routes.openapi_document.of_service", lambda *_, **__: broken)
     monkeypatch.setattr("reelbook.service.routes.CATALOG", [None])
 
     report, _ = fuzzed(served, known, tmp_path, 1)

@@ -22,14 +22,14 @@ import httpx
 import pytest
 from PIL import Image
 
-from reelbook.service import bodies, choices
+from reelbook.service import request_bodies, spec_decisions
 from reelbook.service.accounts import NewAccount
-from reelbook.service.crew import Worker
-from reelbook.service.files import Files, Stored
 from reelbook.service.queue import Queue, Request
 from reelbook.service.refusals import CODES
 from reelbook.service.server import Server, bound_socket
-from reelbook.service.settings import Settings
+from reelbook.service.service_files import Files, Stored
+from reelbook.service.service_settings import Settings
+from reelbook.service.worker_pool import Worker
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 STITCH = "svc/frames-api/images-to-video"
@@ -151,7 +151,7 @@ BODIES: dict[str, tuple[Callable[[], bytes], str]] = {
     "objects 100,000 deep": (lambda: of('{"a":' * 100_000 + "1" + "}" * 100_000), "bad_request"),
     "lists 150 deep": (lambda: of('{"prompt": ' + "[" * 150 + "]" * 150 + "}"), "validation_error"),
     "only openings": (lambda: b"[" * 33_000_000, "bad_request"),
-    "40 MiB": (lambda: of('{"prompt": "' + "x" * 40 * choices.MIB + '"}'), "too_large"),
+    "40 MiB": (lambda: of('{"prompt": "' + "x" * 40 * spec_decisions.MIB + '"}'), "too_large"),
     "16 million numbers": (lambda: of("[" + "1," * 16_000_000 + "1]"), "too_large"),
     "240,000 empty objects": (lambda: of('{"images": [' + "{}," * 240_000 + "{}]}", STITCH), "validation_error"),
     "240,000 unknown fields": (
@@ -277,8 +277,8 @@ def endless(base_url: str, head: str, piece: bytes = b"") -> bytes:
 def test_a_body_without_an_end_is_cut_off(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunk after chunk, beyond what is taken and beyond what is drained: the connection ends, memory stays flat."""
     served, bystander = attacked
-    monkeypatch.setattr(choices, "MOST_BODY", choices.MIB)
-    monkeypatch.setattr(bodies, "MOST_DRAINED", 32 * choices.MIB)
+    monkeypatch.setattr(spec_decisions, "MOST_BODY", spec_decisions.MIB)
+    monkeypatch.setattr(request_bodies, "MOST_DRAINED", 32 * spec_decisions.MIB)
     bystander.worst = 0.0
     piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 
@@ -292,7 +292,7 @@ def test_a_body_without_an_end_is_cut_off(attacked: tuple[Served, Bystander], mo
 def test_a_body_that_drips_is_given_up(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
     """A body has a time in which it must arrive."""
     served, _ = attacked
-    monkeypatch.setattr(choices, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(spec_decisions, "BODY_SECONDS", 0.2)
 
     answer = endless(served.base_url, "content-type: application/json\r\ncontent-length: 100")
 
@@ -373,8 +373,8 @@ def raw_png(width: int, height: int, depth: int, colour: int, pixels: bytes, *ex
 def deflated_zeros(size: int) -> bytes:
     """A small text that inflates to a large one."""
     packer = zlib.compressobj(1)
-    block = bytes(choices.MIB)
-    return b"".join(packer.compress(block) for _ in range(size // choices.MIB)) + packer.flush()
+    block = bytes(spec_decisions.MIB)
+    return b"".join(packer.compress(block) for _ in range(size // spec_decisions.MIB)) + packer.flush()
 
 
 def black(width: int, height: int) -> bytes:
@@ -450,7 +450,10 @@ PICTURES: dict[str, tuple[Callable[[], bytes], tuple[str, ...]]] = {
     "a PNG cut off": (lambda: png(400, 400)[:200], LOAD),
     "a zTXt bomb": (lambda: small_png(chunk(b"zTXt", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
     "an iTXt bomb": (lambda: small_png(chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(100_000_000))), LOAD),
-    "80 iTXt bombs": (lambda: small_png(*[chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(choices.MIB))] * 80), LOAD),
+    "80 iTXt bombs": (
+        lambda: small_png(*[chunk(b"iTXt", b"c\0\1\0\0\0" + deflated_zeros(spec_decisions.MIB))] * 80),
+        LOAD,
+    ),
     "an iCCP bomb": (lambda: small_png(chunk(b"iCCP", b"c\0\0" + deflated_zeros(100_000_000))), LOAD),
     "an animation of 2³¹ frames": (lambda: small_png(chunk(b"acTL", struct.pack(">II", 2**31 - 1, 0))), (*LOAD, "")),
     "a GIF with an absurd screen": (lambda: gif(65_535, 65_535, 1, 1), LOAD),

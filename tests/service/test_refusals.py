@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.service import choices
+from reelbook.service import spec_decisions
 from reelbook.service.accounts import NewAccount
 from reelbook.service.refusals import CODES
 from reelbook.service.routes import table
 from reelbook.service.server import Server, bound_socket
-from reelbook.service.settings import Settings
+from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri
 
 STITCH = "svc/frames-api/images-to-video"
@@ -146,9 +146,15 @@ REFUSED = {
     "a GET where a POST is due": Call("GET", "/models/run", "method_not_allowed", "It takes POST"),
     "a POST where a PUT is due": Call("POST", f"/{TEXT}/requests/{NOBODY}/cancel", "method_not_allowed", "PUT"),
     "a DELETE": Call("DELETE", f"/{TEXT}/requests/{NOBODY}", "method_not_allowed", "GET"),
-    "too large": Call("POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (choices.MOST_BODY + 1)),
+    "too large": Call(
+        "POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (spec_decisions.MOST_BODY + 1)
+    ),
     "too many values": Call(
-        "POST", "/models/run", "too_large", "250,000", content=b'{"a":[' + b"1," * (choices.MOST_COMMAS + 1) + b"1]}"
+        "POST",
+        "/models/run",
+        "too_large",
+        "250,000",
+        content=b'{"a":[' + b"1," * (spec_decisions.MOST_COMMAS + 1) + b"1]}",
     ),
     "no model": Call("GET", "/models/openapi.json", "validation_error", "endpoint_id"),
     "ids that are none": Call("POST", "/requests/status", "validation_error", "`ids`", json={"ids": [1]}),
@@ -443,7 +449,7 @@ def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
     """Where the system has no process to give, the run fails after three tries; the next one finds the crew at its place."""
     served = serve(workers=1)
     with monkeypatch.context() as broken:
-        broken.setattr("reelbook.service.crew.sys.executable", "/nowhere/python")
+        broken.setattr("reelbook.service.worker_pool.sys.executable", "/nowhere/python")
         final, result = failed(served, STITCH, {"images": [dot]})
 
     check_refusal(result, "engine_error")

@@ -12,7 +12,7 @@ import httpx
 
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bound_socket
-from reelbook.service.settings import Settings
+from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, read_charges
 
 STITCH = "svc/frames-api/images-to-video"

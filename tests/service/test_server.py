@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from reelbook.models.catalog import CATALOG
-from reelbook.service import choices
+from reelbook.service import spec_decisions
 from tests.support import KEY, Serve, Served, as_data_uri, png, read_charges
 
 STITCH = "svc/frames-api/images-to-video"
@@ -62,7 +62,7 @@ def hung_up(wire: socket.socket) -> bool:
 
 def test_half_a_header_stops_nobody_and_is_not_waited_for(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty connections that never finish their request: others are served, and all fifty are closed in time."""
-    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(spec_decisions, "HEADER_SECONDS", 0.5)
     served = serve()
     slow = [wire_to(served.base_url) for _ in range(50)]
     for number, wire in enumerate(slow):
@@ -82,7 +82,7 @@ def test_half_a_header_stops_nobody_and_is_not_waited_for(serve: Serve, monkeypa
 
 def test_a_header_that_drips_gains_no_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not start the deadline anew."""
-    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(spec_decisions, "HEADER_SECONDS", 0.5)
     served = serve()
 
     with wire_to(served.base_url) as wire:
@@ -104,7 +104,7 @@ def test_a_header_that_drips_gains_no_time(serve: Serve, monkeypatch: pytest.Mon
 
 def test_a_second_request_on_a_connection_has_the_same_deadline(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that was used well once may not dawdle afterwards, nor after a refusal before the end of its body."""
-    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(spec_decisions, "HEADER_SECONDS", 0.5)
     served = serve()
     host = served.base_url.removeprefix("http://")
     whole = f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
@@ -120,7 +120,7 @@ def test_a_second_request_on_a_connection_has_the_same_deadline(serve: Serve, mo
 
 def test_a_long_answer_is_not_cut_off_by_the_deadline(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline is for requests: a stream of events goes on beyond it."""
-    monkeypatch.setattr(choices, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(spec_decisions, "HEADER_SECONDS", 0.2)
     served = serve(workers=1)
     request_id = served.submitted(TEXT, LONG)
     began = time.monotonic()
@@ -498,7 +498,7 @@ def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(
     assert (status, err) == (0, "")
     assert time.monotonic() - began < 4.0
     assert "/docs" in out
-    assert account["credits_available"] == choices.GRANT
+    assert account["credits_available"] == spec_decisions.GRANT
     assert workers
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert [charge["kind"] for charge in read_charges(tmp_path / "service")] == ["reserve"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import reelbook as rb
-from reelbook.sweeping import sweep
-from reelbook.sweeps.plan import Plan
-from tests.client.variants import Hosted, Received, Reply
+from reelbook.api.sweeps import sweep
+from reelbook.sweeps.plan.plan import Plan
 from tests.support import Served, png
+from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
 DOT = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)])

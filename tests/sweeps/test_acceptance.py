@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
-from reelbook.display.panels import panel_html, panel_line
+from reelbook.client import Client
+from reelbook.display.sweep_panel import panel_html, panel_line
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.support import KEY, Serve, Served, png
 from tests.sweeps.dots import PRICE, dots, paid, reserved
@@ -73,7 +73,7 @@ def test_a_sweep_with_a_third_of_failing_rows_finishes_the_others_and_pays_for_t
 ) -> None:
     """Two pictures that nobody can read, two prompts that the check refuses, two runs that the engine does not end."""
     # Such a run says that it has hardly begun when it is stopped, so it would be looked at again only much later.
-    monkeypatch.setattr("reelbook.client.followed.LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr("reelbook.transport.polling.tracked_run.LONGEST_PAUSE", 0.5)
     served = serve(run_seconds=4)
     picture, gone, none = png(16, 16), "http://127.0.0.1:9/nobody.png", "data:image/png;base64,AAAA"
     base = rb.SmartResize(image_url=picture, target_sizes=["16x16"], seed=1)
@@ -163,7 +163,7 @@ SEVERAL = """
 import os
 import reelbook as rb
 from IPython.display import display
-from reelbook.sweeps.tally import Tally
+from reelbook.sweeps.execute.progress import Tally
 from tests.sweeps.dots import DOT
 client = rb.connect(library=os.environ["REELBOOK_LIBRARY"])
 speeds = [round(1 + number * 0.1, 1) for number in range(200)]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps.forecast import Past, expected, work_of
-from reelbook.sweeps.tally import Tally
+from reelbook.sweeps.execute.progress import Tally
+from reelbook.sweeps.plan.forecast import Past, expected, work_of
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
 

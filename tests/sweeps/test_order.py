@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.axes import zipped
-from reelbook.sweeps.options import options, per_second
-from reelbook.sweeps.order import leaps, ordered, spread
-from reelbook.sweeps.pace import PATIENCE_SECONDS, Pace, Patience
-from reelbook.sweeps.sweep import sweep
+from reelbook.sweeps.execute.order import leaps, ordered, spread
+from reelbook.sweeps.execute.rate_limit import PATIENCE_SECONDS, Pace, Patience
+from reelbook.sweeps.execute.run_options import options, per_second
+from reelbook.sweeps.plan.axes import zipped
+from reelbook.sweeps.plan.sweep_call import sweep
 from tests.sweeps.axes import AXES, BOAT
 
 FRAMES, SEEDS = [49, 97, 121, 145, 169, 193], list(range(6))

@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.models.described import describe
+from reelbook.models.described.input_class import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
-from reelbook.sweeps.facts import facts_of, told
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.prompts import template
-from reelbook.sweeps.rows import Row
-from reelbook.sweeps.sweep import sweep
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan.plan_rows import Row
+from reelbook.sweeps.plan.plan_summary import facts_of, told
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.sweeps.axes import AXES, BOAT
 

@@ -15,16 +15,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.libraries.identity import dumps
-from reelbook.sweeps.axes import rows, zipped
-from reelbook.sweeps.knowing import Name
-from reelbook.sweeps.outcome import framed
-from reelbook.sweeps.plan import Plan
-from reelbook.sweeps.planframe import PLAN_COLUMNS
-from reelbook.sweeps.prompts import template
-from reelbook.sweeps.sampling import sampled
-from reelbook.sweeps.sweep import sweep
-from reelbook.sweeps.tally import IMPOSSIBLE, NOT_STARTED, Standing
+from reelbook.storage.run_identity import dumps
+from reelbook.sweeps.execute.ledger_lookup import Name
+from reelbook.sweeps.execute.progress import IMPOSSIBLE, NOT_STARTED, Standing
+from reelbook.sweeps.plan.axes import rows, zipped
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sampling import sampled
+from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.results.result_frame import framed
 from tests.sweeps.axes import AXES, BOAT, VALUES
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
@@ -187,10 +187,10 @@ def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
 ORDERS = """
 import sys
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.order import ordered
-from reelbook.sweeps.prompts import template
-from reelbook.sweeps.sampling import sampled
-from reelbook.sweeps.sweep import sweep
+from reelbook.sweeps.execute.order import ordered
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sampling import sampled
+from reelbook.sweeps.plan.sweep_call import sweep
 boat = TextToVideo(prompt="a boat")
 plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])
 for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_ratio", "num_frames")):

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
+from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.libraries.library import Library
-from reelbook.libraries.pruning import Pruned
+from reelbook.storage.library import Library
+from reelbook.storage.prune import Pruned
 from tests.support import Serve, png
 from tests.sweeps.dots import DOT, dots
 
@@ -165,7 +165,7 @@ def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, clien
 
 def test_what_would_go_is_shown_before_it_goes(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
     """A table with a picture, the size and the price of each, in a notebook; lines of text elsewhere."""
-    from reelbook.display.libraries import pruned_card
+    from reelbook.display.library_card import pruned_card
 
     shown = copy_of(client.library, tmp_path).prune(0, keep=table)
 

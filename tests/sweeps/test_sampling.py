@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.models.described import describe
-from reelbook.sweeps.sampling import Method, sampled
-from reelbook.sweeps.sweep import sweep
+from reelbook.models.described.input_class import describe
+from reelbook.sweeps.plan.sampling import Method, sampled
+from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.sweeps.axes import BOAT
 

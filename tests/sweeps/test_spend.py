@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.clients import Client
-from reelbook.libraries import asking
-from reelbook.sweeping import sweep
-from reelbook.sweeps.money import money_of
-from tests.client.variants import Hosted, Reply
+from reelbook.api.sweeps import sweep
+from reelbook.client import Client
+from reelbook.storage.ledger import claims
+from reelbook.sweeps.money_text import money_of
 from tests.support import KEY, Serve, Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
+from tests.transport.variants import Hosted, Reply
 
 SPARE = PRICE - 1
 """Left over: not enough for one more."""
@@ -102,7 +102,7 @@ def test_without_the_claim_too_much_would_be_spent(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: it is the ledger's claim that holds the limit."""
-    monkeypatch.setattr(asking, "within_spend", lambda *args: None)
+    monkeypatch.setattr(claims, "within_spend", lambda *args: None)
 
     dots(12).run(spend=5 * PRICE, concurrency=12)
 

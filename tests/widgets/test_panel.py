@@ -11,11 +11,11 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import ReelbookError
-from reelbook.sweeps.job import SweepJob
-from reelbook.sweeps.sweep import sweep
+from reelbook.sweeps.execute.job import SweepJob
+from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.widgets.panel import Panel
-from tests.client.variants import Hosted
 from tests.sweeps.dots import BOAT, PRICE, Scripted
+from tests.transport.variants import Hosted
 
 WAIT = 20.0
 

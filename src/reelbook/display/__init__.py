@@ -7,40 +7,40 @@ from importlib import import_module
 from typing import Any
 
 HTML = {
-    ("reelbook.media.local", "LocalFile"): ("figure", "file_figure"),
-    ("reelbook.models.base", "Input"): ("inputs", "input_card"),
-    ("reelbook.models.base", "Output"): ("files", "output_card"),
-    ("reelbook.models.files", "File"): ("files", "file_card"),
-    ("reelbook.models.pricing", "Estimate"): ("prices", "estimate_table"),
-    ("reelbook.clients", "Client"): ("clients", "client_card"),
-    ("reelbook.models.listed", "Models"): ("models", "models_table"),
-    ("reelbook.libraries.library", "Library"): ("libraries", "library_card"),
-    ("reelbook.libraries.pruning", "Pruned"): ("libraries", "pruned_card"),
-    ("reelbook.libraries.uncertain", "Uncertainties"): ("libraries", "uncertain_table"),
-    ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_table"),
-    ("reelbook.settings", "Options"): ("choices", "options_table"),
-    ("reelbook.sweeps.costs", "Costs"): ("costs", "costs_html"),
-    ("reelbook.sweeps.metrics_table", "Metrics"): ("metrics", "metrics_html"),
-    ("reelbook.sweeps.plan", "Plan"): ("plans", "plan_card"),
+    ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
+    ("reelbook.models.base", "Input"): ("input_card", "input_card"),
+    ("reelbook.models.base", "Output"): ("output_card", "output_card"),
+    ("reelbook.models.service_file", "File"): ("output_card", "file_card"),
+    ("reelbook.models.pricing", "Estimate"): ("price_table", "estimate_table"),
+    ("reelbook.client", "Client"): ("client_card", "client_card"),
+    ("reelbook.models.model_list", "Models"): ("models_table", "models_table"),
+    ("reelbook.storage.library", "Library"): ("library_card", "library_card"),
+    ("reelbook.storage.prune", "Pruned"): ("library_card", "pruned_card"),
+    ("reelbook.storage.uncertain", "Uncertainties"): ("library_card", "uncertain_table"),
+    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "provenance_table"),
+    ("reelbook.settings", "Options"): ("options_table", "options_table"),
+    ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "costs_html"),
+    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "metrics_html"),
+    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
 }
 """Where a type is, by name, so that nothing is imported before it is shown; and what draws it."""
 JPEG = {
-    ("reelbook.media.local", "LocalFile"): ("strips", "strip"),
-    ("reelbook.models.base", "Output"): ("files", "output_strip"),
+    ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip"),
+    ("reelbook.models.base", "Output"): ("output_card", "output_strip"),
 }
 LINES = {
-    ("reelbook.media.local", "LocalFile"): ("told", "file_line"),
-    ("reelbook.models.files", "File"): ("files", "file_line"),
-    ("reelbook.sweeps.reel", "Reel"): ("tables", "reel_line"),
+    ("reelbook.media.local_file", "LocalFile"): ("run_text", "file_line"),
+    ("reelbook.models.service_file", "File"): ("output_card", "file_line"),
+    ("reelbook.sweeps.results.accessor", "Reel"): ("tables.table_html", "reel_line"),
 }
 """The same for pictures, and for the one line that is left where nothing else is shown."""
 
 
 NOTEBOOK_LINES = {
-    ("reelbook.media.local", "LocalFile"): ("told", "short_file_line"),
-    ("reelbook.media.provenance", "Provenance"): ("provenance", "provenance_line"),
-    ("reelbook.models.base", "Output"): ("files", "output_line"),
-    ("reelbook.sweeps.plan", "Plan"): ("plans", "plan_line"),
+    ("reelbook.media.local_file", "LocalFile"): ("run_text", "short_file_line"),
+    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "provenance_line"),
+    ("reelbook.models.base", "Output"): ("output_card", "output_line"),
+    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_line"),
 }
 """Of what a terminal shows at length, because it has no other form there."""
 
@@ -51,9 +51,11 @@ def register(shell: Any) -> None:
     html, jpeg, plain = (formatter.formatters[kind] for kind in ("text/html", "image/jpeg", "text/plain"))
     if hasattr(shell, "kernel"):  # In a terminal a run is its line of text, and an error has all its frames.
         # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
-        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs", "Run", _late("live", "show"))
-        _late("errors", "hang")(shell)
-    html.for_type_by_name("reelbook.sweeps.job", "SweepJob", lambda job: _late("panels", "panel_html")(job.progress))
+        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs.run", "Run", _late("run_progress", "show"))
+        _late("error_card", "hang")(shell)
+    html.for_type_by_name(
+        "reelbook.sweeps.execute.job", "SweepJob", lambda job: _late("sweep_panel", "panel_html")(job.progress)
+    )
     for table, of_kind in ((HTML, html), (JPEG, jpeg)):
         for (module, name), (home, draw) in table.items():
             of_kind.for_type_by_name(module, name, _late(home, draw))

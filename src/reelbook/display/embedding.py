@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
-from ..media.opening import MOST_PIXELS
-from ..models.headers import header_of
+from ..media.bounded_open import MOST_PIXELS
+from ..models.picture_headers import header_of
 from ..settings import options
-from .originals import MOST_BYTES
-from .words import size
+from .formatting import size
+from .original_links import MOST_BYTES
 
 if TYPE_CHECKING:
-    from ..media.local import LocalFile
+    from ..media.local_file import LocalFile
 
 SMALL = 150_000
 """Bytes of a clip that shows well enough what is in it."""

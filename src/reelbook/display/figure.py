@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..media import kept, stills
-from ..media.opening import TooLarge
+from ..media import derived_cache, stills
+from ..media.bounded_open import TooLarge
 from ..settings import options
-from . import embedding, told
+from . import embedding, run_text
 from .embedding import Embedded, uri
-from .facts import SMALL, code_block, dotted, fact_table, folded
-from .opening import opens
-from .originals import word_for
-from .strips import strip
+from .fact_table import SMALL, code_block, dotted, fact_table, folded
+from .formatting import cut, joined
+from .original_links import word_for
+from .poster_player import opens
+from .run_text import LONGEST_LEAD, Told
+from .strip_html import strip
 from .theme import script, style
-from .told import LONGEST_LEAD, Told
-from .words import cut, joined
 
 if TYPE_CHECKING:
-    from ..media.local import LocalFile
+    from ..media.local_file import LocalFile
 
 HEIGHT, LOW, LEAST_PLAYER = 480, 168, 240
 """The height that a figure may fill, by itself and in a row with others, and the width that a player's buttons need."""
@@ -47,7 +47,7 @@ FIGURE = Markup(
 
 def file_figure(file: LocalFile, *, many: bool = False) -> str:
     """A file with all that is known of it. `many` says that others are shown beside it, so that it brings a picture only."""
-    known = told.of_file(file)
+    known = run_text.of_file(file)
     return page(figure(file, known, width=options.max_width, many=many))
 
 
@@ -58,7 +58,7 @@ def gallery(files: Sequence[LocalFile]) -> str:
     posters([file.path for file in files], longest=SMALL_LONGEST)  # Several at the same time.
     # Two beside each other at least.
     width = min(SMALL_LONGEST, max(LEAST_PLAYER, (options.max_width - GAP) // 2))
-    figures = [figure(file, told.of_file(file), width=width, many=True) for file in files]
+    figures = [figure(file, run_text.of_file(file), width=width, many=True) for file in files]
     return page(ROW.format(options.max_width, GAP, Markup("").join(figures)))
 
 
@@ -72,7 +72,7 @@ def page(*figures: Markup) -> str:
 
 def figure(file: LocalFile, known: Told, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:
     """One file. If it is not alone it stands low in a row, and what its run has in common with others is said elsewhere."""
-    facts = told.measures(file)
+    facts = run_text.measures(file)
     width = min(width, SMALL_LONGEST) if many and is_alone else width
     if is_alone:
         facts = [known.seed, *facts, known.credits]
@@ -143,12 +143,12 @@ def _original(file: LocalFile, shown: Embedded) -> Markup:
     word = word_for(file.path)
     data = Markup(' data-rb-preview="{}"').format(size)
     if word:
-        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(word, told.download_name(file))
+        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(word, run_text.download_name(file))
     return data
 
 
 def _save_name(file: LocalFile, shown: Embedded) -> str:
-    name = told.download_name(file)
+    name = run_text.download_name(file)
     if shown.is_whole:
         return name
     return name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")
@@ -194,8 +194,8 @@ def _what_is_left(file: LocalFile, most_width: int) -> Markup:
     """The poster of a file that is lost or broken, if one was made while it was whole."""
     from ..media.posters import FOLDER
 
-    for place in kept.all_of(str(file.path), FOLDER):
-        content = kept.find(place, lambda found: found.startswith(b"\xff\xd8\xff"))
+    for place in derived_cache.all_of(str(file.path), FOLDER):
+        content = derived_cache.find(place, lambda found: found.startswith(b"\xff\xd8\xff"))
         if content:
             style = f"display:block;max-width:min(100%,{most_width}px);height:auto;border-radius:6px"
             return Markup('<img src="{}" alt="what it looked like" style="{}">').format(

@@ -6,10 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ReelbookError
-from ..models.encoding import MOST_PIXELS, NotAPicture, checked
-from ..models.files import File
-from ..models.headers import guessed, header_of
-from .local import CONTAINERS, LocalFile
+from ..models.picture_encoding import MOST_PIXELS, NotAPicture, checked
+from ..models.picture_headers import guessed, header_of
+from ..models.service_file import File
+from .local_file import CONTAINERS, LocalFile
 
 HEAD_BYTES = 1024
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from PIL import Image
 
 from ..errors import ReelbookError
-from . import kept, stills
-from .kept import Original
+from . import derived_cache, stills
+from .derived_cache import Original
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
@@ -32,15 +32,15 @@ def poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
 
 def made(path: str | Path, *, longest: int) -> bytes:
     """What `poster` gives; whatever is wrong with the file is an error here."""
-    file = kept.original(path)
+    file = derived_cache.original(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
-    place = kept.place(file.path, FOLDER, f"{longest}.jpg")
-    content = kept.find(place, _is_jpeg) if place else None
+    place = derived_cache.place(file.path, FOLDER, f"{longest}.jpg")
+    content = derived_cache.find(place, _is_jpeg) if place else None
     if content is None:
         content = _made(file, longest)
         if place:
-            kept.keep(place, content)
+            derived_cache.keep(place, content)
     return content
 
 
@@ -60,7 +60,7 @@ def posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[byte
 
 def thumb(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
     """The whole picture inside a box, as a JPEG made from the poster; None where the file cannot be read."""
-    file = kept.original(path)
+    file = derived_cache.original(path)
     if file is None:
         return None
     try:

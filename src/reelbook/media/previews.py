@@ -17,9 +17,9 @@ from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import InputContainer, OutputContainer
 
 from ..errors import ReelbookError
-from . import colours, kept, stills
-from .kept import Original
-from .opening import film
+from . import derived_cache, stills, video_colours
+from .bounded_open import film
+from .derived_cache import Original
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """What browsers play inside an MP4; the first that this machine has is used."""
@@ -80,18 +80,18 @@ def previews(
 
 def made(path: str | Path, *, longest: int, most_bytes: int, gop: int = GOP) -> bytes | None:
     """What `preview` gives; whatever is wrong with the file is an error here."""
-    file = kept.original(path)
+    file = derived_cache.original(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
     if not stills.is_film(file.path):
         return None
-    place = kept.place(file.path, FOLDER, f"{longest}-{most_bytes}-{gop}.mp4")
-    content = kept.find(place, _is_mp4) if place else None
+    place = derived_cache.place(file.path, FOLDER, f"{longest}-{most_bytes}-{gop}.mp4")
+    content = derived_cache.find(place, _is_mp4) if place else None
     if content is None:
         encoder = next((name for name in ENCODERS if name in av.codecs_available), None)
         content = None if encoder is None else _encoded(file, encoder, longest, most_bytes, gop)
         if place and content is not None:
-            kept.keep(place, content)
+            derived_cache.keep(place, content)
     return content
 
 
@@ -128,13 +128,13 @@ def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
 def _copy(
     frames: Iterable[VideoFrame], codec: str, target: OutputContainer, small: VideoStream, *, tick: Fraction
 ) -> None:
-    meant: colours.Colours | None = None
+    meant: video_colours.Colours | None = None
     for number, frame in enumerate(frames):
         if meant is None:
             # Without these a player guesses by the height, and the copy is lower than the clip.
-            meant = colours.of_frame(frame, codec)
-            colours.tag(small.codec_context, colours.encodable(meant))
-        shrunk = colours.shrunk(frame, meant, (small.width, small.height))
+            meant = video_colours.of_frame(frame, codec)
+            video_colours.tag(small.codec_context, video_colours.encodable(meant))
+        shrunk = video_colours.shrunk(frame, meant, (small.width, small.height))
         shrunk.pts, shrunk.time_base = number, tick
         target.mux(small.encode(shrunk))
     target.mux(small.encode())

@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
-from . import colours, opening
-from .local import CONTAINERS
-from .opening import ON_ITS_SIDE, ORIENTATION, film
+from . import bounded_open, video_colours
+from .bounded_open import ON_ITS_SIDE, ORIENTATION, film
+from .local_file import CONTAINERS
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame, VideoStream
@@ -55,7 +55,7 @@ def size_of(path: str | Path) -> Size:
     if is_film(path):
         with film(path, to_decode=False) as (_, stream):
             return stream.width, stream.height
-    return opening.picture_size(path)
+    return bounded_open.picture_size(path)
 
 
 def colour_words(path: str | Path) -> str:
@@ -63,12 +63,12 @@ def colour_words(path: str | Path) -> str:
     if not is_film(path):
         return ""
     with film(path, to_decode=False) as (_, stream):
-        return colours.words_of(stream.codec_context.color_trc)
+        return video_colours.words_of(stream.codec_context.color_trc)
 
 
 def picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
     """A picture inside a box, upright, in sRGB and opaque."""
-    with opening.picture(path, (max(box), max(box))) as source:
+    with bounded_open.picture(path, (max(box), max(box))) as source:
         source.load()
         # Only now: some kinds tell it behind their pixels, and Pillow turns a TIFF by itself.
         turn = source.getexif().get(ORIENTATION, 1)
@@ -150,7 +150,7 @@ def frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], b
 
 def shrunk(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
     """A frame of a stream of this codec as a picture inside a box."""
-    return colours.as_rgb(frame, colours.of_frame(frame, codec), within((frame.width, frame.height), box))
+    return video_colours.as_rgb(frame, video_colours.of_frame(frame, codec), within((frame.width, frame.height), box))
 
 
 def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import InvalidInput, Problem
-from ..printable import printable
+from ..util.printable import printable
 from .problems import problems_of
 from .signatures import positional_field, present
 
@@ -198,7 +198,7 @@ class Output(BaseModel):
 
 
 def _files_in(values: Iterable[Any]) -> Iterator[Any]:
-    from .files import File
+    from .service_file import File
 
     for value in values:
         if isinstance(value, File):

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from .base import Input, Output
-from .files import File
 from .images import Picture
-from .values import Real, Text
+from .service_file import File
+from .value_types import Real, Text
 
 
 class ImageToVideo(Input):

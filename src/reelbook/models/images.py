@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, Val
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
-from .encoding import NotAPicture, encoded, is_encodable, is_made_for_this
-from .values import Text, on_the_wire
+from .picture_encoding import NotAPicture, encoded, is_encodable, is_made_for_this
+from .value_types import Text, on_the_wire
 
 if TYPE_CHECKING:
     from .base import Part

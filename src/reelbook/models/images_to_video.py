@@ -9,10 +9,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from .base import Input, Output, Part
-from .encoding import is_one_array
-from .files import File
 from .images import Picture, is_picture
-from .values import Ordered, Real, Whole, on_the_wire, ordered, real
+from .picture_encoding import is_one_array
+from .service_file import File
+from .value_types import Ordered, Real, Whole, on_the_wire, ordered, real
 
 MOST_FRAMES = 100_000
 """The longest video; the spec shows no limit, and one is needed."""

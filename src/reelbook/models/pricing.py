@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..errors import BadRates
-from ..guesses import Hinting
+from ..util.name_hints import Hinting
 from .base import Input
 from .catalog import CATALOG, Endpoint, endpoint_for
 from .image_to_video import ImageToVideo

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
-from .values import MOST_DIGITS, nearest_multiple
+from .value_types import MOST_DIGITS, nearest_multiple
 
 Schema = Mapping[str, Any]
 Loc = tuple[str | int, ...]

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ..printable import printable
+from ..util.printable import printable
 from .problems import shown
 
 MAX_CHOICES = 8

@@ -19,10 +19,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from .base import Input, Output
-from .files import File
-from .formats import find_format
+from .common_sizes import find_format
 from .images import Picture
-from .values import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
+from .service_file import File
+from .value_types import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
 
 Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}

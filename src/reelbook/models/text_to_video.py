@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import Input, Output, Part
-from .files import File
-from .values import Flag, MultipleOf, Ordered, Real, Seed, Text, Whole
+from .service_file import File
+from .value_types import Flag, MultipleOf, Ordered, Real, Seed, Text, Whole
 
 Resolution = Literal["480p", "720p"]
 AspectRatio = Literal["9:16", "1:1", "16:9"]

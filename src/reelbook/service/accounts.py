@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ReelbookError
-from . import choices
+from . import spec_decisions
 from .refusals import Refusal
 from .store import Store
 
@@ -50,11 +50,11 @@ class NewAccount:
 
     name: str
     key: str
-    budget: int = choices.GRANT
+    budget: int = spec_decisions.GRANT
     permissions: tuple[str, ...] = USUAL
 
 
-def read_accounts(path: Path, budget: int = choices.GRANT) -> list[NewAccount]:
+def read_accounts(path: Path, budget: int = spec_decisions.GRANT) -> list[NewAccount]:
     """The accounts of a CSV file with the columns name[,key][,budget][,permissions]; missing keys are made up."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .core import Service
 from .refusals import Refusal
 from .routes import Row, table
-from .settings import Settings
+from .service_settings import Settings
 
 log = logging.getLogger("reelbook.service")
 

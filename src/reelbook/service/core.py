@@ -22,17 +22,17 @@ from ..models.base import WIRE, Input
 from ..models.catalog import CATALOG, Endpoint, endpoint
 from ..models.images import pictures_of
 from ..models.pricing import Estimate
-from ..models.queue import COMPLETED, IN_QUEUE
-from . import choices
+from ..models.queue_status import COMPLETED, IN_QUEUE
+from . import spec_decisions
 from .accounts import Account, Accounts
-from .crew import Crew
-from .files import Files
-from .lock import FolderLock
+from .fetch_pictures import SourceError, data_uri
+from .folder_lock import FolderLock
 from .queue import Queue, Request
 from .refusals import Refusal, invalid, invalid_at, overlong
-from .settings import Settings
-from .sources import SourceError, data_uri
+from .service_files import Files
+from .service_settings import Settings
 from .store import Store
+from .worker_pool import Crew
 
 SWEEP_SECONDS = 3600.0
 MOST_LOG = 2_000_000
@@ -195,7 +195,7 @@ def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
 
 def description() -> dict[str, Any]:
     """Who answers here; the caller adds the id."""
-    return {"service": "reelbook", "version": __version__, "features": list(choices.FEATURES)}
+    return {"service": "reelbook", "version": __version__, "features": list(spec_decisions.FEATURES)}
 
 
 def _identity(db: Any) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ..errors import FolderInUse, Unreachable
 from .accounts import NewAccount, new_key
 from .server import Server, bound_socket
-from .settings import Settings
+from .service_settings import Settings
 
 ACCOUNT = "notebook"
 JOIN_SECONDS = 15.0

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..models.queue import COMPLETED, IN_PROGRESS, IN_QUEUE
-from . import choices
+from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
+from . import spec_decisions
 from .accounts import Account, Accounts
 from .refusals import Refusal
 from .store import Store
@@ -134,7 +134,7 @@ class Queue:
             raise Refusal(
                 "too_many_requests",
                 f"{self._most_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
-                headers={"Retry-After": str(choices.RETRY_AFTER_SECONDS)},
+                headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
             )
         # A task of its own: a caller that hangs up must not leave a paid request that nobody works on.
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock())
@@ -143,7 +143,7 @@ class Queue:
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
 
     async def _is_known(self, account: Account, key: str) -> bool:
-        since = self._clock() - choices.IDEMPOTENCY_SECONDS
+        since = self._clock() - spec_decisions.IDEMPOTENCY_SECONDS
         return await asyncio.wrap_future(
             self._store.ask(
                 lambda db: bool(
@@ -172,7 +172,7 @@ class Queue:
     ) -> str | None:
         if idempotency is not None:
             key, body_hash = idempotency
-            since = request.created - choices.IDEMPOTENCY_SECONDS
+            since = request.created - spec_decisions.IDEMPOTENCY_SECONDS
             db.execute("DELETE FROM idempotency WHERE at <= ?", (since,))
             row = db.execute(
                 "SELECT body_hash, request_id FROM idempotency WHERE account = ? AND key = ?", (request.account, key)

@@ -9,7 +9,7 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from ..models.problems import problems_of
-from ..models.values import MOST_ENTRIES
+from ..models.value_types import MOST_ENTRIES
 
 MOST_WORDED = 10_000
 """How many problems are looked at one by one; a hostile list has more, and each takes time that others wait."""

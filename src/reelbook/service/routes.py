@@ -17,16 +17,16 @@ from ..models.base import Input
 from ..models.catalog import CATALOG, Endpoint
 from ..models.pricing import Estimate
 from ..models.problems import MOST_PROBLEMS
-from ..models.queue import COMPLETED
-from . import choices, docs, openapi
+from ..models.queue_status import COMPLETED
+from . import docs_page, openapi_document, spec_decisions
 from .accounts import Account
-from .bodies import json_object, uploaded_file
 from .core import Service, addresses, body_hash, description, row_of
-from .files import HEADERS
 from .queue import Request
 from .refusals import Refusal, all_invalid, invalid_at
+from .request_bodies import json_object, uploaded_file
+from .service_files import HEADERS
 
-QUICK_BODY = choices.MIB // 4
+QUICK_BODY = spec_decisions.MIB // 4
 """Bodies below this are checked in less time than it takes to hand them to a thread."""
 
 Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
@@ -97,9 +97,11 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
     ids = (await json_object(http)).get("ids")
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
         raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
-    if len(ids) > choices.MOST_BATCH:
+    if len(ids) > spec_decisions.MOST_BATCH:
         raise invalid_at(
-            ("body", "ids"), f"`ids` has {len(ids):,} entries; {choices.MOST_BATCH:,} at most are taken.", "too_long"
+            ("body", "ids"),
+            f"`ids` has {len(ids):,} entries; {spec_decisions.MOST_BATCH:,} at most are taken.",
+            "too_long",
         )
     answer: dict[str, Any] = {}
     for request_id in ids:
@@ -151,15 +153,15 @@ async def model_description(service: Service, http: HTTPRequest) -> Response:
         raise invalid_at(
             ("query", "endpoint_id"), "Say which model: add ?endpoint_id=<model id> to the address.", "missing"
         )
-    return JSONResponse(openapi.of_model(row_of(endpoint_id), base_url(http)))
+    return JSONResponse(openapi_document.of_model(row_of(endpoint_id), base_url(http)))
 
 
 async def whole_description(service: Service, http: HTTPRequest) -> Response:
-    return JSONResponse(openapi.of_service(base_url(http), spec_only=service.settings.spec_only))
+    return JSONResponse(openapi_document.of_service(base_url(http), spec_only=service.settings.spec_only))
 
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
-    return HTMLResponse(docs.page(base_url(http)), headers=docs.HEADERS)
+    return HTMLResponse(docs_page.page(base_url(http)), headers=docs_page.HEADERS)
 
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
@@ -261,7 +263,7 @@ async def _accepted(
 
 async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
     """The typed input of a model; a large one in a thread, because checking megabytes would keep everybody waiting."""
-    if int(http.headers.get("content-length", choices.MOST_BODY)) < QUICK_BODY:
+    if int(http.headers.get("content-length", spec_decisions.MOST_BODY)) < QUICK_BODY:
         return service.read_input(row, value, at)
     # One at a time: each holds Python's lock for long, and several would hardly let go of it.
     async with service.reading_a_large_input:
@@ -302,7 +304,7 @@ async def _changes(service: Service, http: HTTPRequest, request: Request) -> Asy
             if request.status == COMPLETED:
                 return
             try:
-                await asyncio.wait_for(changed.wait(), choices.HEARTBEAT_SECONDS)
+                await asyncio.wait_for(changed.wait(), spec_decisions.HEARTBEAT_SECONDS)
             except TimeoutError:
                 yield ": still here\n\n"
     finally:

@@ -15,12 +15,12 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from . import choices
+from . import spec_decisions
 from .app import create_app
 from .core import Service
-from .framing import StrictConnection
+from .http_framing import StrictConnection
 from .refusals import Refusal
-from .settings import Settings
+from .service_settings import Settings
 
 STOP_SECONDS = 10.0
 MAX_HEAD_BYTES = 64 * 1024
@@ -71,7 +71,7 @@ class PunctualProtocol(H11Protocol):
 
     def _expect_a_request(self) -> None:
         self._stop_waiting()
-        self._deadline = self.loop.call_later(choices.HEADER_SECONDS, self._hang_up)
+        self._deadline = self.loop.call_later(spec_decisions.HEADER_SECONDS, self._hang_up)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

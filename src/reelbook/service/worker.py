@@ -22,8 +22,8 @@ from typing import Any
 from ..models.base import WIRE, Input
 from ..models.catalog import endpoint
 from ..models.images import pictures_of
-from .safety import ContentRefused, check
-from .sources import Fetcher, SourceError, data_uri
+from .fetch_pictures import Fetcher, SourceError, data_uri
+from .prompt_check import ContentRefused, check
 
 NEWS_EVERY_SECONDS = 0.1
 
@@ -88,8 +88,8 @@ def outcome(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool]) -> dict[str, Any]:
     """One run from its input to its files."""
+    from .engines.engine_table import engine_for
     from .engines.protocol import Job, Log, Progress
-    from .engines.registry import engine_for
 
     request = endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
     check(request, may_be_unchecked=order["may_be_unchecked"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from .rows import Known
+from .plan.plan_rows import Known
 
 if TYPE_CHECKING:
-    from .conduct import Client
-    from .job import SweepJob
-    from .plan import Plan
+    from .execute.executor import Client
+    from .execute.job import SweepJob
+    from .plan.plan import Plan
 
 
 class House(Protocol):

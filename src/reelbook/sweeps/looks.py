@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from PIL.Image import Image
 
-    from ..libraries.library import Library
+    from ..storage.library import Library
 
 
 class Looks(Protocol):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..display.originals import bring_by
+from ..display.original_links import bring_by
 
 
 def register(shell: Any) -> None:
     """Teach a notebook to show what has buttons. By name, so that nothing is imported before it is shown."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
-        formatter.for_type_by_name("reelbook.sweeps.job", "SweepJob", _show_job)
-        formatter.for_type_by_name("reelbook.sweeps.reel", "Reel", _show_table)
+        formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
+        formatter.for_type_by_name("reelbook.sweeps.results.accessor", "Reel", _show_table)
         bring_by(_offer)
 
 
@@ -24,12 +24,12 @@ def _show_job(job: Any) -> None:
 
 
 def _offer(path: Path | None) -> str:
-    from .originals import offer
+    from .original_files import offer
 
     return offer(path)
 
 
 def _show_table(reel: Any) -> None:
-    from .courier import show_table
+    from .clip_transfer import show_table
 
     show_table(reel)

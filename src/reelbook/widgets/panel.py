@@ -11,12 +11,12 @@ import traitlets
 from IPython.display import display
 from markupsafe import escape
 
-from ..display import originals
-from ..display.panels import panel_bundle, panel_html, panel_line
+from ..display import original_links
+from ..display.sweep_panel import panel_bundle, panel_html, panel_line
 from ..errors import ReelbookError
 
 if TYPE_CHECKING:
-    from ..sweeps.job import SweepJob
+    from ..sweeps.execute.job import SweepJob
 
 HERE = Path(__file__).parent
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
@@ -85,7 +85,7 @@ class Panel(anywidget.AnyWidget):
 
 def show_job(job: SweepJob) -> None:
     """Show a sweep as the value of a cell: a panel that keeps up and stays, and buttons for as long as they are of use."""
-    originals.ready()
+    original_links.ready()
     handle = _display(panel_bundle(job.progress))
     if job.is_done:
         return

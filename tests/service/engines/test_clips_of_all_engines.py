@@ -13,8 +13,8 @@ from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.engine_table import engine_for
 from reelbook.service.engines.protocol import Job, Made
-from reelbook.service.engines.registry import engine_for
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png
 

@@ -12,7 +12,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move.depth import look
 from reelbook.service.engines.move.field import Field
 from reelbook.service.engines.move.path import Path, Pose
-from reelbook.service.engines.move.plan import Plan, plan
+from reelbook.service.engines.move.shot_plan import Plan, plan
 from reelbook.service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
 from reelbook.service.engines.move.warp import planes_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move.lexicon import KINDS
-from reelbook.service.engines.move.plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, plan, taken_away
-from reelbook.service.engines.move.telling import said
-from reelbook.service.engines.move.words import read
+from reelbook.service.engines.move.move_phrases import KINDS
+from reelbook.service.engines.move.plan_text import said
+from reelbook.service.engines.move.read_prompt import read
+from reelbook.service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, plan, taken_away
 
 
 def planned(prompt: str, **fields: str | float) -> Plan:

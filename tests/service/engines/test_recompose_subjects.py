@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.compose import Composition
+from reelbook.service.engines.recompose.analysed_picture import Studio
+from reelbook.service.engines.recompose.composition import Composition
 from reelbook.service.engines.recompose.deform import bent
 from reelbook.service.engines.recompose.importance import look
 from reelbook.service.engines.recompose.scenes import NAMES, Scene, scene
-from reelbook.service.engines.recompose.studio import Studio
 from reelbook.service.engines.recompose.wishes import read
 
 SHAPES = ((540, 540), (540, 960), (300, 600), (728, 90))

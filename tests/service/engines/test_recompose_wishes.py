@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.compose import Composition
+from reelbook.service.engines.recompose.analysed_picture import Studio
+from reelbook.service.engines.recompose.composition import Composition
 from reelbook.service.engines.recompose.scenes import scene
-from reelbook.service.engines.recompose.studio import Studio
 from reelbook.service.engines.recompose.wishes import read
 
 

@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.service.engines import canvas, frames, movie, png, slides
+from reelbook.service.engines import canvas, png_decoder, slides, source_frames, video_writer
 from reelbook.service.engines.h264 import IDR_SLICE, Holder, kind
 from reelbook.service.engines.protocol import Job, Log, Made, PictureError, Progress
 from reelbook.service.engines.stitch import Stitch, planned, stitch
@@ -405,13 +405,13 @@ def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
 def test_a_picture_that_takes_long_does_not_silence_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a picture is being decoded, news keeps coming often enough to be cancelled in between."""
     done: Future[None] = Future()
-    decode = png.plain
+    decode = png_decoder.plain
 
     def waits(*arguments: Any) -> Any:
         done.result(timeout=30)
         return decode(*arguments)
 
-    monkeypatch.setattr(frames, "plain", waits)
+    monkeypatch.setattr(source_frames, "plain", waits)
     work = stitch(a_job(tmp_path, [("red", 1)]))
 
     waited: list[float] = []
@@ -450,7 +450,7 @@ def test_cancelled_pictures_are_not_begun(tmp_path: Path, monkeypatch: pytest.Mo
     """Closing the work waits for the pictures that are being decoded, and for no other."""
     released: Future[None] = Future()
     begun = []
-    decode, leave = png.plain, movie.Movie.__exit__
+    decode, leave = png_decoder.plain, video_writer.Movie.__exit__
 
     def waits(*arguments: Any) -> Any:
         begun.append(arguments)
@@ -461,8 +461,8 @@ def test_cancelled_pictures_are_not_begun(tmp_path: Path, monkeypatch: pytest.Mo
         released.set_result(None)
         leave(*arguments)
 
-    monkeypatch.setattr(frames, "plain", waits)
-    monkeypatch.setattr(movie.Movie, "__exit__", leaves)
+    monkeypatch.setattr(source_frames, "plain", waits)
+    monkeypatch.setattr(video_writer.Movie, "__exit__", leaves)
     work = stitch(a_job(tmp_path, [(colour, 1) for colour in COLOURS]))
     while not (isinstance(news := next(work), Progress) and news.stage == "picture 1 of 4"):
         pass
@@ -500,7 +500,7 @@ def test_the_video_says_where_it_comes_from(tmp_path: Path) -> None:
 
 def test_without_x264_every_frame_is_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where libx264 is missing the video is the same to the eye and to the frame; the log says what was done."""
-    monkeypatch.setattr(movie, "has_x264", lambda: False)
+    monkeypatch.setattr(video_writer, "has_x264", lambda: False)
     show = [("red", 1), ("green", 30), ("blue", 2), ("red", 5)]
 
     news, made = news_and_video(stitch, a_job(tmp_path, show, 23.976))
@@ -545,12 +545,12 @@ def test_chromium_shows_each_frame_at_its_time(tmp_path: Path, chromium: Browser
     wanted = [0, 1, 150, 249, 251, 252, 300, 301, 307, 308, 309, 310, 0]
 
     made = video(tmp_path, show, fps)
-    told, sightings = watched(chromium, made.path, float(movie.exact_rate(fps)), wanted)
+    told, sightings = watched(chromium, made.path, float(video_writer.exact_rate(fps)), wanted)
 
     assert [sighting.frame for sighting in sightings] == wanted
     assert [nearest(sighting.colour) for sighting in sightings] == [colours[frame] for frame in wanted]
     assert told["size"] == list(SMALL)
-    assert told["duration"] == pytest.approx(311 / float(movie.exact_rate(fps)), abs=1e-3)
+    assert told["duration"] == pytest.approx(311 / float(video_writer.exact_rate(fps)), abs=1e-3)
 
 
 @pytest.mark.browser
@@ -558,7 +558,7 @@ def test_chromium_plays_what_is_made_without_x264(
     tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The substitute plays in a browser too, and is as exact."""
-    monkeypatch.setattr(movie, "has_x264", lambda: False)
+    monkeypatch.setattr(video_writer, "has_x264", lambda: False)
 
     made = video(tmp_path, [("red", 10), ("green", 10)])
     _, sightings = watched(chromium, made.path, 24, [9, 10, 0, 19])

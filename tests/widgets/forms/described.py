@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG
-from reelbook.models.described import describe
-from reelbook.models.description.scalars import limits
+from reelbook.models.described.input_class import describe
+from reelbook.models.described.scalar_rules import limits
 from tests.models.inputs import COVERED_SIZES, JSON_VALUES, PICTURES, TEXTS
 
 FOLDER = Path(__file__).parent / "descriptions"

@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG
-from reelbook.models.formats import FORMATS
+from reelbook.models.common_sizes import FORMATS
 from tests.widgets.forms.page import Page
 
 WHOLE: dict[type[Input], dict[str, Any]] = {

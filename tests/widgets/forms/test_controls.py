@@ -16,9 +16,9 @@ from ipywidgets.widgets.widget import _instances
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.models.described import describe
+from reelbook.models.described.input_class import describe
+from reelbook.widgets.forms.control_widgets import LEFT, Unset
 from reelbook.widgets.forms.controls import Controls
-from reelbook.widgets.forms.controls_widgets import LEFT, Unset
 from tests.models.described_inputs import document
 from tests.support import as_data_uri, png
 from tests.widgets.forms.described import KINDS, SCHEMAS, samples

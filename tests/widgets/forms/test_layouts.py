@@ -23,9 +23,9 @@ from PIL import Image
 import reelbook as rb
 from reelbook.errors import InvalidInput
 from tests.bench.forms import BYTES, MESSAGES, by_hand
-from tests.client.variants import Hosted
 from tests.faults.canary import Canary
 from tests.test_no_key import in_a_kernel
+from tests.transport.variants import Hosted
 from tests.widgets.forms.page import Page
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7)

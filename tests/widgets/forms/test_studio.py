@@ -16,11 +16,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets.widgets.widget import _instances
 
 import reelbook as rb
-from reelbook.clients import Client
+from reelbook.client import Client
 from reelbook.errors import ReelbookError
 from reelbook.service.accounts import NewAccount
-from reelbook.widgets.forms.studio import Studio
-from reelbook.widgets.forms.studio_earlier import PAGE
+from reelbook.widgets.studio.earlier_runs import PAGE
+from reelbook.widgets.studio.studio import Studio
 from tests.support import KEY, Serve, png
 
 WAIT = 30.0
@@ -190,8 +190,8 @@ def test_nobody_is_connected_only_to_show_an_account(
     opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the first run it says where that would go, without the password that stands in an address."""
-    monkeypatch.setattr("reelbook.forming.latest_client", lambda: None)
-    monkeypatch.setattr("reelbook.forming.default_client", lambda: pytest.fail("somebody has connected"))
+    monkeypatch.setattr("reelbook.api.forms.latest_client", lambda: None)
+    monkeypatch.setattr("reelbook.api.forms.default_client", lambda: pytest.fail("somebody has connected"))
     alone = opened().head.account
     monkeypatch.setenv("REELBOOK_URL", "https://jane:secret@videos.example.org/api")
     page = opened()
@@ -438,7 +438,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
 
 def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
     """By the variable of the form or of the studio; by the output of the cell where there is none."""
-    from reelbook.widgets.forms.naming import name_of
+    from reelbook.widgets.forms.variable_name import name_of
 
     studio = rb.studio()
     form = rb.form(rb.TextToVideo)

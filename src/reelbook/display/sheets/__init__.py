@@ -1,7 +1,7 @@
 """Pictures of tables and clips, to be saved, pasted and printed."""
 
-from .contact import sheet
-from .moving import gif
-from .single import strip
+from .animated_sheet import gif
+from .clip_strip import strip
+from .contact_sheet import sheet
 
 __all__ = ["gif", "sheet", "strip"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .frames import Film, Frame
+from .measured_frames import Film, Frame
 
 Value = float | int | str | None
 """A measured figure; None where a file has no such thing, as a picture has no motion."""

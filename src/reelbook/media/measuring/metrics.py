@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
 from ...errors import ReelbookError
-from . import light, likeness, motion
-from .frames import Film, Frame
+from . import frame_light, motion, similarity
 from .gauge import Fact, Gauge, MeanOfFrames, Value
-from .hashing import PerceptualHash
+from .measured_frames import Film, Frame
+from .perceptual_hash import PerceptualHash
 
 Better = Literal["higher", "lower", "as you want it"]
 
@@ -55,28 +55,28 @@ def _fact(fact: Callable[[Film], Value]) -> Callable[[Film], Gauge]:
 
 METRICS: dict[str, Metric] = {
     "sharpness": Metric(
-        _of_frames(light.sharpness),
+        _of_frames(frame_light.sharpness),
         "edges and fine texture; noise raises it, too",
         "the variance of the Laplacian of the luma, with the longer side at 512 pixels; mean over the frames",
         "levels²",
         better="higher",
     ),
     "brightness": Metric(
-        _of_frames(light.brightness),
+        _of_frames(frame_light.brightness),
         "how light it is: 0 is black",
         "the mean of the luma (BT.601 weights); mean over the frames",
         "levels",
         most=255,
     ),
     "contrast": Metric(
-        _of_frames(light.contrast),
+        _of_frames(frame_light.contrast),
         "how far light and dark are apart within a frame",
         "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
         "levels",
         most=127.5,
     ),
     "colourfulness": Metric(
-        _of_frames(light.colourfulness),
+        _of_frames(frame_light.colourfulness),
         "how colourful it looks: 0 is grey, beyond 80 is very colourful",
         "√(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb) with rg = R − G and yb = (R + G)/2 − B (Hasler and Süsstrunk 2003); "
         "mean over the frames",
@@ -116,7 +116,7 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "loop_closure": Metric(
-        lambda film: likeness.LoopClosure(),
+        lambda film: similarity.LoopClosure(),
         "whether the end meets the beginning: 1 is the same picture",
         "the structural similarity (see ssim) of the last and the first frame",
         "share",
@@ -132,7 +132,7 @@ METRICS: dict[str, Metric] = {
         least=None,
     ),
     "ssim": Metric(
-        lambda film: likeness.Ssim(),
+        lambda film: similarity.Ssim(),
         "how alike it is to the reference in structure: 1 is equal",
         "the structural similarity (Wang et al. 2004), windows of 8 × 8 at every fourth pixel of the luma, with the "
         "longer side at 512 pixels; frame by frame, mean over the frames that both have",
@@ -143,7 +143,7 @@ METRICS: dict[str, Metric] = {
         compares=True,
     ),
     "psnr": Metric(
-        lambda film: likeness.Psnr(),
+        lambda film: similarity.Psnr(),
         "how little it differs from the reference: infinite where all is equal",
         "10·log₁₀(255² / MSE) over all pixels, colours and frames that both have, at the size of the reference",
         "dB",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .flow import flow, halved, mean_length
-from .frames import Film, Frame, Pixels, Plane
 from .gauge import Mean, Value
+from .measured_frames import Film, Frame, Pixels, Plane
+from .optical_flow import flow, halved, mean_length
 
 LEVELS = 255.0
 FLOWS_PER_SECOND = 8

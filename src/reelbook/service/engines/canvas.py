@@ -6,7 +6,7 @@ from math import sqrt
 
 from PIL import Image, ImageFilter
 
-from .pictures import flattened
+from .open_pictures import flattened
 
 Size = tuple[int, int]
 

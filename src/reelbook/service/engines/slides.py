@@ -12,10 +12,10 @@ import av
 from av.codec.context import Flags
 from av.video.frame import PictureType
 
-from . import movie
+from . import video_writer
 from .h264 import IDR_SLICE, PPS, SPS, START_CODE, Holder, UnknownStream, kind, nal_units
-from .movie import Movie
-from .provenance import Provenance
+from .video_writer import Movie
+from .write_provenance import Provenance
 
 PHOTO, DRAWING = 21, 14
 """Quantisers for pictures that are held. Text and flat colours show every flaw, and cost few bits.
@@ -41,7 +41,7 @@ S = TypeVar("S")
 
 def slides(path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> Held | EveryFrame:
     """A new video for pictures that stand still, made in the best way that this machine can."""
-    if movie.has_x264():
+    if video_writer.has_x264():
         # An x264 built in an unusual way may insist on headers of its own; it still encodes every frame well.
         with suppress(UnknownStream):
             return Held(path, size, rate, provenance)

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from ...models.images_to_video import Frame, ImagesToVideo
 from .canvas import Size, canvas_for
-from .frames import Framer, Still
-from .movie import exact_rate
-from .pictures import stored_size, upright_size
+from .open_pictures import stored_size, upright_size
 from .protocol import Job, Log, Made, Progress, Work
-from .provenance import Provenance
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
+from .source_frames import Framer, Still
+from .video_writer import exact_rate
+from .write_provenance import Provenance
 
 T = TypeVar("T")
 

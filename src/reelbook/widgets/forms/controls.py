@@ -11,10 +11,10 @@ import traitlets
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .controls_widgets import NoJSON, chosen_in, is_listed, shown_in, typed_in, widget_of
-from .drafts import Draft
-from .fields import Node, sheet_of
-from .pictures import Pictures
+from .control_widgets import NoJSON, chosen_in, is_listed, shown_in, typed_in, widget_of
+from .fields.draft import Draft
+from .fields.field_tree import Node, sheet_of
+from .pictures.form_pictures import Pictures
 
 if TYPE_CHECKING:
     from .shop import Shop

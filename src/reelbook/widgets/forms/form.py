@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 from IPython.display import display
 
-from ...display.code import code_of
-from ...display.ticker import Card, ticker
+from ...display.input_code import code_of
+from ...display.update_clock import Card, ticker
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .drafts import Draft
-from .fields import Node, sheet_of
-from .naming import name_of
-from .pictured import form_pictured
-from .pictures import Pictures
-from .pricing import Pricer
-from .prompts import Prompts
-from .rows import values_of
-from .running import Running
-from .scripts import script_for
+from .base_widget import Handle, Speaking
+from .fields.draft import Draft
+from .fields.earlier_prompts import Prompts
+from .fields.field_tree import Node, sheet_of
+from .fields.row_values import values_of
+from .form_scripts import script_for
+from .json_values import for_page, writable
+from .page_messages import labels_in, problem_told
+from .pictures.form_pictures import Pictures
+from .running.form_price import Pricer
+from .running.form_runs import Running
 from .shop import EMBEDDED, elsewhere
-from .speaking import Handle, Speaking
-from .sweeping import Sweeping
-from .travelling import for_page, writable
-from .wording import labels_in, problem_told
+from .static_snapshot import form_pictured
+from .sweeping.form_sweep import Sweeping
+from .variable_name import name_of
 
 if TYPE_CHECKING:
-    from ...media.local import LocalFile
-    from ...runs import Run
-    from ...sweeps.job import SweepJob
+    from ...media.local_file import LocalFile
+    from ...runs.run import Run
+    from ...sweeps.execute.job import SweepJob
     from .shop import Shop
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from ...models.base import Input
     from ...models.pricing import Estimate
-    from ...runs import Run
-    from ...sweeps.plan import Plan
+    from ...runs.run import Run
+    from ...sweeps.plan.plan import Plan
 
 
 EMBEDDED = "embedded service"

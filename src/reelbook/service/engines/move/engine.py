@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ....models.image_to_video import ImageToVideo
-from ..movie import Movie
 from ..protocol import Job, Log, Made, Progress, Work
-from ..provenance import Provenance
-from .plan import plan
+from ..video_writer import Movie
+from ..write_provenance import Provenance
+from .plan_text import said
 from .shot import Shot
-from .telling import said
+from .shot_plan import plan
 from .warp import frame_of
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .depth import Map, Scene
 from .path import Pose
-from .plan import Plan
+from .shot_plan import Plan
 
 Grid = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .plan import Act, Plan
-from .words import Vector, Wish
+from .read_prompt import Vector, Wish
+from .shot_plan import Act, Plan
 
 CLOSEST = 0.6
 """The smallest part of the picture's sides that the view may shrink to."""

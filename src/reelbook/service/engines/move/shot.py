@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from PIL import Image
 
-from ..pictures import flattened, opened, upright_size
+from ..open_pictures import flattened, opened, upright_size
 from .depth import look
 from .field import Field
-from .light import Light
+from .light_effects import Light
 from .path import Path
-from .plan import Plan
+from .shot_plan import Plan
 from .size import frame_size
 from .warp import OVERSIZE, Planes, Warp, planes_of
-from .weather import Weather
+from .weather_overlay import Weather
 
 SETTLE = 6
 """Over this many frames the untouched picture passes into what the camera sees, so that its first step is not noticed."""

@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 from .aims import Aims
+from .crop_window import Pair, Window
 from .importance import Look
 from .leeway import Leeway, Numbers, leeway_across, leeway_down, strip_sizes
-from .window import Pair, Window
 
 _N = TypeVar("_N", int, float)
 

@@ -12,13 +12,13 @@ from typing import Any
 from PIL import Image
 
 from ....models.smart_resize import Size, SmartResize, preset_for
-from ..pictures import flattened, opened, upright_size
+from ..open_pictures import flattened, opened, upright_size
 from ..protocol import Job, Log, Made, Progress, Work
-from ..provenance import Provenance
-from .patience import reporting
-from .studio import Studio, View
+from ..write_provenance import Provenance
+from .analysed_picture import Studio, View
+from .long_step import reporting
 from .wishes import Wish, read
-from .writing import SUFFIXES, write
+from .write_picture import SUFFIXES, write
 
 SPARE = 4
 """How many times finer than the largest target the picture is opened: a quarter of it still fills the target sharply."""

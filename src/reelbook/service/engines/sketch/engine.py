@@ -14,12 +14,12 @@ import numpy as np
 from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 
 from ....models.text_to_video import TextToVideo
-from ..movie import Movie
 from ..protocol import Job, Log, Made, Progress, Work
-from ..provenance import Provenance
-from .compose import Painter
+from ..video_writer import Movie
+from ..write_provenance import Provenance
 from .expand import expanded
 from .lexicon import scene_of
+from .painter import Painter
 from .palette import light_of
 from .sampler import LIGHT, Latents, Request, sample
 from .scene import Scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .grammar import read
-from .words import spoken, style_of
+from .prompt_words import spoken, style_of
 
 _TIMES = ("in the golden light of the afternoon", "at sunset", "at dawn", "on a sunny day")
 _CAMERAS = (

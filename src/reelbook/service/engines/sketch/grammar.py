@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from .prompt_words import is_mass, singular
 from .scene import Actor, Heading, Side
 from .vocabulary import LONGEST_PHRASE, PHRASES, Meaning
-from .words import is_mass, singular
 
 _UNSAID_COUNT = {
     "fish": 5,

@@ -10,9 +10,9 @@ import numpy as np
 from .figures import FIGURES
 from .grammar import Reading, read
 from .homes import HOME, NIGHTLY, SWIMMERS, UNKNOWN
+from .prompt_words import spoken, style_of
 from .scene import Actor, Camera, Scene, Weather
 from .vocabulary import PLACES, Place
-from .words import spoken, style_of
 
 MOST_ACTORS = 8
 MOST_FIGURES = 24

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from .brush import Point, Sprite
+from .soft_brush import Point, Sprite
 
 _Matrix = tuple[float, float, float, float]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .nouns import ACTORS
-from .words import spoken
+from .prompt_words import spoken
 
 
 class Meaning(NamedTuple):

@@ -102,7 +102,7 @@ function sweepLarge(link, first) {
   let job = first, buttons = "";
   const offs = [
     link.on("sweep_panel", (/** @type {any} */ content) => {
-      // The kernel has made it from escaped words (display/panels.py); nothing of a person or a service stands in it as markup.
+      // The kernel has made it from escaped words (display/sweep_panel.py); nothing of a person or a service stands in it as markup.
       if (content.sweep_panel === first.key) panel.innerHTML = content.html;
     }),
   ];

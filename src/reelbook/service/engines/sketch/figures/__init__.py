@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .registry import FIGURES, Figure
+from .figure_table import FIGURES, Figure
 
 __all__ = ["FIGURES", "Figure"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush
 from ..palette import mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit
 
 BIRD, RED, ORANGE = rgb(62, 66, 84), rgb(214, 60, 52), rgb(240, 134, 44)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush
 from ..palette import Colour, mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .beast import DARK, Build, beast, long_tail, plain_head
 from .kit import Kit
 

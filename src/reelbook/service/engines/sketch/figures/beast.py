@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..brush import Brush, Point
 from ..palette import Colour, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush, Point
 from .kit import Kit
 
 DARK = rgb(34, 30, 34)

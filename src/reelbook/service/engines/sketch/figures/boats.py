@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush
 from ..palette import mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, smoke
 
 WOOD = rgb(134, 90, 58)

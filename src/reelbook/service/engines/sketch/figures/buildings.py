@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..brush import Brush
 from ..palette import Colour, mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, flame, smoke
 
 LIT, PANE, WOOD, FRAME = rgb(255, 222, 140), rgb(112, 150, 176), rgb(120, 84, 58), rgb(240, 234, 222)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush
 from ..palette import mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, flame
 
 DARK, WHITE, BEAK = rgb(36, 36, 44), rgb(246, 244, 238), rgb(242, 158, 52)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..brush import Brush, Sprite
 from ..palette import Colour, Light, mixed
 from ..puppet import Part
+from ..soft_brush import Brush, Sprite
 
 Ink = Callable[[Brush], None]
 

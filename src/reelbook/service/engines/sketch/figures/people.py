@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush, Sprite
 from ..palette import Colour, mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush, Sprite
 from .kit import Kit
 
 SKINS = (rgb(240, 200, 170), rgb(206, 150, 112), rgb(146, 96, 66), rgb(104, 68, 50))

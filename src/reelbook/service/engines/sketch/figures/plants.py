@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..brush import Brush, Sprite
 from ..palette import Colour, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush, Sprite
 from .kit import Kit
 
 BARK, LEAF, STEM = rgb(112, 80, 58), rgb(84, 142, 70), rgb(84, 134, 66)

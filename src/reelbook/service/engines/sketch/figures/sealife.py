@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..brush import Brush
 from ..palette import mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, smoke
 
 DARK, WHITE = rgb(30, 32, 40), rgb(248, 248, 244)

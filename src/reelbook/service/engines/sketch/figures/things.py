@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..brush import Brush
 from ..palette import mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, flame, smoke
 
 COAL = rgb(44, 42, 46)

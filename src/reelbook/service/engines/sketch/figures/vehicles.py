@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..brush import Brush
 from ..palette import Colour, mixed, rgb, scaled
 from ..puppet import Part
+from ..soft_brush import Brush
 from .kit import Kit, smoke, wheel
 
 GLASS, TYRE = rgb(150, 194, 216), rgb(42, 42, 50)

@@ -1,0 +1,1 @@
+"""What `rb.` offers: runs, sweeps, forms, tables and the library, with the current client behind them."""

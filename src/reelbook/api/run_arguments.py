@@ -1,0 +1,111 @@
+"""The run or the file that is meant, whatever names it: a row of a table, a request id, a path, a column with one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..errors import InvalidInput, ReelbookError
+from ..media.local_file import LocalFile
+from ..models.base import Input, Output
+from ..models.service_file import File
+from ..runs.run import Run, media_of
+from ..storage.select_runs import rows_in
+from ..sweeps.results.accessor import Reel
+from .library import library
+
+ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
+MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them beside each other"
+
+
+def run_or_file(given: Any, what: str) -> Any:
+    """The run, the file or the path that is meant; anything else as it is. `what` is the function that asks, for messages."""
+    if isinstance(given, (Run, LocalFile, Path)):
+        return given
+    if isinstance(given, str):
+        return _of_text(given)
+    if isinstance(given, File):
+        raise ReelbookError(
+            f"This is a file at the service, and {what} takes one that is here: run.video, or one of run.images."
+        )
+    if isinstance(given, Output):
+        return run_or_file(list(media_of(given)), what)
+    if (rows := rows_in(given)) is not None:
+        return _of_rows(rows, given, what)
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        place = library()
+        return place.run(*place.numbers(int(given)))
+    if isinstance(given, (pd.Series, pd.Index, list, tuple)):
+        return run_or_file(_only(list(given), what), what)
+    return given
+
+
+def file_of(given: Any, what: str) -> Any:
+    """The same as a file: of a run its video or its first picture."""
+    found = run_or_file(given, what)
+    if not isinstance(found, Run):
+        return found
+    if found.status != "completed" or not found.media:
+        raise ReelbookError(f"This run is {found.status} and has no file here, so there is nothing to read.")
+    return found.media[0]
+
+
+def input_of(given: Any, what: str) -> Any:
+    """The input of a run or of a row of a table; anything else as it is."""
+    if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or rows_in(given) is None):
+        return given
+    run = run_or_file(given, what)
+    if not isinstance(run, Run) or not isinstance(run.input, Input):
+        raise ReelbookError(
+            f"Nothing is known here of what was asked for this run, so {what} has no input to begin with. "
+            "Give one, such as rb.TextToVideo(prompt=…)."
+        )
+    return run.input
+
+
+def _of_text(text: str) -> Any:
+    """A path, unless there is no such file and a run of the library has this request id."""
+    path = Path(text).expanduser()
+    if path.suffix or path.exists() or len(path.parts) != 1:
+        return path
+    try:
+        return library().run(text)
+    except InvalidInput:
+        raise ReelbookError(
+            f"{text[:80]!r} is neither a file nor the request id of a run in {library().folder}. Pass a path, a request id, a run, "
+            "or a row of a table, as in table.loc[[7]]."
+        ) from None
+
+
+def _of_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
+    if len(rows) != 1:
+        count = f"{len(rows):,} rows" if len(rows) else "no row"
+        raise ReelbookError(f"This table has {count}, and {what} {ONE}; {MANY}.")
+    if isinstance(given, Mapping):
+        rows = rows.convert_dtypes()
+    try:
+        return Reel(rows).run(rows)
+    except InvalidInput:
+        # A table from elsewhere, whose runs no library here knows, still says where its files are.
+        if any(path for found in _paths(rows) for path in found):
+            return Reel(rows).file(rows)
+        raise
+
+
+def _paths(rows: pd.DataFrame) -> list[list[str]]:
+    try:
+        return list(Reel(rows).paths())
+    except ReelbookError:
+        return []
+
+
+def _only(values: list[Any], what: str) -> Any:
+    known = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
+    if len(known) != 1:
+        count = f"These are {len(known):,} values" if known else "Nothing here has a file"
+        raise ReelbookError(f"{count}, and {what} {ONE}; {MANY}.")
+    return known[0]

@@ -1,0 +1,100 @@
+"""Runs of a library as `Run`s again, with a client or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ..client import Client
+from ..errors import InvalidInput, ReelbookError
+from ..runs.run import Run
+from ..runs.submission import Desk
+from ..storage.ledger import connection, transitions
+from ..storage.ledger.transitions import Entry
+from ..storage.ledger.writer import Books
+from ..storage.library import Library
+from ..storage.shelf import Shelf
+from ..transport.downloads.downloader import Downloads
+from ..transport.http import Http
+from ..transport.polling.poller import Watcher
+from ..transport.service_calls import ServiceCalls
+from ..util.background_loop import background
+from ..util.printable import readable_id
+
+CALL_SECONDS = 120.0
+NOWHERE = "http://no-service.invalid"
+"""The address where nobody is connected; nothing is sent there."""
+_ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
+
+
+def runs_with(client: Client, entries: Sequence[Entry]) -> list[Run]:
+    """The runs of these rows of the client's library: those that are over as they are, the others followed on."""
+    over = [entry for entry in entries if _is_over(entry, client.shelf)]
+    made = dict(zip((entry.id for entry in over), _made(over, lambda: client.desk), strict=True))
+    return [made.get(entry.id) or _followed(client, entry) for entry in entries]
+
+
+def runs_without(books: Books, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
+    """The same where nobody is connected to the library: runs that are over."""
+    open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
+    if open_still is not None:
+        raise ReelbookError(
+            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {books.folder} is not finished here, and no "
+            f"client is connected to that library. Connect first, rb.connect(…, library={str(books.folder)!r}), then ask again."
+        )
+    return _made(entries, lambda: _reading_parts(books, shelf))
+
+
+def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
+    """The library that the runs of a table are in: the one it was made with, one that its files lie in, or the one that is open."""
+    told = table.attrs.get("reelbook")
+    named = [told.get("library")] if isinstance(told, dict) else []
+    named += [str(Path(path).parent.parent) for path in paths]
+    folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / connection.NAME).is_file()]
+    failure: InvalidInput | None = None
+    for folder in [*folders[:_MOST_FOLDERS], None]:
+        library = opened(folder)
+        try:
+            library.numbers(table)
+        except InvalidInput as error:
+            failure = failure or error
+        else:
+            return library
+    assert failure is not None, "at least one library was asked"
+    raise failure
+
+
+_MOST_FOLDERS = 8
+
+
+def _made(entries: Sequence[Entry], desk: Callable[[], Desk]) -> list[Run]:
+    async def begun() -> list[Run]:
+        live = desk().books.live
+        return [run if isinstance(run := live.get(entry.id), Run) else Run(desk, entry) for entry in entries]
+
+    return background.wait(begun(), CALL_SECONDS)
+
+
+def _followed(client: Client, entry: Entry) -> Run:
+    service = background.wait(client.desk.name(), CALL_SECONDS)
+    if entry.service != service:
+        raise ReelbookError(
+            f"Run {entry.id} of the library is not finished here and belongs to the service {entry.service}; this client talks to "
+            f"{service}. Connect to that service first."
+        )
+    return client.attach(entry.request_id or "", model=entry.model)
+
+
+def _is_over(entry: Entry, shelf: Shelf) -> bool:
+    """Whether nothing has to be asked of anybody."""
+    if entry.state == transitions.STORED:
+        return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
+    return entry.state in _ENDED
+
+
+def _reading_parts(books: Books, shelf: Shelf) -> Desk:
+    http = Http(None)
+    calls = ServiceCalls(http, NOWHERE)
+    return Desk(http, calls, books, shelf, Watcher(calls, past=lambda _: ()), Downloads(shelf, lambda: calls.base_url))

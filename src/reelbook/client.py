@@ -1,0 +1,385 @@
+"""The door: a client joins the house and a service, hosted or embedded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+from .errors import Interrupted, LibraryError, NotFound, ReelbookError
+from .models.base import Input
+from .models.catalog import CATALOG
+from .models.described.input_class import describe
+from .models.model_list import Models
+from .models.pricing import Estimate, Rates
+from .process_shared import books_of, description_of, embedded_in, leave_books, made_desk
+from .runs.cancel import Cancelled, cancelled
+from .runs.run import Run, input_of
+from .runs.submission import Desk, Submission
+from .runs.submit_wait import accepted
+from .service.embedded import Embedded
+from .storage.ledger import claims, connection, known_services, transitions
+from .storage.ledger.transitions import Entry
+from .storage.ledger.writer import Books
+from .storage.shelf import Shelf
+from .transport.api_key import Key
+from .transport.argument_checks import checked, checked_take
+from .transport.ids import checked_id
+from .transport.polling.status_source import StatusSource
+from .util.background_loop import TICK_SECONDS, background
+from .util.interrupts import raised_once
+from .util.name_hints import Hinting
+
+CALL_SECONDS = 120.0
+DRAIN_SECONDS = 15.0
+
+_guard = threading.Lock()
+_open_clients: list[Client] = []
+_closing: list[Client] = []
+"""Those whose last answers are awaited, or were when somebody interrupted that."""
+_count = 0
+"""How many clients were ever opened here."""
+
+
+class Client(Hinting):
+    """A conversation with one service. Its methods block; its runs can be awaited."""
+
+    _internal = ("books", "desk", "resend", "settle", "shelf", "start_watched", "submitted")
+
+    def __init__(
+        self,
+        address: str | None,
+        key: Key | None,
+        library: Path,
+        rates: Rates | None = None,
+        shelf: str | None = None,
+    ) -> None:
+        self.library = library
+        self._ending: Future[None] | None = None
+        """Fulfilled when it is closed; None while it is open."""
+        self._embedded: Embedded | None = None
+        name = None
+        if address is None:
+            self._embedded = embedded_in(library, rates)
+            try:
+                found = self._embedded.address()
+            except (OSError, ValueError) as error:
+                raise LibraryError(str(library), connection.reason(error)) from None
+            address, key, name = found.base_url, Key(found.key), found.id
+        place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
+        self._books = books_of(library)
+        renew = self._renewed if self._embedded else None
+        # A closure, so that the key is no attribute that anything could show.
+        self._made: Callable[[], Coroutine[Any, Any, Desk]] = lambda: made_desk(
+            key, address, renew, rates, self._books, Shelf(place), name
+        )
+        self._pid = 0
+        try:
+            self._desk()
+        except BaseException:
+            leave_books(library)
+            raise
+
+    @property
+    def base_url(self) -> str:
+        """The address of the service; an embedded one can move to another port."""
+        return self._desk().calls.base_url
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the service runs on this machine, for this library: no key, no cost."""
+        return self._embedded is not None
+
+    @property
+    def desk(self) -> Desk:
+        """What the runs of this client need; for those who start many at once."""
+        return self._open_desk()
+
+    @property
+    def in_flight(self) -> tuple[Entry, ...]:
+        """The runs of this process whose paid requests are sent and not answered yet."""
+        return tuple(self._desk_now.in_flight.values()) if self._pid == os.getpid() else ()
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where the media of its runs are."""
+        return self._desk().shelf
+
+    @property
+    def books(self) -> Books:
+        """The ledger of its library."""
+        return self._books
+
+    def account(self) -> Mapping[str, Any]:
+        """Credits and permissions, as the service tells them."""
+        return background.wait(self._desk().calls.account(), CALL_SECONDS)
+
+    def models(self) -> Models:
+        """The models that the service lists."""
+        return Models(background.wait(self._desk().calls.models(), CALL_SECONDS))
+
+    def features(self) -> frozenset[str]:
+        """What the service offers beyond the specification."""
+        return background.wait(self._desk().calls.nature(), CALL_SECONDS).features
+
+    def estimate(self, request: Input) -> Estimate:
+        """What a run costs; nothing is sent to a model and nothing is charged."""
+        return background.wait(self._desk().calls.estimate(checked(request)), CALL_SECONDS)
+
+    def model(self, endpoint_id: str) -> type[Any]:
+        """The input class of any model that the service describes; its description is kept for a day."""
+        endpoint_id = checked_id(endpoint_id, "model")
+        known = next((row for row in CATALOG if row.id == endpoint_id), None)
+        return known.input if known else background.wait(self._described(endpoint_id), CALL_SECONDS)
+
+    def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+        """Submit a run; returns as soon as the service has it. What the library has is not sent again.
+
+        `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
+        """
+        take = checked_take(take, fresh)
+        return self._begun(Submission(self._open_desk(), checked(request), take=take, fresh=fresh, join=False))
+
+    def start_watched(self, request: Input, *, take: int | None = None) -> Run:
+        """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
+        take = checked_take(take, False)
+        submission = Submission(self._open_desk(), checked(request), take=take, join=False)
+        return self._begun(submission, watched=True)
+
+    def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
+        """Submit a run and wait until its media are here, with progress where there is a notebook."""
+        with raised_once():
+            from .display.run_progress import kernel_shell, watch
+
+            submission = Submission(self._open_desk(), checked(request), take=checked_take(take, fresh), fresh=fresh)
+            run = self._begun(submission, watched=kernel_shell() is not None)
+            try:
+                with watch(run):
+                    run.wait()
+            except KeyboardInterrupt:
+                self._mark_stop("while waiting")
+                raise Interrupted(run.goes_on) from None
+        return run
+
+    def attach(self, request_id: str, *, model: str | None = None) -> Run:
+        """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
+        self._open_desk()
+        named = None if model is None else checked_id(model, "model")
+        # However odd, what the library knows is the id of a request.
+        is_known = isinstance(request_id, str) and self._books.now(lambda db: known_services.knows(db, request_id))
+        name = request_id if is_known else checked_id(request_id, "request")
+        return background.wait(self._attached(name, named), CALL_SECONDS)
+
+    def cancel_queued(self) -> Cancelled:
+        """Cancel what waits in the service's queue, but for runs of sweeps that go on and of other notebooks that are open."""
+        return background.wait(self._cancelled(self._open_desk()), CALL_SECONDS)
+
+    def settle(self, entry: Entry, request_id: str) -> Run:
+        """An uncertain run of the library that turned out to be this request."""
+        desk = self._desk_for(entry)
+
+        async def settled() -> Run:
+            await desk.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
+            ours = await desk.books.do(lambda db: transitions.settled(db, entry.id, request_id, desk.books.owner))
+            return Run(self._desk, ours)
+
+        return background.wait(settled(), CALL_SECONDS)
+
+    def resend(self, entry: Entry) -> Run:
+        """An uncertain run of the library, sent once more; what the lost one may have cost stays counted."""
+        desk = self._desk_for(entry)
+        request = input_of(entry) or self.model(entry.model)(**json.loads(entry.input))
+        self._books.now(lambda db: transitions.resubmittable(db, entry.id))
+        return self._begun(Submission(desk, request, take=entry.take))
+
+    async def submitted(self, submission: Submission, *, watched: bool = False) -> Run:
+        """A run from its submission, on the background loop: for those who start many at once."""
+        try:
+            verdict, answer = await submission.done()
+            if verdict.do == "join":
+                return cast(Run, self._books.live[verdict.entry.id])
+            entry = await self._books.do(lambda db: transitions.read(db, verdict.entry.id))
+            return Run(
+                self._desk, entry, input=submission.request, answer=answer, others=verdict.do == "await",
+                watched=watched,
+            )  # fmt: skip
+        finally:
+            submission.released()
+
+    def close(self) -> None:
+        """End the conversation and give the place of default client back. Runs go on at the service.
+
+        An interrupt ends the waiting for answers that are paid for; they are written down in the background.
+        """
+        with raised_once():
+            ending = self.begin_close()
+            try:
+                while not wait_for([ending], TICK_SECONDS).done:
+                    pass
+            except KeyboardInterrupt:
+                raise Interrupted(
+                    "You interrupted the closing of a client. Answers that are paid for are written down in the background."
+                ) from None
+            self.finish_close()
+            ending.result()
+
+    def begin_close(self) -> Future[None]:
+        """Send nothing more; the future is fulfilled when nothing is under way."""
+        with _guard:
+            if self._ending is None:
+                _open_clients[:] = [client for client in _open_clients if client is not self]
+                _closing.append(self)
+                self._ending = background.submit(self._ended())
+            return self._ending
+
+    async def _ended(self) -> None:
+        if self._pid == os.getpid():
+            await self._desk_now.close(DRAIN_SECONDS)
+
+    def finish_close(self) -> None:
+        """Leave the library to others, and stop the embedded service if nobody else uses it."""
+        with _guard:
+            if self not in _closing:
+                return
+            _closing.remove(self)
+            shared = any(client._embedded is self._embedded for client in _open_clients)
+        leave_books(self.library)
+        if self._embedded is not None and not shared:
+            self._embedded.close()
+
+    def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
+        with raised_once():
+            from .display.waiting_line import waiting_line
+
+            with waiting_line() as show:
+                work = self.submitted(submission, watched=watched)
+                return accepted(submission, work, lambda: self._mark_stop("while submitting"), show)
+
+    def _mark_stop(self, note: str) -> None:
+        """Write the moment down: nothing may be sent after it."""
+        with contextlib.suppress(ReelbookError):
+            self._books.ask(lambda db: transitions.stop_mark(db, note))
+
+    async def _cancelled(self, desk: Desk) -> Cancelled:
+        service, books = await desk.name(), self._books
+        entries = await books.do(lambda db: claims.waiting(db, service, books.owner))
+        free = [entry for entry in entries if entry.id not in desk.wanted]
+        return await cancelled(desk, [await self._attached(entry.request_id or "", entry.model) for entry in free])
+
+    async def _described(self, endpoint_id: str) -> type[Input]:
+        document = await description_of(self._desk(), self.library, endpoint_id)
+        return await asyncio.to_thread(describe, document, endpoint_id)
+
+    async def _attached(self, request_id: str, model: str | None) -> Run:
+        desk, books = self._desk(), self._books
+        service = await desk.name()
+        known = await books.do(lambda db: known_services.model_of(db, service, request_id))
+        model = model or known
+        if model is None:
+            raise ReelbookError(
+                f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
+            )
+        if known is None:
+            # Asked before it is written down, so that a misspelt id leaves nothing behind.
+            try:
+                await StatusSource(desk.calls).status(model, request_id)
+            except NotFound as error:
+                raise NotFound(
+                    f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
+                ) from None
+        verdict = await books.do(lambda db: claims.attached(db, service, model, request_id, books))
+        if verdict.do == "join" and verdict.entry.id in books.live:
+            return cast(Run, books.live[verdict.entry.id])
+        return Run(self._desk, verdict.entry, others=verdict.do == "await")
+
+    def _desk_for(self, entry: Entry) -> Desk:
+        desk = self._open_desk()
+        service = background.wait(desk.name(), CALL_SECONDS)
+        theirs = self._books.look(lambda db: known_services.current(db, entry.service))
+        if service != theirs:
+            raise ReelbookError(
+                f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
+                "Connect to that service first."
+            )
+        return desk
+
+    def _open_desk(self) -> Desk:
+        if self._ending is not None:
+            raise ReelbookError("This client is closed. Open another one with rb.connect().")
+        return self._desk()
+
+    def _desk(self) -> Desk:
+        """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
+        if self._pid != os.getpid():
+            self._desk_now = background.wait(self._made(), CALL_SECONDS)
+            self._desk_now.start = self.start
+            self._pid = os.getpid()
+        return self._desk_now
+
+    def _renewed(self) -> str:
+        assert self._embedded is not None
+        return self._embedded.address().base_url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except Interrupted:
+            # An interrupt that comes after another one says nothing new.
+            if kind is None or not issubclass(kind, KeyboardInterrupt):
+                raise
+
+    def __repr__(self) -> str:
+        kind = "embedded service" if self._embedded else "service"
+        return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
+
+
+def opened(client: Client) -> Client:
+    """The client, which is the default one from now on."""
+    global _count
+    with _guard:
+        _open_clients.append(client)
+        _count += 1
+    return client
+
+
+def another_was_closed() -> bool:
+    """Whether a client was open here before the latest one, and is closed."""
+    with _guard:
+        return _count > len(_open_clients)
+
+
+def latest_client() -> Client | None:
+    """The client that was opened last, if one is open."""
+    with _guard:
+        return _open_clients[-1] if _open_clients else None
+
+
+def open_clients() -> tuple[Client, ...]:
+    """Those that are open, the latest last."""
+    with _guard:
+        return tuple(_open_clients)
+
+
+def closing() -> tuple[Client, ...]:
+    """Those that are open, or not closed to the end."""
+    return (*_open_clients, *_closing)
+
+
+def close_all() -> tuple[Client, ...]:
+    """Begin to close every client; gives those that are not closed to the end."""
+    for client in [*_open_clients]:
+        client.begin_close()
+    return tuple(_closing)

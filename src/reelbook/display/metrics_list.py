@@ -1,0 +1,38 @@
+"""What can be measured, as a table of sentences: aligned left and whole, whatever the width of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from markupsafe import Markup
+
+from ..sweeps.results.metrics_table import COLUMNS
+from .fact_table import SMALL, card
+
+if TYPE_CHECKING:
+    from ..sweeps.results.metrics_table import Metrics
+
+WIDTH = 960
+CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;background:none;white-space:normal"
+HEAD = Markup('<th scope="col" style="{};font-weight:normal">{}</th>')
+ROW = Markup(
+    '<tr><th scope="row" style="{};font-weight:normal">{}</th><td style="{}">{}<div style="{}">{}</div></td>'
+    '<td style="{}">{}</td><td style="{}">{}</td><td style="{}">{}</td></tr>'
+)
+
+
+def metrics_html(metrics: Metrics) -> str:
+    """A row for each figure, its definition in small print; one with other columns is shown as pandas does."""
+    if tuple(metrics.columns) != COLUMNS:
+        return str(pd.DataFrame(metrics).to_html(notebook=True))
+    head = Markup("").join(HEAD.format(CELL, name) for name in ("metric", "meaning", "unit", "range", "better"))
+    rows = Markup("").join(
+        ROW.format(CELL, name, CELL, meaning, SMALL, definition, CELL, unit, CELL, span, CELL, better)
+        for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
+    )
+    table = Markup(
+        '<div style="overflow-x:auto"><table class="rb-facts rb-rows" style="border-collapse:collapse;margin:0">'
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
+    )
+    return card(table.format(head, rows), width=WIDTH)

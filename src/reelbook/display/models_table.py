@@ -1,0 +1,67 @@
+"""The models that a service lists, as a table: what each is called, what it is for, and what a run of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ..models.catalog import CATALOG
+from .fact_table import SMALL, SOFT, card, heading, small
+from .formatting import credits_told, cut, joined
+
+MOST_MODELS = 200
+_CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;overflow-wrap:anywhere;border:0"
+_ROW = Markup(
+    '<tr><td style="{0}"><code>{1}</code><div style="{2}"><bdi>{3}</bdi></div></td>'
+    '<td style="{0};text-align:right;white-space:nowrap">{4}</td></tr>'
+)
+_HEAD = Markup("<tr>{}</tr>")
+_TABLE = Markup(
+    '<table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:4px 0"><thead>{}</thead><tbody>{}</tbody></table>'
+)
+
+
+def models_table(models: Sequence[Mapping[str, Any]]) -> str:
+    """The table; what a service does not tell is left out."""
+    count = len(models)
+    if not count:
+        return card(heading("No models"), small("The service lists none for this key."))
+    heads = Markup("").join(
+        Markup('<th scope="col" style="{};font-weight:normal;{};text-align:{}">{}</th>').format(_CELL, SOFT, side, name)
+        for name, side in (("model", "left"), ("from", "right"))
+    )
+    rows = Markup("").join(map(_row, models[:MOST_MODELS]))
+    parts = [heading(f"{count:,} model{'' if count == 1 else 's'}"), _TABLE.format(_HEAD.format(heads), rows)]
+    if count > MOST_MODELS:
+        parts.append(small(f"and {count - MOST_MODELS:,} more"))
+    parts.append(small('rb.model("…") gives the input of any of them.'))
+    return card(*parts)
+
+
+def _row(model: Mapping[str, Any]) -> Markup:
+    name = model.get("id")
+    known = next((row for row in CATALOG if row.id == name), None)
+    purpose = _first(model, "purpose", "description", "summary") or (known.purpose if known else "")
+    kind = _first(model, "category", "type", "kind") or (known.category if known else "")
+    return _ROW.format(
+        _CELL, cut(name or "unnamed", 160), SMALL, joined(cut(kind, 60), cut(purpose, 200)), _price(model)
+    )
+
+
+def _first(model: Mapping[str, Any], *names: str) -> str:
+    return next((value for name in names if isinstance(value := model.get(name), str)), "")
+
+
+def _price(model: Mapping[str, Any]) -> str:
+    """The least that a run costs, where the service tells it."""
+    places = [model, *(inner for inner in model.values() if isinstance(inner, Mapping))]
+    names = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
+    found = (
+        place[name]
+        for place in places
+        for name in names
+        if isinstance(place.get(name), int) and not isinstance(place[name], bool)
+    )
+    return credits_told(next(found, None))

@@ -1,0 +1,164 @@
+"""What tells the runs of a table apart, and how they are laid out by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from ...models.catalog import CATALOG
+from ...storage.table.library_table import INPUT_JSON
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_ASKED = frozenset({
+    "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
+})  # fmt: skip
+"""The columns that tell how a run went."""
+MOST_ACROSS = 10
+LONG_TEXT = 28
+LEAST_FILLED = 0.6
+"""A grid with more gaps than this leaves is none."""
+UNITS = {"num_frames": "frames", "frame_rate": "frames/s", "fps": "frames/s", "duration": "s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Something that varies; several columns that vary together are one."""
+
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    """Its values in words, in their order."""
+    bare: tuple[str, ...]
+    """The same without what they are of."""
+    codes: tuple[int, ...]
+    """Which of them each run has."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its values are sentences rather than words."""
+        return max(map(len, self.values)) > LONG_TEXT
+
+    @property
+    def name(self) -> str:
+        """Its columns."""
+        return ", ".join(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the runs stand: one grid for each facet, or one after the other where they make no grid."""
+
+    rows: Axis | None
+    across: Axis | None
+    facets: tuple[Axis, ...]
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether it has row and column heads."""
+        return self.rows is not None
+
+
+def axes_of(table: pd.DataFrame) -> list[Axis]:
+    """What varies in a table of runs of one model, in the order of the columns."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for name in asked_columns(table):
+        codes = _codes(list(table[name]))
+        if max(codes, default=0) > 0:
+            found.setdefault(codes, []).append(name)
+    return [_axis(table, codes, names) for codes, names in found.items()]
+
+
+def asked_columns(table: pd.DataFrame) -> list[str]:
+    """The columns of what was asked, wherever they have gone in the table; takes are asked for, too."""
+    names = [name for name in table.columns if isinstance(name, str)]
+    before = list(takewhile(lambda name: not name.startswith("output_"), names))
+    known = {*_attributes(table).get("axes", ()), *_fields(table)}
+    asked = [name for name in names if name in before or name in known]
+    plain = [name for name in asked if name not in NOT_ASKED and not name.startswith("output_")]
+    return [*plain, *(["take"] if "take" in names else [])]
+
+
+def layout_of(axes: Sequence[Axis], runs: int) -> Layout:
+    """Columns for what has few values with short names, rows for what has more; what is left heads a grid of its own."""
+    short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
+    if len(axes) < 2 or not short or len(short[0].values) > MOST_ACROSS:
+        return Layout(None, None, ())
+    across = short[0]
+    rest = [axis for axis in axes if axis is not across]
+    rows = max(rest, key=lambda axis: (not axis.is_long, len(axis.values)))
+    facets = tuple(axis for axis in rest if axis is not rows)
+    places = len(across.values) * len(rows.values) * math.prod(len(axis.values) for axis in facets)
+    filled = len(set(zip(*(axis.codes for axis in axes), strict=True))) / places
+    return Layout(rows, across, facets) if filled >= LEAST_FILLED and runs else Layout(None, None, ())
+
+
+def worded(name: str, value: Any) -> str:
+    """A value with what it is of.
+
+    >>> worded("seed", 7), worded("num_frames", 49), worded("resolution", "480p"), worded("expand_prompt", True)
+    ('seed 7', '49 frames', '480p', 'expand_prompt on')
+    """
+    text = plain_text(value)
+    if name in UNITS:
+        return f"{text} {UNITS[name]}"
+    return text if isinstance(value, str) and value.strip() else f"{name} {text}"
+
+
+def plain_text(value: Any) -> str:
+    """A value of a table in words, on one line."""
+    if is_missing(value):
+        return "–"
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {plain_text(item)}" for name, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray":
+        return ", ".join(map(plain_text, value)) or "none"
+    return " ".join(str(value).split()) or '""'
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table is empty."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _codes(values: Sequence[Any]) -> tuple[int, ...]:
+    """Which value each run has, counted as they first appear; not by pandas, because a list has no hash."""
+    seen: dict[str, int] = {}
+    return tuple(seen.setdefault(_key(value), len(seen)) for value in values)
+
+
+def _key(value: Any) -> str:
+    return "" if is_missing(value) else f"={plain_text(value) if isinstance(value, (int, float)) else repr(value)}"
+
+
+def _axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> Axis:
+    firsts = [codes.index(code) for code in range(max(codes) + 1)]
+    order = list(range(len(firsts)))
+    leading = [table[names[0]].iloc[place] for place in firsts]
+    if all(isinstance(value, (int, float)) or hasattr(value, "__index__") for value in leading):
+        order.sort(key=lambda code: leading[code])
+    found = [[(name, table[name].iloc[firsts[code]]) for name in names] for code in order]
+    words = tuple(" · ".join(worded(name, value) for name, value in pairs) for pairs in found)
+    bare = tuple(" · ".join(plain_text(value) for _, value in pairs) for pairs in found)
+    places = {code: place for place, code in enumerate(order)}
+    return Axis(tuple(names), words, bare, tuple(places[code] for code in codes))
+
+
+def _attributes(table: pd.DataFrame) -> Mapping[str, Any]:
+    found = table.attrs.get("reelbook")
+    return found if isinstance(found, dict) else {}
+
+
+def _fields(table: pd.DataFrame) -> set[str]:
+    """The fields of the models in the table, as far as they are known here."""
+    models = set(table["model"]) if "model" in table.columns else {_attributes(table).get("model")}
+    return {name for row in CATALOG if row.id in models for name in row.input.model_fields}

@@ -1,0 +1,324 @@
+"""The page itself: what was planned, what it came to, the clips, the costs, the table, and how to make each again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+import pandas as pd
+from markupsafe import Markup
+
+from ..._version import __version__
+from ...media.posters import thumb
+from ...settings import options
+from .. import synced_clips
+from ..embedding import uri
+from ..fact_table import dotted
+from ..formatting import MARKS, cut, duration, joined
+from ..theme import module, style
+from .clip_grid import Grid
+from .layout import Axis
+from .recipes import recipes
+from .report_entries import Entry, Group
+from .report_media import LONGEST, PICTURE_LONGEST, Shown
+from .shared_table import with_names
+
+MOST_VALUES = 12
+THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
+"""Pixels that a poster may take in the table, of few files and of more."""
+MOST_PLOTS = 3
+LONGEST_TITLE, LONGEST_GIVEN = 90, 200
+"""Letters of a title that we make, and of one that somebody gives."""
+
+# Scripts by their hashes: what somebody slips into the page does not run, even where it were not escaped.
+POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; "
+    "base-uri 'none'; form-action 'none'"
+)
+PAGE = Markup(
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="generator" content="{generator}">\n'
+    '<meta name="referrer" content="no-referrer">\n<title>{title}</title>\n{style}\n</head>\n'
+    '<body class="rb rb-report{theme}">\n<main>\n{body}</main>\n{scripts}\n</body>\n</html>\n'
+)
+GENERATOR = "reelbook"
+HEAD = Markup('<header><h1><bdi>{}</bdi></h1><p class="rb-soft">{}</p>{}</header>\n')
+SECTION = Markup('<section id="{0}" aria-labelledby="{0}-head"><h2 id="{0}-head">{1}</h2>{2}</section>\n')
+FOOT = Markup('<footer class="rb-soft">Written {} by reelbook {}.{}</footer>\n')
+FACT = Markup('<div><dt>{}</dt><dd class="rb-number">{}</dd>{}</div>')
+SMALL = Markup('<dd class="rb-soft">{}</dd>')
+LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td><td>{}</td></tr>')
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a page tells."""
+
+    table: pd.DataFrame
+    groups: Sequence[Group]
+    media: Mapping[Path, Shown]
+    title: str | None
+    service: str | None
+    is_folder: bool
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every run in the order of the table."""
+        return sorted((entry for group in self.groups for entry in group.entries), key=lambda entry: entry.place)
+
+    @property
+    def html(self) -> str:
+        """The page."""
+        title = cut(self.title or _title(self.groups), LONGEST_GIVEN)
+        body = Markup("").join(
+            [
+                HEAD.format(title, _about(self), _totals(self)),
+                _section("plan", "Plan", _plan(self.groups)),
+                _section("clips", _clips_head(self.media), Grid(self.groups, self.media).markup),
+                _section("costs", "Costs", _costs(self)),
+                _section("runs", "Runs", _runs(self)),
+                _section("again", "How to make each again", recipes(self.groups, self.media, self.service)),
+                FOOT.format(_moment(datetime.now(UTC)), __version__, _how_many(self)),
+            ]
+        )
+        scripts = _scripts()
+        return str(
+            PAGE.format(
+                policy=_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
+                style=style(*_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
+                scripts=Markup("\n").join(scripts.values()),
+            )
+        )  # fmt: skip
+
+
+def _styles() -> list[str]:
+    from ..tables import table_html
+
+    return [*table_html.STYLES, synced_clips.STYLE, "report.css"]
+
+
+def _scripts() -> dict[str, Markup]:
+    """The scripts of the page by the hashes of their texts."""
+    from ..tables import table_html
+
+    texts = [module(name) for name in (synced_clips.SCRIPT, table_html.SCRIPT, "report.js")]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+    return {
+        f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))
+        for digest, text in zip(digests, texts, strict=True)
+    }
+
+
+def _policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
+    return POLICY.format(scripts=" ".join(scripts), beside=" 'self' file:" if is_folder else "")
+
+
+def _section(name: str, head: str, body: Markup) -> Markup:
+    return SECTION.format(name, head, body) if body else Markup("")
+
+
+def _title(groups: Sequence[Group]) -> str:
+    prompts = {" ".join((entry.text("prompt") or "").split()) for group in groups for entry in group.entries}
+    prompt = prompts.pop() if len(prompts) == 1 else ""
+    if prompt:
+        return cut(prompt, LONGEST_TITLE)
+    runs = sum(len(group.entries) for group in groups)
+    names = {group.model.rpartition("/")[2] or group.model for group in groups} - {""}
+    return f"{_runs_told(runs)} of {' and '.join(sorted(names))}" if names else _runs_told(runs)
+
+
+def _about(report: Report) -> Markup:
+    """Which models, when, and by which service."""
+    models = [group.model for group in report.groups if group.model]
+    moments = [entry.made for entry in report.entries if entry.made is not None]
+    parts = [
+        f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
+        f"made {_days(min(moments), max(moments))}" if moments else "",
+        # One that has no address is on the machine of whoever sends the page, and its name tells nobody anything.
+        report.service if report.service and "://" in report.service else "",
+    ]
+    return dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
+
+
+def _totals(report: Report) -> Markup:
+    """Runs by their state, credits, and seconds."""
+    entries, figures = report.entries, list[Markup]()
+    counts = Counter(entry.status for entry in entries if entry.status)
+    states = [
+        Markup('<span class="rb-state"><span class="rb-{}" aria-hidden="true">{}</span> {} {}</span>').format(
+            status.replace(" ", "-") if status in MARKS else "odd", MARKS.get(status, "·"), f"{count:,}", status
+        )
+        for status, count in counts.most_common()
+    ]  # fmt: skip
+    figures.append(FACT.format("runs", f"{len(entries):,}", SMALL.format(Markup(" ").join(states)) if states else ""))
+    known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
+    aside = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
+    if known or aside:
+        guessed = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
+        total = sum(entry.credits or 0 for entry in known)
+        told = joined(
+            f"{guessed:,} of them estimated" if guessed else "charged" if known else "",
+            f"{aside:,} more set aside" if aside else "",
+        )
+        figures.append(FACT.format("credits", f"{'≈ ' if guessed else ''}{total:,}", SMALL.format(told)))
+    films = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
+    if films:
+        seconds = sum(float(clip.frames / clip.rate) for clip in films)
+        told = f"{len(films):,} clip{'' if len(films) == 1 else 's'}, {sum(clip.frames for clip in films):,} frames"
+        figures.append(FACT.format("video", duration(seconds), SMALL.format(told)))
+    spent = [entry.running for entry in entries if entry.running is not None]
+    if spent:
+        figures.append(
+            FACT.format("computing", duration(sum(spent)), SMALL.format(f"{duration(sum(spent) / len(spent))} a run"))
+        )
+    return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
+
+
+def _plan(groups: Sequence[Group]) -> Markup:
+    """What varied and what was held, for each model."""
+    return Markup("").join(_plan_of(group, is_alone=len(groups) == 1) for group in groups)
+
+
+def _plan_of(group: Group, *, is_alone: bool) -> Markup:
+    lines = [LINE.format(axis.name, f"{len(axis.values):,}", _values(axis)) for axis in group.axes]
+    lines += [
+        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(cut(value, 600))) for name, value in group.held.items()
+    ]
+    if not lines:
+        return Markup("")
+    head = "" if is_alone else Markup("<h3><bdi>{}</bdi></h3>").format(group.model or "another model")
+    return Markup('{}<table class="rb-plan"><tbody>{}</tbody></table>').format(head, Markup("").join(lines))
+
+
+def _values(axis: Axis) -> Markup:
+    """The values of an axis, the middle of many left out."""
+    many = len(axis.bare) > MOST_VALUES
+    told = [*axis.bare[: MOST_VALUES // 2], "…", *axis.bare[-MOST_VALUES // 2 :]] if many else axis.bare
+    value = Markup("<bdi>{}</bdi>")
+    return dotted([value.format(cut(text, 160)) for text in told])
+
+
+def _clips_head(media: Mapping[Path, Shown]) -> str:
+    return "Clips" if any(one.clip for one in media.values()) or not media else "Pictures"
+
+
+def _costs(report: Report) -> Markup:
+    """One plot for each axis."""
+    if not {"status", "credits"} <= set(report.table.columns):
+        return Markup("")
+    plots = [plot for name in _cost_columns(report.groups) if (plot := _plot(report.table, name))]
+    return Markup('<div class="rb-plots">{}</div>').format(Markup("").join(plots)) if plots else Markup("")
+
+
+def _cost_columns(groups: Sequence[Group]) -> Iterator[str]:
+    """What costs are told by: the models if there are several, else the axes with the fewest values."""
+    if len(groups) > 1:
+        yield "model"
+        return
+    axes = sorted(groups[0].axes, key=lambda axis: len(axis.values))
+    shared = [axis for axis in axes if len(axis.values) < len(groups[0].entries)]
+    yield from [axis.columns[0] for axis in shared or axes[:1]][:MOST_PLOTS]
+
+
+def _plot(table: pd.DataFrame, name: str) -> Markup:
+    from ..cost_chart import cost_svg
+
+    try:
+        costs = table.reel.cost(name)
+    # What cannot be grouped by, a list for instance, has no plot; the rest of the page does not fail with it.
+    except (TypeError, ValueError):
+        return Markup("")
+    return Markup('<figure class="rb-plot">{}</figure>').format(cost_svg(costs))
+
+
+def _runs(report: Report) -> Markup:
+    from ..tables.table_html import table_markup
+    from ..tables.table_media import Known
+
+    names = _file_names(report)
+    posters = {
+        names[str(path)]: Known(address, one.width, one.height)
+        for path, one in report.media.items()
+        if (address := _table_poster(report, path, one))
+    }
+    clips = (
+        {names[str(path)]: one.whole for path, one in report.media.items() if one.whole} if report.is_folder else None
+    )
+    table = with_names(report.table, names)
+    live = table_markup(table, key="report", posters=posters, clips=clips)
+    return Markup('<div class="rb-live">{}</div>{}').format(live, _printed(report))
+
+
+def _file_names(report: Report) -> dict[str, str]:
+    """What each file is called on the page: as it lies beside it, else by its own name."""
+    names: dict[str, str] = {}
+    for number, (path, one) in enumerate(report.media.items()):
+        name = unquote(one.whole.rpartition("/")[2]) or path.name
+        names[str(path)] = f"{number}-{name}" if name in names.values() else name
+    return names
+
+
+def _table_poster(report: Report, path: Path, one: Shown) -> str:
+    if report.is_folder or not one.poster:
+        return one.poster
+    small = thumb(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
+    return uri("image/jpeg", small) if small else ""
+
+
+def _printed(report: Report) -> Markup:
+    """The table for paper: all rows, and what is told of them in a few words."""
+    names = [axis.name for axis in report.groups[0].axes] if len(report.groups) == 1 else ["model"]
+    words = _words_of(report.groups)
+    rows = [
+        Markup("<tr><td>{}</td>{}<td>{} {}</td><td>{}</td><td>{}</td></tr>").format(
+            entry.name.removeprefix("run "),
+            Markup("").join(Markup("<td><bdi>{}</bdi></td>").format(cut(word, 60)) for word in words[entry.place]),
+            MARKS.get(entry.status, ""), entry.status,
+            "" if entry.credits is None else f"{entry.credits:,}", entry.request_id or "",
+        )
+        for entry in report.entries
+    ]  # fmt: skip
+    heads = Markup("").join(
+        Markup("<th><bdi>{}</bdi></th>").format(name) for name in ("run", *names, "status", "credits", "request id")
+    )
+    table = Markup('<table class="rb-paper"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>')
+    return table.format(heads, Markup("").join(rows))
+
+
+def _words_of(groups: Sequence[Group]) -> dict[int, list[str]]:
+    """The values of each run on the axes; where there are several models, its model."""
+    if len(groups) > 1:
+        return {entry.place: [group.model] for group in groups for entry in group.entries}
+    return {
+        entry.place: [axis.bare[axis.codes[number]] for axis in groups[0].axes]
+        for number, entry in enumerate(groups[0].entries)
+    }
+
+
+def _how_many(report: Report) -> str:
+    where = (
+        "The whole files lie in the folder media beside this page."
+        if report.is_folder
+        else f"What it shows are previews: of clips at most {LONGEST} pixels wide and high, of pictures {PICTURE_LONGEST}."
+    )
+    return f" {where} It asks for nothing from a network." if report.media else ""
+
+
+def _runs_told(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y}, {moment:%H:%M} UTC"
+
+
+def _days(first: datetime, last: datetime) -> str:
+    ends = [f"{moment.day} {moment:%B %Y}" for moment in (first.astimezone(UTC), last.astimezone(UTC))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"

@@ -1,0 +1,46 @@
+"""The colours of pictures that are drawn here: those of the style sheet, light or dark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from ...settings import options
+from ..formatting import STATE_COLOURS
+from ..theme import asset
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """Ours, by their names in the style sheet."""
+
+    ink: str
+    soft: str
+    line: str
+    paper: str
+    raised: str
+    accent: str
+    good: str
+    warn: str
+    bad: str
+
+    def of(self, state: str) -> str:
+        """The colour that goes with the word for a state."""
+        found: str = getattr(self, STATE_COLOURS.get(state, "soft"))
+        return found
+
+
+def colours() -> Colours:
+    """Those of the chosen theme; a picture has no host to ask, so it is light unless dark was chosen."""
+    return of_theme(is_dark=options.theme == "dark")
+
+
+@cache
+def of_theme(*, is_dark: bool) -> Colours:
+    """The colours of the style sheet for light or for dark pages."""
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", asset("tokens.css"), flags=re.DOTALL))
+    wanted = ".rb.rb-dark" if is_dark else ".rb"
+    declared = next(body for selector, body in rules if selector.strip() == wanted and "--_ink" in body)
+    values = dict(re.findall(r"--_(\w+):\s*(#[0-9a-f]{6})", declared))
+    return Colours(**{name: values[name] for name in Colours.__slots__})

@@ -1,0 +1,241 @@
+"""Which columns of a table are shown first, and how all of them travel to the page in little room."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from ...media.metadata.file_marks import UNSIGNED
+from ..formatting import MARKS
+from ..report.strip_addresses import OUTPUT, PLAIN, is_address_column, without_addresses
+from .table_cells import Cells, cells, name_of, words_of
+
+STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
+OURS = frozenset({
+    STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
+})  # fmt: skip
+"""Columns that vary without telling runs apart."""
+
+DONE = frozenset({"completed", "from library"})
+UNSETTLED = frozenset(
+    {"planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"}
+)
+"""States of runs whose credits are set aside, and not spent."""
+
+FILES = ("output_video", "output_images")
+
+MOST_VARYING = 8
+MOST_DATA = 3_000_000
+"""Bytes of the cells of one table; beyond it columns that are not shown stay away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A column with its part in the table."""
+
+    cells: Cells
+    is_shown: bool = False
+    is_index: bool = False
+    role: str = ""
+    """`state` and `credits` are told in the summary, too."""
+    keys: list[str | None] | None = None
+    """What the table calls the states, which a filter may name as well."""
+
+
+def places(table: pd.DataFrame) -> list[Place]:
+    """All columns: index, state, those that vary, credits, seconds and errors are shown, then follow the others.
+
+    What opens a file comes along only where it is shown on purpose: a saved notebook is sent around.
+    """
+    index = [Place(part, is_shown=True, is_index=True) for part in _index(table)]
+    named = _columns(table)
+    tells = _telling(table, named)
+    roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
+    errors = [ERROR] if _says_something(named.get(ERROR)) else []
+    marked = [MARKED] if _has_marks(named.get(MARKED)) else []
+    first = [STATUS, *tells, CREDITS, *marked, SECONDS, *errors]
+    if _is_mixed(named):
+        # What each model alone was asked for is empty in the rows of the others, and varies for that reason only.
+        first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
+    shown = [name for name in dict.fromkeys(first) if name in named]
+    rest = [name for name in named if name not in shown and not is_address_column(name)]
+    named |= _harmless(table, set(rest))
+    return [
+        *index,
+        *(_shown(name, named[name], roles.get(name, "")) for name in shown),
+        *(Place(named[name], role=roles.get(name, "")) for name in rest),
+    ]
+
+
+def payload_columns(all_places: Sequence[Place]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The columns as the script reads them, and the names of those that are too heavy to come along."""
+    packed = [_packed_place(place) for place in all_places]
+    weights = [len(json.dumps(one, ensure_ascii=False)) for one in packed]
+    left: list[int] = []
+    # A light one would make no difference.
+    hidden = [
+        i
+        for i, place in enumerate(all_places)
+        if not place.is_shown and not place.role and weights[i] > MOST_DATA / 100
+    ]
+    hidden.sort(key=weights.__getitem__)
+    while sum(weights) - sum(weights[i] for i in left) > MOST_DATA and hidden:
+        left.append(hidden.pop())
+    return [one for i, one in enumerate(packed) if i not in left], [all_places[i].cells.name for i in sorted(left)]
+
+
+def packed(values: Sequence[Any]) -> Any:
+    """Values in little room: where few are different, each of them once and their numbers.
+
+    >>> packed(["480p", "480p", "720p", "480p", "720p", "480p"])
+    {'of': ['480p', '720p'], 'at': [0, 0, 1, 0, 1, 0]}
+    >>> packed(["480p"] * 1000), packed([1, 2, 3])
+    ({'of': ['480p'], 'n': 1000}, [1, 2, 3])
+    """
+    numbers: dict[Any, int] = {}
+    for value in values:
+        numbers.setdefault(value, len(numbers))
+    if len(numbers) == 1 and len(values) > 1:
+        return {"of": list(numbers), "n": len(values)}
+    if len(numbers) > len(values) / 2:
+        return list(values)
+    return {"of": list(numbers), "at": [numbers[value] for value in values]}
+
+
+def as_json(value: Any) -> Markup:
+    """A value as JSON that may stand in a script element: nothing in it can end the element or begin a tag."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _packed_place(place: Place) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": place.cells.name}
+    found |= {
+        name: 1
+        for name, yes in (("shown", place.is_shown), ("index", place.is_index), ("right", place.cells.is_number))
+        if yes
+    }
+    found |= {"role": place.role} if place.role else {}
+    order = place.cells.order
+    if place.keys is not None:
+        found["keys"] = packed(place.keys)
+    if order is not None:
+        found["order"] = packed(order)
+    # A number that reads the same in Python and in the page needs no words.
+    if order is None or any(
+        word != _told_by_page(number) for word, number in zip(place.cells.words, order, strict=True)
+    ):
+        found["words"] = packed(place.cells.words)
+    return found
+
+
+def _told_by_page(number: int | float | None) -> str | None:
+    if number is None:
+        return None
+    return repr(number) if isinstance(number, int) or 1e-4 <= abs(number) < 1e15 else ""
+
+
+def _index(table: pd.DataFrame) -> list[Cells]:
+    index = table.index
+    names = [name_of(name) if name is not None else "" for name in index.names]
+    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    # Of the type it has: where pandas guesses one itself, it fails at half a character.
+    return [cells(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)]
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Cells]:
+    """Every column by its name; of several with one name, the later ones are numbered."""
+    found = {name: cells(name, table.iloc[:, place]) for name, place in _places_by_name(table).items()}
+    if SECONDS not in found:
+        found |= _seconds(found)
+    return found
+
+
+def _places_by_name(table: pd.DataFrame) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for place, label in enumerate(table.columns):
+        name, count = name_of(label), 2
+        while name in found:
+            name, count = f"{name_of(label)} ({count})", count + 1
+        found[name] = place
+    return found
+
+
+def _harmless(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
+    """What came back, anew and without the addresses that stand deeper in it."""
+    wanted = {name: place for name, place in _places_by_name(table).items() if name in names}
+    return {
+        name: cells(name, pd.Series([without_addresses(value) for value in table.iloc[:, place]], dtype=object))
+        for name, place in wanted.items()
+        if name.startswith(OUTPUT) and name not in FILES and table.iloc[:, place].dtype.kind not in PLAIN
+    }
+
+
+def _is_mixed(named: Mapping[str, Cells]) -> bool:
+    """Whether the runs are of several models."""
+    return "model" in named and len(set(named["model"].words) - {None}) > 1
+
+
+def _has_clip(named: Mapping[str, Cells]) -> list[bool]:
+    """Whether a row has something that lasts: it is done, or there is its file. A table that says neither is believed."""
+    told = [named[name].words for name in (STATUS, *FILES) if name in named]
+    if not told:
+        return [True] * len(next(iter(named.values())).words)
+    states = named[STATUS].words if STATUS in named else []
+    done = [word in DONE for word in states] or [False] * len(told[0])
+    files = [named[name].words for name in FILES if name in named]
+    return [done[row] or any(words[row] not in (None, "", "[]") for words in files) for row in range(len(done))]
+
+
+def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
+    """How long each clip is by its frames and rate, where the table has both."""
+    frames, rate = (named[name].order if name in named else None for name in ("num_frames", "frame_rate"))
+    if frames is None or rate is None or not (named["num_frames"].is_number and named["frame_rate"].is_number):
+        return {}
+    there = _has_clip(named)
+    lengths = [
+        count / each if is_there and count is not None and each else None
+        for count, each, is_there in zip(frames, rate, there, strict=True)
+    ]
+    if not any(lengths):
+        return {}
+    words = [None if length is None else words_of(round(length, 2)) for length in lengths]
+    order: list[int | float | None] = [None if length is None else round(length, 2) for length in lengths]
+    return {SECONDS: Cells(SECONDS, words, order, is_number=True)}
+
+
+def _telling(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
+    """The columns that tell one run from another: the axes of the sweep, then whatever else was asked or measured and varies."""
+    known = table.attrs.get("reelbook")
+    axes = [name_of(name) for name in known.get("axes", ())] if isinstance(known, dict) else []
+    varying = [
+        name for name, one in named.items()
+        if name not in OURS and not name.startswith("output_") and len(set(one.words)) > 1
+    ]  # fmt: skip
+    if not varying and not axes and STATUS not in named:
+        varying = list(named)
+    return [name for name in dict.fromkeys([*axes, *varying]) if name in named][:MOST_VARYING]
+
+
+def _has_marks(column: Cells | None) -> bool:
+    """Whether any file is signed or marked; a column of `unsigned` alone tells nobody anything."""
+    return column is not None and bool(set(column.words) - {None, "", UNSIGNED})
+
+
+def _says_something(column: Cells | None) -> bool:
+    return column is not None and any(column.words)
+
+
+def _shown(name: str, column: Cells, role: str) -> Place:
+    """A column to be seen; states with their sign and the word for people."""
+    if role != "state":
+        return Place(column, is_shown=True, role=role)
+    words = [None if word is None else f"{MARKS.get(word, '·')} {word}" for word in column.words]
+    return Place(Cells(column.name, words), is_shown=True, role=role, keys=column.words)

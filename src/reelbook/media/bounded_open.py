@@ -1,0 +1,135 @@
+"""Files opened for looking at them, within bounds: of one that would take too much memory, no pixel is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import IO, TYPE_CHECKING
+
+from PIL import Image
+
+from ..errors import ReelbookError
+from ..models.picture_headers import header_of
+from .local_file import CONTAINERS
+
+if TYPE_CHECKING:
+    from av import VideoStream
+    from av.container import InputContainer
+
+PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
+"""The kinds of pictures that are opened; Pillow knows more, and runs other programs for some of them."""
+MOST_BYTES = 290_000_000
+"""Of memory that decoding one picture may take."""
+MOST_PIXELS = 89_000_000
+"""Of a picture, however little memory it would take; Pillow itself warns of more."""
+MOST_FILM_PIXELS = 8192 * 4320
+"""Of one frame of a video. A decoder holds several of them."""
+MANY_PIXELS = 3840 * 2160
+"""Files with more than so many are decoded one after the other, so that together they take no more than one."""
+HEAD_BYTES = 300_000
+"""Bytes at the beginning of a file that mostly tell its size."""
+
+_DECODERS = {"WEBP": 17, "AVIF": 10, "TIFF": 6}
+_MODES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
+_PROGRESSIVE = 6
+"""Bytes for each pixel while it is decoded: by what some kinds take, else by what is kept of it; a progressive JPEG is whole in memory."""
+
+ORIENTATION, ON_ITS_SIDE = 0x0112, (5, 6, 7, 8)
+"""Where Exif says which way is up, and the four ways to lie on a side."""
+
+Size = tuple[int, int]
+
+_large = RLock()
+
+
+class TooLarge(ReelbookError):
+    """A file that is whole, and too large to be decoded only to show it."""
+
+    def __init__(self, path: object, size: Size) -> None:
+        place = str(path) if isinstance(path, str | Path) else "this picture"
+        self.words = f"{size[0]:,} × {size[1]:,} pixels are too large to show here"
+        super().__init__(f"{self.words}; the file is at {place}.")
+
+
+@contextmanager
+def picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[Image.Image]:
+    """A picture to be decoded: one that takes too much memory is refused. For a box a JPEG is decoded in a smaller size."""
+    if isinstance(path, str | Path):
+        head = _head(path)
+        # Before Pillow sees it, which warns of many pixels by itself.
+        _check(path, head or (0, 0), 0)
+    with Image.open(path, formats=PICTURES) as source:
+        whole = source.size
+        if box:
+            source.draft(None, (2 * box[0], 2 * box[1]))
+        each = _DECODERS.get(source.format or "", _MODES.get(source.mode, 4))
+        needed = each * source.width * source.height
+        if source.format == "JPEG" and source.info.get("progressive"):
+            needed += _PROGRESSIVE * whole[0] * whole[1]
+        _check(path, whole, needed)
+        with one_at_a_time(whole):
+            yield source
+
+
+def picture_size(path: str | Path) -> Size:
+    """Width and height of a picture as it is seen, however large it is."""
+    found = _head(path)
+    if found and found[0] * found[1] > MOST_PIXELS:
+        # Pillow would warn of it, or refuse it.
+        return found
+    with Image.open(path, formats=PICTURES) as source:
+        # Elsewhere in a PNG it would be looked for behind the pixels, which takes decoding all of them.
+        is_told = source.format != "PNG" or "exif" in source.info
+        turn = source.getexif().get(ORIENTATION) if is_told else None
+        return (source.height, source.width) if turn in ON_ITS_SIDE else source.size
+
+
+@contextmanager
+def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputContainer, VideoStream]]:
+    """A clip that is open for reading, by one thread: several clips at once are quicker than several threads for one.
+
+    Frames that are too large are refused: at once if they are `to_decode`, else when one is decoded after all.
+    """
+    import av
+
+    kind = CONTAINERS[Path(path).suffix.lower()]
+    bound = {"max_pixels": str(MOST_FILM_PIXELS)}
+    # Without `skip_frame` FFmpeg decodes the first frame while it opens the file, only to know what we shall see.
+    # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
+    with av.open(str(Path(path).absolute()), format=kind, options={"skip_frame": "all", **bound}) as container:
+        stream = container.streams.video[0]
+        stream.codec_context.thread_count = 1
+        # Frames may be larger than the file says.
+        stream.codec_context.options = bound
+        size = stream.width, stream.height
+        if to_decode and size[0] * size[1] > MOST_FILM_PIXELS:
+            raise TooLarge(path, size)
+        if not to_decode:
+            yield container, stream
+            return
+        with one_at_a_time(size):
+            yield container, stream
+
+
+@contextmanager
+def one_at_a_time(size: Size) -> Iterator[None]:
+    """Waits for other large files, if this one is large."""
+    if size[0] * size[1] <= MANY_PIXELS:
+        yield
+        return
+    with _large:
+        yield
+
+
+def _check(path: object, size: Size, needed: int) -> None:
+    if size[0] * size[1] > MOST_PIXELS or needed > MOST_BYTES:
+        raise TooLarge(path, size)
+
+
+def _head(path: str | Path) -> Size | None:
+    """The size of a picture of a common kind; None where it is of another, or says it later."""
+    with Path(path).open("rb") as file:
+        header = header_of(file.read(HEAD_BYTES))
+    return (header.width, header.height) if header is not None and header.pixels else None

@@ -1,0 +1,1 @@
+"""Text drawn on pictures, in any script."""

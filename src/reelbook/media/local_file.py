@@ -1,0 +1,250 @@
+"""A file that was brought home: where it is, what it holds, and stills from it."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ReelbookError
+from ..util.name_hints import Hinting
+
+if TYPE_CHECKING:
+    from av import VideoFrame, VideoStream
+    from av.container import InputContainer
+    from PIL.Image import Image
+
+    from ..models.service_file import File
+    from .metadata.file_marks import Marks
+    from .metadata.provenance import Provenance
+
+CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
+"""The suffixes of videos, and what FFmpeg calls their kind.
+
+It is told, and not left to guess: a text can pass for a playlist, and lead it to other files of this machine.
+"""
+_KINDS = [
+    {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
+]  # fmt: skip
+"""Suffixes that mean the same kind of file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a file holds."""
+
+    width: int
+    height: int
+    frames: int
+    rate: Fraction | None
+    """Frames per second; None for a picture."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it plays; 0 for a picture."""
+        return float(self.frames / self.rate) if self.rate else 0.0
+
+    def __str__(self) -> str:
+        size = f"{self.width}×{self.height}"
+        return f"{size} · {self.frames} frames at {float(self.rate):g}/s · {self.seconds:.1f} s" if self.rate else size
+
+
+@dataclass(frozen=True)
+class LocalFile(Hinting):
+    """A video or a picture on this machine."""
+
+    path: Path
+    source: File = field(compare=False)
+    """The File object it came from."""
+    facts: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """What is known of the run that made it, for the copies that `save` makes; see `provenance.write`."""
+
+    @cached_property
+    def probe(self) -> Probe:
+        """Size, number of frames, and rate."""
+        with self._readable():
+            return self._probed()
+
+    @property
+    def is_video(self) -> bool:
+        """Whether it plays; a GIF counts as a picture."""
+        return self.path.suffix.lower() in CONTAINERS
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Who has signed it, as stated, and whether it says that a generative model has made it."""
+        from .metadata.file_marks import read_marks
+
+        return read_marks(self.path)
+
+    @property
+    def provenance(self) -> Provenance:
+        """What is known of its making, from the file and from its run."""
+        from .metadata.provenance import read
+
+        return read(self)
+
+    def frames(self) -> Iterator[Image]:
+        """Every frame in order, as pictures."""
+        if not self.is_video:
+            yield self.still()
+            return
+        with self._readable(), self._opened() as (container, stream):
+            for frame in container.decode(stream):
+                yield _picture(frame, stream)
+
+    def spread(self, count: int) -> list[Image]:
+        """So many frames, evenly from the first to the last, in one pass through the file."""
+        if not self.is_video:
+            return [self.still()] * count
+        last = self.probe.frames - 1
+        wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
+        found: list[Image] = []
+        with self._readable(), self._opened() as (container, stream):
+            for number, frame in enumerate(container.decode(stream)):
+                # Only what is kept is turned into a picture, which costs more than decoding it.
+                times = wanted.count(number)
+                found += [_picture(frame, stream)] * times if times else []
+        if len(found) < count:
+            raise ReelbookError(
+                f"{self.path} names {last + 1} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
+            )
+        return found
+
+    def still(self, at: float = 0.0, *, frame: int | None = None, seconds: float | None = None) -> Image:
+        """One frame: by fraction of the whole, by number, or by time; the nearest there is."""
+        if not self.is_video:
+            from PIL import Image
+
+            with self._readable(), Image.open(self.path) as picture:
+                return picture.copy()
+        last = self.probe.frames - 1
+        if seconds is not None and self.probe.rate:
+            # The frame that is on the screen then; a time such as 7/24 is a hair less than it says.
+            frame = math.floor(seconds * self.probe.rate + 1e-6)
+        number = round(at * last) if frame is None else frame
+        with self._readable():
+            return self._decoded(min(max(number, 0), last))
+
+    def poster(self, *, longest: int) -> bytes:
+        """The middle of a clip, or a picture, as a small JPEG."""
+        from .posters import made
+
+        with self._readable():
+            return made(self.path, longest=longest)
+
+    def preview(self, *, longest: int, most_bytes: int) -> bytes | None:
+        """The clip as a small copy, for places where the file is too large; None where that cannot be."""
+        from .previews import made
+
+        with self._readable():
+            return made(self.path, longest=longest, most_bytes=most_bytes)
+
+    def save(self, path: str | Path) -> Path:
+        """A copy under a name of yours, or in a folder under a name made for it; says where it is.
+
+        The copy tells model, input, seed, request and credits to `rb.provenance`; its pixels are those of the original.
+        """
+        from .metadata.provenance import write
+
+        target = Path(path).expanduser()
+        if os.path.isdir(target) or str(path).endswith(("/", os.sep)):  # noqa: PTH112  # Path.is_dir may raise.
+            target /= self._readable_name()
+        target = self._with_suffix(target)
+        write(self.path, target, self.facts or {})
+        return target
+
+    def __reel_picture__(self) -> tuple[bytes, str]:
+        """What it is as a source picture: its own bytes, or the last frame of a video, and a few words about it."""
+        if not self.is_video:
+            try:
+                return self.path.read_bytes(), self.path.name
+            except OSError as error:
+                raise ReelbookError(
+                    f"{self.path} cannot be read ({error.strerror}). Pick the run up with rb.attach, which fetches it anew."
+                ) from error
+        out = io.BytesIO()
+        self.still(1.0).save(out, "PNG")
+        return out.getvalue(), f"last frame of {self.path.name}"
+
+    def _readable_name(self) -> str:
+        """A name that tells what it is: model, seed, run and content; its own name where nothing is known."""
+        if not self.facts:
+            return self.path.name
+        model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
+        parts = [
+            str(model or "").rstrip("/").rpartition("/")[2],
+            "" if seed is None else f"seed-{seed}",
+            str(request or "")[:8],
+            # One run may make several files.
+            self.path.stem[:8],
+        ]
+        plain = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60] for part in parts]
+        return "_".join(part for part in plain if part) + self.path.suffix
+
+    def _with_suffix(self, target: Path) -> Path:
+        """The target with a suffix that says what the file is; refused where its own says otherwise."""
+        ours, asked = (
+            next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (self.path, target)
+        )
+        if ours is None or asked == ours:
+            return target
+        if asked is not None:
+            raise ReelbookError(
+                f"{self.path.name} is no {target.suffix} file, and saving does not convert it. "
+                f"Give a name that ends in {self.path.suffix}."
+            )
+        return target.with_name(target.name + self.path.suffix)
+
+    def _opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
+        from .bounded_open import film
+
+        return film(self.path, to_decode=False)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """The errors of those who read the file, as ours."""
+        try:
+            yield
+        except ReelbookError:
+            raise
+        # Whatever a decoder stumbles over, it is the file.
+        except Exception as error:
+            kind = "video" if self.is_video else "picture"
+            raise ReelbookError(
+                f"{self.path} cannot be read as a {kind} ({type(error).__name__}). Pick the run up with rb.attach, which fetches it anew."
+            ) from error
+
+    def _probed(self) -> Probe:
+        if self.is_video:
+            with self._opened() as (container, stream):
+                # A WebM does not say how many frames it has.
+                frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
+                return Probe(stream.width, stream.height, frames, stream.average_rate or stream.guessed_rate)
+        from .bounded_open import picture_size
+
+        return Probe(*picture_size(self.path), 1, None)
+
+    def _decoded(self, number: int) -> Image:
+        with self._opened() as (container, stream):
+            rate = stream.average_rate or Fraction(24)
+            # To the keyframe before it, then on to the frame itself.
+            container.seek(int(number / rate / (stream.time_base or Fraction(1))), stream=stream)
+            for frame in container.decode(stream):
+                if frame.time is not None and round(frame.time * rate) >= number:
+                    return _picture(frame, stream)
+        raise ReelbookError(f"{self.path} has no frame {number}.")
+
+
+def _picture(frame: VideoFrame, stream: VideoStream) -> Image:
+    from . import video_colours
+
+    return video_colours.as_rgb(frame, video_colours.of_frame(frame, stream.codec_context.name))

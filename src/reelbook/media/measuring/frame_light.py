@@ -1,0 +1,50 @@
+"""What one frame shows by itself: how sharp it is, how light, how rich in contrast and in colour."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .measured_frames import Frame
+
+
+def sharpness(frame: Frame) -> float:
+    """The variance of the Laplacian of the luma, at the common size.
+
+    With L(x, y) = Y(x−1, y) + Y(x+1, y) + Y(x, y−1) + Y(x, y+1) − 4·Y(x, y), the figure is Var(L). Edges and fine
+    texture raise it, blur lowers it; noise raises it too. Literature: Pech-Pacheco et al., "Diatom autofocusing in
+    brightfield microscopy", ICPR 2000.
+    """
+    luma = frame.luma
+    laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1]
+    laplacian += luma[1:-1, :-2]
+    laplacian += luma[1:-1, 2:]
+    laplacian -= 4 * luma[1:-1, 1:-1]
+    return float(laplacian.var())
+
+
+def brightness(frame: Frame) -> float:
+    """The mean of the luma: 0 is black, 255 is white."""
+    return float(frame.luma.mean())
+
+
+def contrast(frame: Frame) -> float:
+    """The standard deviation of the luma within the frame, known as RMS contrast.
+
+    Literature: Peli, "Contrast in complex images", JOSA A 7, 1990.
+    """
+    return float(frame.luma.std())
+
+
+def colourfulness(frame: Frame) -> float:
+    """How colourful the frame looks: 0 is grey, beyond 80 is very colourful.
+
+    With rg = R − G and yb = (R + G)/2 − B, the figure is √(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb). Literature: Hasler and
+    Süsstrunk, "Measuring colourfulness in natural images", Proc. SPIE 5007, 2003.
+    """
+    red, green, blue = frame.small
+    rg = red - green
+    yb = red + green
+    yb *= 0.5
+    yb -= blue
+    spread = np.sqrt(rg.var() + yb.var())
+    return float(spread + 0.3 * np.hypot(rg.mean(), yb.mean()))

@@ -1,0 +1,86 @@
+"""All figures of one file, in one pass through it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from .gauge import Value
+from .measured_frames import Frame, opened
+from .metrics import METRICS, chosen
+
+Measured = dict[str, Value]
+"""The figures of one file by their names, and under `error` why there are none."""
+
+
+def measure_file(
+    path: Path | str, metrics: Collection[str] | None = None, *, reference: Path | str | None = None
+) -> Measured:
+    """The figures of one file in one pass, decoded in this very process; `measured` has others do it.
+
+    A file that cannot be read has no figures and says why under `error`; a reference that cannot be read leaves out
+    what compares with it. Everything is measured if nothing is named.
+    """
+    names = chosen(metrics, has_reference=reference is not None)
+    compares = any(METRICS[name].compares for name in names)
+    with ExitStack() as stack:
+        other = _Reference(Path(reference), stack) if reference is not None and compares else None
+        try:
+            values = _measured(Path(path), names, other, stack)
+        # Whatever a decoder stumbles over, it is the file.
+        except Exception as error:
+            return {**dict.fromkeys(names), "error": _sentence(Path(path), error)}
+        if other is None or other.error is None:
+            return {**values, "error": None}
+        values |= {name: None for name in names if METRICS[name].compares}
+        return {**values, "error": other.error}
+
+
+def _measured(path: Path, names: tuple[str, ...], other: _Reference | None, stack: ExitStack) -> Measured:
+    film, frames = stack.enter_context(opened(path))
+    gauges = None
+    for frame in frames:
+        if gauges is None:
+            # Only now: the rate, which some ask for, is known with the first frame.
+            gauges = {name: METRICS[name].gauge(film) for name in names}
+        beside = other.next() if other is not None else None
+        for gauge in gauges.values():
+            gauge.see(frame, beside)
+    if gauges is None:
+        raise EOFError("no frames")
+    return {name: gauge.value(film) for name, gauge in gauges.items()}
+
+
+class _Reference:
+    """The frames of the reference one by one; it raises nothing, and says at last what was wrong."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._path, self._stack = path, stack
+        self._frames: Iterator[Frame] | None = None
+        self.error: str | None = None
+
+    def next(self) -> Frame | None:
+        """The next frame; None after the last one, and where something is wrong."""
+        if self.error is not None:
+            return None
+        try:
+            if self._frames is None:
+                _, self._frames = self._stack.enter_context(opened(self._path))
+            return next(self._frames, None)
+        except Exception as error:
+            self.error = f"No comparison: {_sentence(self._path, error)}"
+            return None
+
+
+def _sentence(path: Path, error: Exception) -> str:
+    """What was wrong with a file, and what to do."""
+    if isinstance(error, FileNotFoundError):
+        reason = "is not there"
+    elif isinstance(error, EOFError):
+        reason = "holds no frames"
+    elif isinstance(error, MemoryError):
+        return f"{path} needs more memory than there is for measuring it. Make it smaller."
+    else:
+        reason = f"cannot be read ({type(error).__name__})"
+    return f"{path} {reason}. Pick the run up with rb.attach, which fetches it anew."

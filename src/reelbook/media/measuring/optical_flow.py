@@ -1,0 +1,149 @@
+"""Optical flow between two pictures: where each place of the first one is found in the second."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .measured_frames import Plane
+
+SMALLEST = 9
+"""No level of the pyramid has a side shorter than this."""
+REACH = 4
+"""How many pixels to each side a window reaches: it is nine wide."""
+ROUNDS = 3
+"""How often a level's flow is corrected."""
+MOST = 1.0
+"""The largest correction in one round, in pixels of its level; more is beyond what a gradient can know."""
+FIRM = np.float32(1.0)
+"""How much texture a window needs to be believed: with so much it counts half."""
+
+
+def flow(before: Plane, after: Plane) -> tuple[Plane, Plane]:
+    """How far every pixel moves to the right and down, in pixels.
+
+    Pyramidal Lucas–Kanade with square windows: on each level, from coarse to fine, the displacement d of a window is
+    corrected by the solution δ of (Σ ∇I ∇Iᵀ + ε) δ = Σ ∇I · (I₁ − I₂(x + d)). Places that have left the picture do not
+    count: what is seen at its border in their stead pulls the flow outwards without end. Places without texture are
+    still: all they know is what coarser levels saw of their surroundings. Literature: Lucas and
+    Kanade, "An iterative image registration technique", IJCAI 1981; Bouguet, "Pyramidal implementation of the Lucas
+    Kanade feature tracker", Intel, 2000.
+    """
+    levels = list(zip(_pyramid(before), _pyramid(after), strict=True))
+    first, second = levels.pop()
+    right, down = _refined(first, second, np.zeros_like(first), np.zeros_like(first))
+    for first, second in reversed(levels):
+        right, down = _refined(first, second, _doubled(right, first.shape), _doubled(down, first.shape))
+    seen = _texture(first)
+    return seen * right, seen * down
+
+
+def mean_length(right: Plane, down: Plane) -> float:
+    """The mean length of a flow, over the pixels that stay in the picture; 0 if none does."""
+    kept = _stays(right, down)
+    lengths = np.hypot(right, down)[kept]
+    return float(lengths.mean()) if lengths.size else 0.0
+
+
+def halved(picture: Plane) -> Plane:
+    """The picture at half its size: each pixel is the mean of four."""
+    height, width = (side // 2 * 2 for side in picture.shape)
+    rows = picture[0:height:2, :width] + picture[1:height:2, :width]
+    quarter: Plane = np.float32(0.25) * (rows[:, 0::2] + rows[:, 1::2])
+    return quarter
+
+
+def _pyramid(picture: Plane) -> list[Plane]:
+    levels = [_smoothed(picture)]
+    while min(levels[-1].shape) >= 2 * SMALLEST:
+        levels.append(_smoothed(halved(levels[-1])))
+    return levels
+
+
+def _smoothed(picture: Plane) -> Plane:
+    """The picture without its finest grain, whose slopes say nothing about the next pixel."""
+    wide = _widened(_widened(picture, 1, 0), 1, 1)
+    rows = wide[:-2] + 2 * wide[1:-1] + wide[2:]
+    smooth: Plane = np.float32(1 / 16) * (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:])
+    return smooth
+
+
+def _doubled(displacement: Plane, shape: tuple[int, ...]) -> Plane:
+    """The displacements of a level as a first guess for the next finer one."""
+    height, width = shape
+    fine = 2 * displacement.repeat(2, axis=0).repeat(2, axis=1)
+    # A side with an odd number of pixels has one more than twice that of its half.
+    return _widened(_widened(fine, 1, 0), 1, 1)[1 : height + 1, 1 : width + 1]
+
+
+def _refined(first: Plane, second: Plane, right: Plane, down: Plane) -> tuple[Plane, Plane]:
+    """The displacements of one level, from a guess."""
+    slope_down, slope_right = np.gradient(first)
+    slopes = np.stack([slope_right, slope_down]) * _stays(right, down)
+    across, along, mixed = _windowed(np.stack([slopes[0] ** 2, slopes[1] ** 2, slopes[0] * slopes[1]]))
+    across, along = across + FIRM, along + FIRM
+    determinant = across * along - mixed * mixed
+    for _ in range(ROUNDS):
+        wrong = (first - _sampled(second, right, down)) * _stays(right, down)
+        pull_right, pull_down = _windowed(slopes * wrong)
+        right = right + np.clip((along * pull_right - mixed * pull_down) / determinant, -MOST, MOST)
+        down = down + np.clip((across * pull_down - mixed * pull_right) / determinant, -MOST, MOST)
+    return right, down
+
+
+def _texture(picture: Plane) -> Plane:
+    """How far the motion of each place can be seen: 0 where all is flat, 1 where there is much to follow."""
+    slope_down, slope_right = np.gradient(picture)
+    (slopes,) = _windowed(np.stack([slope_right * slope_right + slope_down * slope_down]))
+    share: Plane = slopes / (slopes + FIRM)
+    return share
+
+
+def _windowed(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean over the window around each pixel, of several planes at once."""
+    for axis in (1, 2):
+        # Two, four, eight and nine neighbours: four additions, where a window taken one by one needs eight.
+        one = np.swapaxes(_widened(planes, REACH, axis), 1, axis)
+        two = one[:, :-1] + one[:, 1:]
+        four = two[:, :-2] + two[:, 2:]
+        nine = four[:, :-5] + four[:, 4:-1] + one[:, 8:]
+        planes = np.swapaxes(nine, 1, axis)
+    return planes * np.float32(1 / 81)
+
+
+def _widened(planes: NDArray[np.float32], by: int, axis: int) -> NDArray[np.float32]:
+    """The planes with their edges repeated so many times along one axis."""
+    # Not np.pad, which takes longer for pictures this small than all the rest.
+    side = planes.shape[axis]
+    return planes.take(np.arange(-by, side + by).clip(0, side - 1), axis)
+
+
+def _stays(right: Plane, down: Plane) -> NDArray[np.bool_]:
+    """Which pixels are still in the picture when they are displaced."""
+    height, width = right.shape
+    rows, columns = _places(right)
+    x, y = columns + right, rows + down
+    stays: NDArray[np.bool_] = (x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1)
+    return stays
+
+
+def _places(picture: Plane) -> tuple[Plane, Plane]:
+    """The number of each row, as a column, and the number of each column, as a row."""
+    height, width = picture.shape
+    return np.arange(height, dtype=np.float32)[:, None], np.arange(width, dtype=np.float32)[None, :]
+
+
+def _sampled(picture: Plane, right: Plane, down: Plane) -> Plane:
+    """The picture's values at displaced places, between pixels by bilinear interpolation."""
+    height, width = picture.shape
+    rows, columns = _places(picture)
+    x, y = np.clip(columns + right, 0, width - 1), np.clip(rows + down, 0, height - 1)
+    # The last pixel is the neighbour of the one before it, because it has none of its own.
+    left, top = np.minimum(x.astype(np.intp), width - 2), np.minimum(y.astype(np.intp), height - 2)
+    x, y = x - left.astype(np.float32), y - top.astype(np.float32)
+    place, flat = top * width + left, picture.ravel()
+    upper, lower = flat[place], flat[place + width]
+    upper = upper + x * (flat[place + 1] - upper)
+    lower = lower + x * (flat[place + width + 1] - lower)
+    sampled: Plane = upper + y * (lower - upper)
+    return sampled

@@ -1,0 +1,357 @@
+"""Where a media file comes from: read from the file itself, and written into copies of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from io import BufferedReader
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+from ...errors import ReelbookError
+from ...settings import options
+from . import jpeg, mp4, png, webp
+from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
+from .file_pieces import MOST_BYTES, OddFile, Piece, Stretch, assemble, length
+from .input_record import typed_input
+from .parameters_text import settings
+from .run_record import NAMES, parsed, record_of
+from .sidecar import find_sidecars, hash_of, sidecar_path, sidecar_text
+from .signing import write_signed
+from .source_types import source_type_of
+
+if TYPE_CHECKING:
+    from ...models.base import Input
+    from ..local_file import LocalFile
+
+Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
+"""Finds the run that has made a file of this hash: its facts, and a few words on where they were found."""
+
+_LONGEST_WORD = 300
+_MOST_TEXTS = 200
+_MOST_SOURCES = 2_000
+_HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
+_PICTURES = (".png", ".jpg", ".webp", ".gif")
+_PARAMETERS = ("parameters", "UserComment", "comment")
+"""Where picture tools put their settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a file says of its own making. It is what the file says: anybody can write anything into a file."""
+
+    model: str | None = None
+    """The model's id."""
+    input: Input | None = None
+    """What was asked, ready to be asked again; None where the model is unknown here, or the values do not make an input."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked, as plain values."""
+    seed: int | None = None
+    """The seed that was used."""
+    engine: str | None = None
+    """What made it, as far as it says so."""
+    engine_version: str | None = None
+    request_id: str | None = None
+    credits: int | None = None
+    credits_source: str | None = None
+    """`charged` or `estimated`."""
+    made_at: datetime | None = None
+    service: str | None = None
+    """The service that made it."""
+    origin: Literal["reelbook", "another tool"] = "reelbook"
+    """Whose record this is; other tools write less, and in their own words."""
+    note: str = ""
+    """Where the record was found, if not in the file itself."""
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Every text that was found, by its name in the file."""
+
+
+def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> Provenance:
+    """What is known of the making of a PNG, JPEG, WebP or MP4: `rb.provenance("boat.mp4").input`.
+
+    A file that carries no record of its run, because its maker has signed it, is looked up by the hash of its content: in
+    the sidecars of its folder, then with `find`.
+    """
+    path, known = _opened(file)
+    texts = _texts(path)
+    # Our own record is read as text again, whoever holds it, so that it is judged in one way only.
+    own = (parsed(known) if known else None) or parsed(texts.get("reelbook", ""))
+    beside = _Beside({}) if own else _by_content(path, find)
+    engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
+    raw = {name: parsed(text) or text for name, text in texts.items()}
+    records = (engine, own or beside.record)
+    told = {name: value for record in records for name, value in record.items() if value is not None}
+    if told.keys() & NAMES.values():
+        return _from_record(told, raw, beside.note)
+    for name in _PARAMETERS:
+        if (values := settings(texts.get(name, ""))) is not None:
+            return _from_settings(values, raw, beside.note)
+    raise ReelbookError(_nothing_known(path, beside.note))
+
+
+provenance = read
+"""What a notebook types: `rb.provenance("boat.mp4")`."""
+
+
+def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
+    """A copy of a file with what is known of its run, beside what it tells already; pixels and packets stay as they are.
+
+    `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
+    a WebM, and whatever else has no place for them that all programs accept, is copied as it is, without a file beside it.
+    So is a file that its maker has signed, because any change would break the signature. The copy appears whole or not at
+    all, in place of a file that was there.
+    """
+    record, manifest = record_of(facts), source.with_suffix(MANIFEST_SUFFIX)
+    kind = _source_type(source, facts.get("model"), record)
+    with _original(source) as original:
+        try:
+            if target.exists() and target.samefile(source):
+                raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
+            with _appearing(target) as copy:
+                if is_signed(source, original):
+                    assemble(original, copy, [Stretch(0, length(original))])
+                else:
+                    _write_ours(original, copy, _pieces(original, record, kind), kind)
+            if manifest.is_file():
+                shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
+        except (OSError, ValueError, OddFile) as error:
+            raise ReelbookError(
+                f"{source} could not be copied to {target} ({_reason(error)}). "
+                "Choose a place that can be written to, with room for the file, and save it again."
+            ) from error
+
+
+def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[Piece], source_type: str) -> None:
+    """The pieces, and around them a signature of the user's own if there is to be one."""
+    if options.sign is None:
+        assemble(original, copy, pieces)
+        return
+    with TemporaryFile(dir=Path(copy.name).parent) as unsigned:
+        assemble(original, unsigned, pieces)
+        if not write_signed(unsigned, copy, options.sign, source_type):
+            assemble(original, copy, pieces)
+
+
+def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
+    """The same, and returns what `sidecar_for` says of it."""
+    write(source, target, facts)
+    return sidecar_for(source, facts)
+
+
+def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
+    """The text of the sidecar for copies of a file that its maker has signed; None for any other, whose copies hold it."""
+    with _original(path) as file:
+        return sidecar_text(hash_of(file), facts) if is_signed(path, file) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A record that is not in the file itself."""
+
+    record: Mapping[str, Any]
+    note: str = ""
+    """Where it was found; or what was found and does not fit."""
+
+
+def _by_content(path: Path, find: Find | None) -> _Beside:
+    """The record of the run that has made a file of this content."""
+    sidecars = list(find_sidecars(path))
+    if not sidecars and find is None:
+        return _Beside({})
+    with _original(path) as file:
+        sha256 = hash_of(file)
+    own = sidecar_path(path)
+    for sidecar in sidecars:
+        if sidecar.sha256 == sha256:
+            renamed = "" if sidecar.path == own else "; the file was renamed since"
+            return _Beside(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
+    found = find(sha256) if find is not None else None
+    if found is not None:
+        return _Beside(parsed(record_of(found[0])) or {}, found[1])
+    if any(sidecar.path == own for sidecar in sidecars):
+        return _Beside({}, f"{own.name} does not match it: the file was changed or replaced since that was written")
+    return _Beside({})
+
+
+def _nothing_known(path: Path, note: str) -> str:
+    """Why there is no record of the run of a file, and where else to look."""
+    marks = read_marks(path)
+    if note:
+        note = f" {note}."
+    if not marks.is_signed:
+        return (
+            f"{path} carries no provenance: nothing in it says how it was made.{note} Files that a run saved carry it, unless "
+            "another program rewrote them since; look for the run itself in rb.library()."
+        )
+    stated = f" ({marks.signer}, as stated)" if marks.signer else ""
+    return (
+        f"{path} carries no provenance of ours: its maker has signed it{stated}, so nothing may be added to it, and no run that is "
+        f"known here has made a file of this content.{note} If it came from another library, open that with rb.connect(library=…) and "
+        "ask again; if another program has changed it since, ask for the file as it was saved."
+    )
+
+
+def _original(path: Path) -> BufferedReader:
+    try:
+        return path.open("rb")
+    # A ValueError is how Python says that a path holds a zero.
+    except (OSError, ValueError) as error:
+        raise ReelbookError(
+            f"{path} cannot be opened ({_reason(error)}). Check the path and its permissions."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]:
+    """Where a file is, and the record of what this session knows of it beyond what it tells itself."""
+    from ..local_file import LocalFile
+
+    if isinstance(file, LocalFile):
+        return file.path, record_of(file.facts) if file.facts else None
+    path = Path(file).expanduser()
+    if path.exists() and not path.is_file():
+        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is no file. Name one that is.")
+    return path, None
+
+
+Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
+Edited = Callable[[BinaryIO, str, str], list[Piece]]
+
+
+def _ways(head: bytes) -> tuple[Texts, Edited] | None:
+    """How to read and to write the metadata of a file that begins like this."""
+    if head.startswith(png.SIGNATURE):
+        return png.texts, png.edited
+    if head.startswith(jpeg.SIGNATURE):
+        return jpeg.texts, jpeg.edited
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return webp.texts, webp.edited
+    return (mp4.texts, mp4.edited) if head[4:8] == b"ftyp" else None
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Every text of a file by its name, the first of a kind, up to where the file makes no sense any more."""
+    found: dict[str, str] = {}
+    room = 4 * MOST_BYTES
+    with _original(path) as file:
+        try:
+            ways = _ways(file.read(12))
+            for name, text in ways[0](file) if ways else ():
+                room -= len(text)
+                if room < 0 or len(found) >= _MOST_TEXTS:
+                    break
+                found.setdefault(name, text)
+        except OSError as error:
+            raise ReelbookError(
+                f"{path} cannot be read ({_reason(error)}). Check the path and its permissions."
+            ) from error
+        except OddFile:
+            pass
+    return found
+
+
+def _source_type(source: Path, model: Any, record: str) -> str:
+    """The kind of source of what a model has made, in the words of IPTC."""
+    engine = next((found for text in _texts(source).values() if (found := _engine_record(text)) is not None), {})
+    # The pictures that were sent are on the same shelf.
+    hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MOST_SOURCES]
+    files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
+    return source_type_of(model, engine, (read_marks(file).source_type for file in files if file.exists()))
+
+
+def _pieces(file: BinaryIO, record: str, source_type: str) -> list[Piece]:
+    whole: list[Piece] = [Stretch(0, length(file))]
+    file.seek(0)
+    ways = _ways(file.read(12))
+    if ways is None or record == "{}":
+        return whole
+    try:
+        return ways[1](file, record, source_type)
+    except OddFile:
+        # It is paid for: a copy of it as it is, is better than none.
+        return whole
+
+
+@contextmanager
+def _appearing(target: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when all of it is there."""
+    # Through a link to where it leads, as with any other way to write a file.
+    target = Path(os.path.realpath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with part.open("x+b") as file:
+            yield file
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _engine_record(text: str) -> dict[str, Any] | None:
+    found = parsed(text)
+    return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
+
+
+def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
+    model = _word(told.get("endpointId"))
+    asked = told.get("input")
+    values: dict[str, Any] = asked if isinstance(asked, dict) else {}
+    return Provenance(
+        model=model,
+        input=typed_input(model, values) if model else None,
+        values=values,
+        seed=_whole(told.get("seed")),
+        engine=_word(told.get("engine")),
+        engine_version=_word(told.get("engineVersion")),
+        request_id=_word(told.get("requestId")),
+        credits=_whole(told.get("credits")),
+        credits_source=_word(told.get("creditsSource")),
+        made_at=_moment(told.get("madeAt")),
+        service=_word(told.get("service")),
+        note=note,
+        raw=raw,
+    )
+
+
+def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
+    software = _word(values.get("software")) or ""
+    return Provenance(
+        model=_word(values.get("model")),
+        values=values,
+        seed=_whole(values.get("seed")),
+        engine=software or None,
+        origin="reelbook" if software.startswith("reelbook ") else "another tool",
+        note=note,
+        raw=raw,
+    )
+
+
+def _word(value: Any) -> str | None:
+    """A short text without what moves a cursor or hides letters; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    return "".join(letter for letter in value[:_LONGEST_WORD] if letter.isprintable()).strip() or None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,76 @@
+"""What is known of a run in a small file beside its file, where that one must not be changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from .file_pieces import MOST_BYTES
+from .run_record import parsed, record_of
+
+SUFFIX = ".reelbook.json"
+"""After the whole name of the file: `boat.mp4.reelbook.json`."""
+_MAX_OTHERS = 2_000
+"""How many sidecars of a folder are read to find one whose file was renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What a sidecar says."""
+
+    path: Path
+    sha256: str
+    """The hash of the content that it is about."""
+    record: Mapping[str, Any]
+    """What is known of the run, as in `record_of`."""
+
+
+def sidecar_text(sha256: str, facts: Mapping[str, Any]) -> str:
+    """The text of a sidecar for the file of this content.
+
+    >>> sidecar_text("ab12", {"model": "svc/smart-resize"})
+    '{"sha256": "ab12", "record": {"endpointId": "svc/smart-resize"}}'
+    """
+    return json.dumps({"sha256": sha256, "record": parsed(record_of(facts)) or {}}, ensure_ascii=False)
+
+
+def sidecar_path(path: Path) -> Path:
+    """Where the sidecar of a file is."""
+    return path.with_name(path.name + SUFFIX)
+
+
+def find_sidecars(path: Path) -> Iterator[Sidecar]:
+    """The sidecar of a file first, then the others of its folder, one of which fits if the file was renamed."""
+    own = sidecar_path(path)
+    if (found := _read(own)) is not None:
+        yield found
+    try:
+        others = list(islice(path.parent.glob(f"*{SUFFIX}"), _MAX_OTHERS))
+    except OSError:
+        return
+    yield from (found for other in sorted(others) if other != own and (found := _read(other)) is not None)
+
+
+def hash_of(file: BufferedReader) -> str:
+    """The sha256 of a file's content."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(path: Path) -> Sidecar | None:
+    """A sidecar; None where there is none, or one that makes no sense."""
+    try:
+        if path.stat().st_size > 2 * MOST_BYTES:
+            return None
+        found = parsed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if found is None or not isinstance(found.get("sha256"), str) or not isinstance(found.get("record"), dict):
+        return None
+    return Sidecar(path, found["sha256"], found["record"])

@@ -1,0 +1,139 @@
+"""Copies signed with a certificate of the user's own, by the C2PA library, and without any network."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from ..._version import __version__
+from ...errors import ReelbookError
+from ...settings import Signing
+
+_ENV = "env:"
+_CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
+_OPTIONS = {
+    "builder": {"thumbnail": {"enabled": False}},
+    "verify": {"remote_manifest_fetch": False, "ocsp_fetch": False, "verify_trust": False},
+}
+_INSTEAD = "Nothing was written, and the original is where it was; rb.options.sign = None saves without a signature."
+
+
+def kind_of(head: bytes) -> str:
+    """The type of a file that begins like this, as far as it can be signed; otherwise empty.
+
+    >>> kind_of(b"\\x89PNG\\r\\n\\x1a\\n"), kind_of(b"\\0\\0\\0\\x20ftypisom"), kind_of(b"\\x1aE\\xdf\\xa3")
+    ('image/png', 'video/mp4', '')
+    """
+    if head[4:8] == b"ftyp":
+        return {b"avif": "image/avif", b"heic": "image/heic", b"qt  ": "video/quicktime"}.get(head[8:12], "video/mp4")
+    if head[:4] == b"RIFF":
+        return "image/webp" if head[8:12] == b"WEBP" else ""
+    kinds = {
+        b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"II*\0": "image/tiff",
+        b"MM\0*": "image/tiff",
+    }  # fmt: skip
+    return next((kind for start, kind in kinds.items() if head.startswith(start)), "")
+
+
+def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_type: str) -> bool:
+    """Write the file with a signature into the target; false where files of its kind cannot be signed.
+
+    What the signature states is that Reelbook has made the copy, and the digital source type where one is known.
+    """
+    source.seek(0)
+    kind = kind_of(source.read(12))
+    if not kind:
+        warnings.warn("A file of this kind cannot be signed here; its copy has no signature.", stacklevel=2)
+        return False
+    with suppress(ImportError):
+        import c2pa
+
+        chain, key, algorithm = _credentials(signing)
+        info = c2pa.C2paSignerInfo(algorithm.encode(), chain, key, None)
+        source.seek(0)
+        try:
+            with (
+                c2pa.Signer.from_info(info) as signer,
+                c2pa.Context.from_dict(_OPTIONS) as context,
+                c2pa.Builder(json.dumps(_manifest(source_type)), context=context) as builder,
+            ):
+                builder.sign(signer, kind, source, target)
+            return True
+        except c2pa.C2paError as error:
+            raise ReelbookError(
+                f"The copy could not be signed with {signing.certificate} ({str(error)[:200]}). Check that the certificate is one "
+                f"for signing content, with the whole chain in the file. {_INSTEAD}"
+            ) from None
+    raise ReelbookError(f"Signing needs the C2PA library: pip install 'reelbook[sign]', then try again. {_INSTEAD}")
+
+
+def _manifest(source_type: str) -> dict[str, Any]:
+    action = {"action": "c2pa.created", **({"digitalSourceType": source_type} if source_type else {})}
+    return {
+        "claim_generator_info": [{"name": "Reelbook", "version": __version__}],
+        "assertions": [{"label": "c2pa.actions.v2", "data": {"actions": [action]}}],
+    }
+
+
+def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
+    """The chain and the key as the library takes them, and the name of the algorithm; both are checked first."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    chain = _text(signing.certificate, "certificate")
+    try:
+        (leaf, *_) = x509.load_pem_x509_certificates(chain)
+    except ValueError:
+        raise _mistake(f"{signing.certificate} holds no certificates in PEM form") from None
+    try:
+        key: Any = load_pem_private_key(_text(signing.key, "private key"), password=None)
+    except TypeError:
+        raise _mistake("The private key is protected by a password; a key without one is needed") from None
+    except ValueError:
+        raise _mistake("The private key is no key in PEM form") from None
+    now = datetime.now(UTC)
+    if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
+        ends = f"{leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"
+        raise _mistake(f"The certificate {signing.certificate} is valid from {ends}, and not today")
+    if key.public_key() != leaf.public_key():
+        raise _mistake(f"The private key does not belong to the first certificate of {signing.certificate}")
+    return chain, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), _algorithm(key)
+
+
+def _algorithm(key: Any) -> str:
+    kind = type(key).__name__.lower()
+    found = _CURVES.get(key.curve.name, "") if "ecprivate" in kind or "ellipticcurve" in kind else ""
+    found = found or ("ps256" if "rsa" in kind else "ed25519" if "ed25519" in kind else "")
+    if not found:
+        raise _mistake(
+            "C2PA signs with keys of the kinds P-256, P-384, P-521, Ed25519 and RSA, and this is none of them"
+        )
+    return found
+
+
+def _text(place: str, what: str) -> bytes:
+    """The content of a file, or of a variable of the environment."""
+    if place.startswith(_ENV):
+        found = os.environ.get(place.removeprefix(_ENV), "")
+        if not found:
+            raise _mistake(f"The {what} is to be in the environment as {place.removeprefix(_ENV)}, which is not set")
+        return found.encode()
+    try:
+        return Path(place).expanduser().read_bytes()
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or "no such path"
+        raise _mistake(f"The {what} cannot be read from {place} ({reason})") from None
+
+
+def _mistake(what: str) -> ReelbookError:
+    return ReelbookError(f"{what}, so the copy could not be signed. {_INSTEAD}")

@@ -1,0 +1,26 @@
+"""The first directory of a TIFF, as far as it takes to find the manifest of its maker."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from .file_pieces import Stretch, length, taken
+
+SIGNATURES = (b"II*\0", b"MM\0*")
+
+_MANIFEST = 0xCD41
+
+
+def manifest(file: BinaryIO) -> Iterator[Stretch]:
+    """The value of the tag that holds it."""
+    order = "<" if taken(file, 0, 2) == b"II" else ">"
+    (start,) = struct.unpack(order + "I", taken(file, 4, 4))
+    (count,) = struct.unpack(order + "H", taken(file, start, 2))
+    for at in range(start + 2, start + 2 + 12 * count, 12):
+        tag, _, size, value = struct.unpack(order + "HHII", taken(file, at, 12))
+        if tag == _MANIFEST:
+            where = at + 8 if size <= 4 else value
+            yield Stretch(where, min(where + size, length(file)))
+            return

@@ -1,0 +1,250 @@
+"""Inputs of models that only a description tells about, of the same kind as those written by hand."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import keyword
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from functools import lru_cache
+from itertools import accumulate, repeat
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_serializer,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from ...errors import Problem
+from ..base import WIRE, Input
+from ..signatures import present
+from ..value_types import on_the_wire
+from .frozen_json import Record, same, sameness, thawed
+from .input_rules import Form, form_of
+from .openapi_input import source_of
+from .schema_judge import said_by
+
+
+def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> type[Described]:
+    """The input of a model as an OpenAPI 3.0 or 3.1 description has it; the same class for the same description.
+
+    >>> seed = {"type": "integer", "minimum": 0, "default": 7}
+    >>> schema = {"properties": {"prompt": {"type": "string"}, "seed": seed}, "required": ["prompt"]}
+    >>> post = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    >>> Echo = describe({"openapi": "3.1.0", "paths": {"/svc/echo": {"post": post}}})
+    >>> Echo(prompt="a paper boat", seed=8)
+    model('svc/echo')(prompt='a paper boat', seed=8)
+    """
+    source = source_of(document, endpoint_id)
+    return _class_of(source.endpoint_id, json.dumps(source.schema))
+
+
+class Described(Input):
+    """An input that a description tells about.
+
+    A field whose name is taken by a method, such as `copy`, is read as `request["copy"]`; as an attribute it has an
+    underscore more.
+    """
+
+    model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False)
+
+    _form: ClassVar[Form]
+    """What the description says."""
+    _attributes: ClassVar[Mapping[str, str]] = {}
+    """The attribute that holds each field."""
+
+    if TYPE_CHECKING:
+        # Its fields are only known once a description is read.
+        def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Leave the signature to whoever makes the class: its description is not there yet."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, values: Any, made_of: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        if not isinstance(values, Mapping):
+            return made_of(values)
+        exact = on_the_wire(info)
+        read, problems = cls._form.read(values if exact else cls._named(values), exact=exact)
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, [_finding(problem) for problem in problems])
+        made = made_of(dict(read))
+        if made.model_extra:
+            # Pydantic counts these as set, too, and one may have the name of another's attribute.
+            made.model_fields_set.intersection_update(cls._attributes[name] for name in read if name in cls._attributes)
+        return made
+
+    @model_serializer(mode="plain")
+    def _as_sent(self) -> dict[str, Any]:
+        return self.wire()
+
+    def __getitem__(self, name: str) -> Any:
+        extra = self.model_extra or {}
+        if name in self._attributes:
+            return self.__dict__[self._attributes[name]]
+        if name in extra:
+            return extra[name]
+        close = difflib.get_close_matches(str(name), self._attributes, n=1)
+        raise KeyError(f"There is no field {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Described) or type(self) is not type(other):
+            return NotImplemented
+        # Not as pydantic has it: to Python 1 and True are equal, and to a service they are not.
+        return same(self._sent(), other._sent())
+
+    def __hash__(self) -> int:
+        return hash((type(self), sameness(self._sent())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The class is made while the program runs, so a pickle must bring along what it is made of.
+        schema = {**self._form.rule, **({"$defs": self._form.defs} if self._form.defs else {})}
+        return _revive, (self.endpoint_id, json.dumps(schema), self._sent())
+
+    def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        return self._form.pictures(Record(self._sent()))
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that differ from their defaults."""
+        sent = self._sent()
+        changed = {
+            name: value
+            for name, value in sent.items()
+            if name in self._form.required
+            or name not in self._form.defaults
+            or not same(value, self._form.default(name))
+        }
+        # Where forms exclude each other, a field can say which one is meant though it has its default.
+        return changed if self._form.completed(Record(changed)) == Record(sent) else sent
+
+    def revised(self, /, **changes: Any) -> Self:
+        """The same input with some fields changed, validated again."""
+        return type(self)(**{**self.changed(), **self._named(changes)})
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object that the service receives: defaults spelled out, nulls that say nothing left out."""
+        return {name: thawed(value) for name, value in self._sent().items()}
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
+        """What the description says, with all fields at the top and everything it refers to under `$defs`."""
+        return deepcopy(dict(cls._form.shown))
+
+    @classmethod
+    def _spelling(cls) -> str:
+        return f"model({cls.endpoint_id!r})"
+
+    @classmethod
+    def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The values by their names in the description, where some are by those of their attributes."""
+        names = {attribute: name for name, attribute in cls._attributes.items() if attribute not in cls._attributes}
+        return {names.get(name, name): value for name, value in values.items()}
+
+    def _sent(self) -> dict[str, Any]:
+        own = {name: self[name] for name, place in self._attributes.items() if place in self.model_fields_set}
+        return {**own, **(self.model_extra or {})}
+
+
+class _Open(Described):
+    """A described input that also takes fields which its description does not list."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @classmethod
+    def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        # Any name may be that of a field, also one that is an attribute's.
+        return dict(values)
+
+
+def _finding(problem: Problem) -> InitErrorDetails:
+    # The sentence last: pydantic fills in one fact after the other, and it may hold anything.
+    kind = PydanticCustomError(problem.kind, "{sentence}", {"problem": problem, "sentence": problem.message})
+    return InitErrorDetails(type=kind, loc=problem.loc, input=problem.value)
+
+
+def _revive(endpoint_id: str, schema: str, values: dict[str, Any]) -> Described:
+    return _class_of(endpoint_id, schema).model_validate(values, context=dict(WIRE))
+
+
+def _class_of(endpoint_id: str, schema: str) -> type[Described]:
+    # Two threads at once would make two classes, whose inputs are never equal.
+    with _MAKING:
+        return _made(endpoint_id, schema)
+
+
+_MAKING = Lock()
+
+
+@lru_cache(maxsize=256)
+def _made(endpoint_id: str, schema: str) -> type[Described]:
+    form = form_of(json.loads(schema))
+    base = Described if form.shown.get("additionalProperties") is False else _Open
+    attributes = _attributes_for(form.fields, is_open=base is _Open)
+    fields = {attributes[name]: (Any, _field(name, attributes[name], form)) for name in form.fields}
+    about = said_by(form.rule, "description", form.defs) or f"What to ask of {endpoint_id}."
+    # Any, because mypy would take the name below for that of a class written by hand.
+    make: Any = create_model
+    made: type[Described] = make(_name_for(endpoint_id, form), __base__=base, __doc__=about, **fields)
+    made.endpoint_id, made._form, made._attributes = endpoint_id, form, attributes
+    present(made, form.shown, about, f"rb.{made._spelling()}")
+    return made
+
+
+def _field(name: str, attribute: str, form: Form) -> Any:
+    said = {word: said_by(form.fields[name], word, form.defs) for word in ("title", "description")}
+    rule = form.fields[name]
+    extensions = (
+        {word: value for word, value in rule.items() if word.startswith("x-")} if isinstance(rule, Mapping) else {}
+    )
+    default = ... if name in form.required else form.default(name)
+    return Field(default, alias=None if attribute == name else name, json_schema_extra=extensions or None, **said)
+
+
+def _attributes_for(names: Iterable[str], *, is_open: bool = False) -> dict[str, str]:
+    """An attribute for every field: its own name, or where that is taken, one that is not.
+
+    Where fields may come that nobody knows yet, it is one that they will hardly have.
+
+    >>> _attributes_for(["prompt", "copy", "_seed", "my-field"])
+    {'prompt': 'prompt', 'copy': 'copy_', '_seed': 'seed', 'my-field': 'my-field'}
+    >>> _attributes_for(["_seed"], is_open=True)
+    {'_seed': 'seed_'}
+    """
+    attributes = {name: name for name in names if _may_be_attribute(name)}
+    taken = set(attributes)
+    for name in names:
+        if name not in attributes:
+            plain = (re.sub(r"\W", "_", name).strip("_") or "field") + "_" * is_open
+            free = next(
+                item for item in accumulate(repeat("_"), initial=plain) if _may_be_attribute(item) and item not in taken
+            )
+            attributes[name] = free
+            taken.add(free)
+    return {name: attributes[name] for name in names}
+
+
+def _may_be_attribute(name: str) -> bool:
+    return bool(name) and not name.startswith("_") and not hasattr(Described, name)
+
+
+def _name_for(endpoint_id: str, form: Form) -> str:
+    """What to call the class: its title, if that is a name, else after the model."""
+    title = said_by(form.rule, "title", form.defs) or ""
+    if title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60:
+        return str(title)
+    words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])
+    name = "".join(word[:1].upper() + word[1:] for word in words)[:60]
+    return name if name.isidentifier() else f"Model{name}"

@@ -1,0 +1,77 @@
+"""What no other keyword of a rule speaks of, which `unevaluatedProperties` and `unevaluatedItems` are there to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ..problems import Loc
+from .frozen_json import Record
+from .normalised_schema import UNEVALUATED, name_of
+from .regex_patterns import matches
+
+Rule = Mapping[str, Any] | bool
+Accepts = Callable[[Any, Rule, Loc], bool]
+"""What tells whether a rule accepts the value at a place."""
+
+
+def heard(
+    value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], loc: Loc, accepts: Accepts
+) -> list[Mapping[str, Any]]:
+    """The rules that speak of a value in the name of one, which comes first: of alternatives, those that accept it."""
+    found: list[Mapping[str, Any]] = [{word: part for word, part in rule.items() if word not in UNEVALUATED}]
+    known: set[int] = set()
+    for speaking in found:
+        for part in _further(value, speaking, defs, lambda part: accepts(value, part, loc)):
+            if not isinstance(part, bool) and id(part) not in known:
+                known.add(id(part))
+                found.append(part)
+    return found
+
+
+def fields_left(value: Record, speaking: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The fields that none of these rules speaks of.
+
+    >>> list(fields_left(Record({"a": 1, "b": 2}), [{"properties": {"a": {}}}, {"patternProperties": {"^c": {}}}]))
+    ['b']
+    """
+    rules = list(speaking)
+    return (name for name in value if not any(_speaks_of(rule, name) for rule in rules))
+
+
+def entries_left(
+    value: tuple[Any, ...], speaking: Iterable[Mapping[str, Any]], loc: Loc, accepts: Accepts
+) -> Iterator[int]:
+    """The places in a list that none of these rules speaks of."""
+    rules = list(speaking)
+    if any("items" in rule or "unevaluatedItems" in rule for rule in rules):
+        return
+    contained = [rule["contains"] for rule in rules if "contains" in rule]
+    for place in range(max((len(rule.get("prefixItems", ())) for rule in rules), default=0), len(value)):
+        if not any(accepts(value[place], rule, (*loc, place)) for rule in contained):
+            yield place
+
+
+def _further(
+    value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], fits: Callable[[Rule], bool]
+) -> Iterator[Rule]:
+    if "$ref" in rule:
+        yield defs[name_of(rule["$ref"])]
+    yield from rule.get("allOf", ())
+    for word in ("anyOf", "oneOf"):
+        yield from filter(fits, rule.get(word, ()))
+    if "if" in rule:
+        is_so = fits(rule["if"])
+        yield rule["if"] if is_so else True
+        yield rule.get("then" if is_so else "else", True)
+    if isinstance(value, Record):
+        yield from (part for name, part in rule.get("dependentSchemas", {}).items() if name in value)
+
+
+def _speaks_of(rule: Mapping[str, Any], name: str) -> bool:
+    speaks_of_all = "additionalProperties" in rule or "unevaluatedProperties" in rule
+    return (
+        speaks_of_all
+        or name in rule.get("properties", ())
+        or any(matches(pattern, name) for pattern in rule.get("patternProperties", ()))
+    )

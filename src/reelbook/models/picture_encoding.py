@@ -1,0 +1,310 @@
+"""Pictures in memory as the bytes of a file: what is one already stays as it is, all else becomes a PNG."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+from collections.abc import Mapping
+from inspect import getattr_static
+from pathlib import PurePath
+from typing import Any
+
+from .picture_headers import guessed, header_of
+
+MOST_BYTES = 50_000_000
+"""The largest picture that is taken; services of this family refuse larger ones."""
+MOST_PIXELS = 40_000_000
+
+_ACCEPTED_ARRAYS = (
+    "An array is taken with the shape (height, width), (height, width, 3) or (height, width, 4), "
+    "as uint8, as bool, or as floats from 0 to 1"
+)
+_WAYS = (
+    "Give a path, an http(s) address, the bytes of a PNG, JPEG, WebP or GIF, a PIL image, an array, "
+    "a matplotlib figure, or an earlier result."
+)
+_ONE_TO_ONE = {"L", "LA", "RGB", "RGBA", "I;16"}
+"""What a PNG holds as it is, and every reader of PNG knows."""
+_COMPRESSION = 4
+"""zlib's default level of 6 takes no less room for pictures, and level 1 an eighth more."""
+
+
+class NotAPicture(ValueError):
+    """A value that no picture can be made of; its text goes on after the name of a field."""
+
+
+def is_encodable(value: Any) -> bool:
+    """Whether a value is there to be one picture, though it may turn out to be a bad one.
+
+    >>> is_encodable(b"..."), is_encodable({"url": "a.png"}), is_encodable(3)
+    (True, False, False)
+    """
+    return (
+        isinstance(value, (bytes, bytearray, memoryview))
+        or is_made_for_this(value)
+        or _is_pil(value)
+        or _is_figure(value)
+        or _is_file(value)
+        or (_is_array(value) and len(_shape(value)) >= 1)
+    )
+
+
+def is_one_array(value: Any) -> bool:
+    """Whether an array is a single picture, and not a stack of them.
+
+    A stack of grey pictures, three or four pixels wide, looks like one picture in colour; nobody has such pictures.
+    """
+    shape = _shape(value) if _is_array(value) else ()
+    return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
+
+
+def encoded(value: Any) -> tuple[bytes, str]:
+    """The content of a picture file, and a few words on where it is from."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return checked(bytes(value)), "bytes"
+    if is_made_for_this(value):
+        content, label = value.__reel_picture__()
+        return checked(bytes(content)), str(label)
+    if _is_pil(value):
+        return _from_pil(value), f"picture {value.width} × {value.height}"
+    if _is_figure(value):
+        return _from_figure(value), "figure"
+    if _is_file(value):
+        return _from_file(value), _name_of(value)
+    if _is_array(value):
+        return _from_array(value), f"array {' × '.join(map(str, _shape(value)))}"
+    raise NotAPicture(f"needs a picture and has {_named(value)}. {_WAYS}")
+
+
+def checked(content: bytes) -> bytes:
+    """The same bytes, if they are a picture that can be sent."""
+    if len(content) > MOST_BYTES:
+        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller.")
+    header = header_of(content)
+    if header is None:
+        what = guessed(content)
+        way = " A picture of another kind can be opened with PIL.Image.open and given as that."
+        raise NotAPicture(f"is {what}; PNG, JPEG, WebP and GIF can be sent.{way if what != 'empty' else ''}")
+    if header.pixels == 0:
+        raise NotAPicture(f"is a {header.kind} that is damaged or cut short: it does not say how large it is.")
+    _check_pixels(header.width, header.height)
+    return content
+
+
+def _check_pixels(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise NotAPicture(
+            f"has {width:,} × {height:,} pixels; the limit is {MOST_PIXELS / 1e6:g} megapixels. Make it smaller."
+        )
+
+
+def is_made_for_this(value: Any) -> bool:
+    """Whether a value knows by itself how to be a picture: `__reel_picture__()` gives its bytes and a label."""
+    # Asked of the type: a mock, and a client that makes up methods, have any attribute.
+    return hasattr(type(value), "__reel_picture__")
+
+
+def _is_pil(value: Any) -> bool:
+    # Whoever has such an image has imported the library already, so nothing needs to be imported to know.
+    # Another thread may be half way through that import, and then nobody has an image yet.
+    image = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    return image is not None and isinstance(value, image)
+
+
+def _is_figure(value: Any) -> bool:
+    return callable(getattr(type(value), "savefig", None))
+
+
+def _is_file(value: Any) -> bool:
+    # Not a class's own `read`, which makes a value such as a size from its text.
+    reads = getattr_static(type(value), "read", None)
+    return (callable(reads) and not isinstance(reads, (classmethod, staticmethod))) or (
+        # The files of `tempfile` pass everything on to another object.
+        hasattr(value, "file") and callable(getattr(value, "read", None))
+    )
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(type(value), "__array__") and not isinstance(value, (str, bytes))
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = getattr(value, "shape", ())
+    return tuple(shape) if isinstance(shape, (tuple, list)) else ()
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"a mapping of {len(value):,}"
+    if isinstance(value, (list, tuple, set)):
+        return f"a {type(value).__name__} of {len(value):,}"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value)[:60]
+    return f"a value of the type {type(value).__name__}"
+
+
+def _name_of(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return PurePath(name).name if isinstance(name, str) and name else "file"
+
+
+def _from_file(file: Any) -> bytes:
+    """Everything in an open file; from its start where it can be rewound, as most have just been written."""
+    start = file.tell() if hasattr(file, "seekable") and file.seekable() else None
+    if start is not None:
+        file.seek(0)
+    content = file.read(MOST_BYTES + 1)
+    if start is not None:
+        file.seek(start)
+    if not isinstance(content, (bytes, bytearray)):
+        raise NotAPicture('is a file opened as text. Open it with open(path, "rb").')
+    return checked(bytes(content))
+
+
+def _from_figure(figure: Any) -> bytes:
+    # The inner figure of seaborn's grids knows its size; it must not be drawn to find out that it is too large.
+    inner = getattr(figure, "figure", figure)
+    if hasattr(inner, "get_size_inches") and hasattr(inner, "dpi"):
+        width, height = (math.ceil(side * inner.dpi) for side in inner.get_size_inches())
+        _check_pixels(width, height)
+    out = io.BytesIO()
+    # Without the version of matplotlib, which has no part in what the picture is.
+    figure.savefig(out, format="png", metadata={"Software": None})
+    return checked(out.getvalue())
+
+
+def _from_pil(image: Any) -> bytes:
+    _check_pixels(image.width, image.height)
+    if not image.width or not image.height:
+        raise NotAPicture(f"is a picture of {image.width} × {image.height} pixels.")
+    image.load()
+    return _png(_plain(_upright(image)))
+
+
+def _upright(image: Any) -> Any:
+    """A copy of the image, turned as the camera says."""
+    from PIL import ImageOps
+
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:
+        # A damaged note beside a picture raises anything, and is no reason to refuse the picture.
+        return image.copy()
+
+
+def _plain(image: Any) -> Any:
+    """The image in a mode that every reader of PNG knows."""
+    mode = image.mode
+    if mode == "LAB":
+        from PIL import ImageCms
+
+        lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
+        return ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB")
+    if mode in ("I", "F") or mode.startswith("I;16"):
+        return _plain_grey(image)
+    if mode == "La":
+        return image.convert("LA")
+    if "transparency" in image.info or mode in ("PA", "RGBa"):
+        return image.convert("RGBA")
+    if mode in _ONE_TO_ONE:
+        return image
+    return image.convert("L" if mode == "1" else "RGB")
+
+
+def _plain_grey(image: Any) -> Any:
+    """Grey with more than 8 bits: as 8 bits where that is all there is to it, else as 16."""
+    import numpy
+    from PIL import Image
+
+    values = numpy.asarray(image)
+    low, high = float(values.min()), float(values.max())
+    if image.mode == "F" and low >= 0 and high <= 1:
+        return Image.fromarray(_in_bytes(values))
+    most = 65535 if image.mode != "F" else 255
+    if not 0 <= low <= high <= most:
+        raise NotAPicture(
+            f"is a grey image of mode {image.mode} with values from {low:g} to {high:g}; 0 to {most} can be sent. "
+            "Scale it first."
+        )
+    if image.mode.startswith("I;16") or high > 255:
+        return Image.fromarray(values.astype(numpy.uint16))
+    return Image.fromarray(numpy.rint(values).astype(numpy.uint8))
+
+
+def _from_array(value: Any) -> bytes:
+    import numpy
+    from PIL import Image
+
+    if hasattr(value, "iloc") and getattr(value, "ndim", 0) == 1:
+        words = (
+            "is a row or a column of a table. Give one cell with a picture or a video, such as table.output_video[7]"
+        )
+        raise NotAPicture(f"{words}, or a run: table.reel.run(7).")
+    shape = _shape(value)
+    _check_shape(shape)
+    try:
+        array = numpy.asarray(value)
+    except Exception as error:
+        # A tensor on a graphics card, or one that still learns, says itself what to do.
+        raise NotAPicture(f"is of the type {type(value).__name__}, which does not become an array: {error}") from None
+    _check_shape(array.shape)
+    if array.dtype == numpy.bool_:
+        array = array.astype(numpy.uint8) * 255
+    elif array.dtype.kind == "f":
+        array = _in_bytes(_within(array))
+    elif array.dtype != numpy.uint8:
+        raise NotAPicture(f"is an array of {array.dtype}{_range(array)}. {_ACCEPTED_ARRAYS}{_hint(array)}")
+    return _png(Image.fromarray(numpy.ascontiguousarray(array[:, :, 0] if array.shape[2:] == (1,) else array)))
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if not (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))) or 0 in shape:
+        hint = ""
+        if len(shape) == 3 and shape[0] in (1, 3, 4) and 0 not in shape:
+            hint = "; this one has its channels first: give array.transpose(1, 2, 0)"
+        elif len(shape) == 4:
+            hint = "; this one is a stack: give one of its pictures, such as array[0]"
+        raise NotAPicture(f"is an array of shape {shape}. {_ACCEPTED_ARRAYS}{hint}.")
+    _check_pixels(shape[1], shape[0])
+
+
+def _within(array: Any) -> Any:
+    """Floats from 0 to 1, without the noise that arithmetic leaves at either end."""
+    low, high = float(array.min()), float(array.max())
+    if math.isnan(low) or math.isnan(high):
+        raise NotAPicture(f"is an array of {array.dtype} with values that are no numbers (nan). {_ACCEPTED_ARRAYS}.")
+    if low < -1e-6 or high > 1 + 1e-6:
+        what = "array / 255" if low >= 0 and 2 < high <= 255 else "array.clip(0, 1), or scale it"
+        raise NotAPicture(
+            f"is an array of {array.dtype} with values from {low:g} to {high:g}. {_ACCEPTED_ARRAYS}: give {what}."
+        )
+    return array.clip(0, 1)
+
+
+def _in_bytes(array: Any) -> Any:
+    """0 to 1 as 0 to 255. In single precision, as a large picture in double would fill the memory twice."""
+    import numpy
+
+    return numpy.rint(numpy.multiply(array, 255, dtype=numpy.float32, casting="same_kind")).astype(numpy.uint8)
+
+
+def _range(array: Any) -> str:
+    return f" with values from {array.min()} to {array.max()}" if array.dtype.kind in "iu" else ""
+
+
+def _hint(array: Any) -> str:
+    if array.dtype.kind not in "iu":
+        return "."
+    if array.min() >= 0 and array.max() <= 255:
+        return ': give array.astype("uint8").'
+    return ": give array / 65535." if array.dtype.name == "uint16" else ": scale it first."
+
+
+def _png(image: Any) -> bytes:
+    """The image as a PNG that holds nothing but its pixels: no place, no date, no name of a camera."""
+    image.info = {}
+    image.encoderinfo = {}
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=_COMPRESSION)
+    return out.getvalue()

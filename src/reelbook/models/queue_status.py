@@ -1,0 +1,107 @@
+"""What the queue says of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ..util.printable import printable
+from .base import Output
+
+IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
+"""The three states that the spec names."""
+
+
+def whole_number(value: Any) -> int | None:
+    """A count, also one that is written as text or as 3.0; None for anything else.
+
+    >>> [whole_number(value) for value in (3, 3.0, "3", True, -1, "three", None)]
+    [3, 3, 3, None, None, None, None]
+    """
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18 or value != int(value):
+        return None
+    return int(value)
+
+
+def _status(value: Any) -> Any:
+    """One of the three, however it is written; every other one as it came."""
+    name = value.strip().upper().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
+    return name if name in STATUSES else value
+
+
+# An odd value in a field that may be missing is no reason to lose sight of a paid run: it counts as missing.
+_Count = Annotated[int | None, BeforeValidator(whole_number)]
+_Table = Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
+_Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
+
+
+class QueueStatus(Output):
+    """Where a request stands. Only `status` and `request_id` are certain to be there."""
+
+    status: Annotated[str, BeforeValidator(_status)]
+    """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; anything else counts as still going."""
+    request_id: str
+    """Which request this is about."""
+    queue_position: _Count = None
+    """How many requests are ahead of it."""
+    logs: Any = None
+    """What the service has to tell; a free-form object here, a list at other services."""
+    metrics: _Table = None
+    """Figures about the run, free-form."""
+    status_url: _Address = None
+    """Where to ask again."""
+    response_url: _Address = None
+    """Where the result will be."""
+    cancel_url: _Address = None
+    """Where to cancel."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen.
+
+        >>> QueueStatus(status="COMPLETED", request_id="1").finished
+        True
+        """
+        return self.status == COMPLETED
+
+    @property
+    def lines(self) -> list[str]:
+        """The log as plain lines, whatever shape the service gave it.
+
+        >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).lines
+        ['warming up']
+        """
+        return self.last_lines()[0]
+
+    def last_lines(self, most: int | None = None) -> tuple[list[str], int]:
+        """The last lines of the log, and how many there are before them."""
+        logs = self.logs
+        if isinstance(logs, dict) and "entries" in logs:
+            logs = logs["entries"]
+        if isinstance(logs, dict):
+            logs = [f"{name}: {value}" for name, value in logs.items()]
+        if isinstance(logs, str):
+            logs = logs.splitlines()
+        if not isinstance(logs, Iterable):
+            logs = [] if logs is None else [logs]
+        entries = list(logs)
+        skipped = 0 if most is None else max(len(entries) - most, 0)
+        told = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
+        return [printable(str(entry)) for entry in told], skipped
+
+
+def fresh_lines(known: Sequence[str], told: Sequence[str]) -> Sequence[str]:
+    """The lines of a log that are new; services send the whole log each time, or a window that moves along it.
+
+    >>> fresh_lines(["a", "b"], ["a", "b", "c"]), fresh_lines(["a", "b"], ["b", "c"]), fresh_lines(["a", "b"], ["a"])
+    (['c'], ['c'], [])
+    """
+    known, told = list(known), list(told)
+    if told == known[: len(told)]:
+        return []
+    overlap = next((size for size in range(min(len(known), len(told)), 0, -1) if known[-size:] == told[:size]), 0)
+    return told[overlap:]

@@ -1,0 +1,126 @@
+"""What the clients of one process share: an embedded service and a ledger for each library, and the system's keyring."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .models.pricing import Rates
+from .runs.submission import Desk
+from .service.embedded import Embedded
+from .service.service_settings import Settings
+from .storage.description_cache import Descriptions
+from .storage.ledger import known_services
+from .storage.ledger.writer import Books
+from .storage.shelf import Shelf
+from .transport.downloads.downloader import Downloads
+from .transport.http import Http, Key
+from .transport.polling.poller import Watcher
+from .transport.polling.status_source import StatusSource
+from .transport.service_calls import ServiceCalls
+
+KEYRING = "reelbook"
+"""The name under which keys stand in the system's keyring; the user name there is the service's address."""
+
+_guard = threading.Lock()
+_embedded: dict[Path, Embedded] = {}
+_kept: dict[Path, tuple[Books, int]] = {}
+
+
+def embedded_in(library: Path, rates: Rates | None) -> Embedded:
+    """The one embedded service of a library that this process knows."""
+    with _guard:
+        folder = library / "service"
+        known = _embedded.get(library)
+        if known is not None and rates is not None and known.settings.rates != rates:
+            if known.runs_here:
+                raise ReelbookError(
+                    "The embedded service of this library runs with other rates. Close its clients first, then connect with the new ones."
+                )
+            known = None
+        if known is None:
+            known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
+        return known
+
+
+def books_of(library: Path) -> Books:
+    """The ledger of a library; one for all clients of this process."""
+    with _guard:
+        books, users = _kept.get(library, (None, 0))
+        books = books or Books(library)
+        _kept[library] = (books, users + 1)
+        return books
+
+
+def leave_books(library: Path) -> None:
+    with _guard:
+        books, users = _kept.pop(library)
+        if users > 1:
+            _kept[library] = (books, users - 1)
+            return
+    books.close()
+
+
+def stop_embedded() -> None:
+    """End every embedded service that this process runs."""
+    for embedded in _embedded.values():
+        embedded.close()
+
+
+def from_keyring(address: str) -> str | None:
+    """The key that the system keeps for this address; None where it keeps none, or where the extra `keys` is not there."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(KEYRING, address.rstrip("/"))
+    except KeyringError:
+        return None
+
+
+async def made_desk(
+    key: Key | None,
+    address: str,
+    renew: Callable[[], str] | None,
+    rates: Rates | None,
+    books: Books,
+    shelf: Shelf,
+    name: str | None,
+) -> Desk:
+    """What the runs of one client need."""
+    # Made on the loop, because that is where all its calls are.
+    http = Http(key)
+    calls = ServiceCalls(http, address, renew, rates)
+    past = await books.do(known_services.past_seconds)
+    watcher = Watcher(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+    return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
+
+
+async def description_of(desk: Desk, library: Path, endpoint_id: str) -> Any:
+    """What the service says of a model; an earlier answer where nobody answers now."""
+    kept = Descriptions(library / "descriptions", await desk.name())
+    document = await asyncio.to_thread(kept.read, endpoint_id)
+    if document is None:
+        try:
+            document = await desk.calls.description(endpoint_id)
+        except NotFound:
+            known: list[str] = []
+            # A service need not have a list; its answer about that would say nothing of the model.
+            with contextlib.suppress(ServiceError):
+                known = [str(row.get("id", "")) for row in await desk.calls.models()]
+            raise UnknownModel(endpoint_id, known) from None
+        except Unreachable:
+            # An old description is better than none, where nobody answers.
+            document = await asyncio.to_thread(kept.read, endpoint_id, anyhow=True)
+            if document is None:
+                raise
+        else:
+            await asyncio.to_thread(kept.keep, endpoint_id, document)
+    return document

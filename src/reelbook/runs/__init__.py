@@ -1,0 +1,1 @@
+"""One run, from an input to its files: submitted, followed, awaited, cancelled."""

@@ -1,0 +1,89 @@
+"""Cancelling runs that wait in a service's queue: they are not worked on, and their credits come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import ReelbookError
+from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
+
+if TYPE_CHECKING:
+    from .run import Run
+    from .submission import Desk
+
+NOTICE_SECONDS = 5.0
+"""How long the end of a run that was cancelled is waited for; it is noticed later anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What came of asking a service to cancel runs."""
+
+    runs: int = 0
+    """How many it has cancelled."""
+    credits: int = 0
+    """What they would have cost, as far as their prices are known."""
+    at_work: int = 0
+    """How many it works on already; these go on."""
+    refused: int = 0
+    """How many it did not cancel, or did not answer about."""
+
+    def __add__(self, other: Cancelled) -> Cancelled:
+        return Cancelled(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+    def __str__(self) -> str:
+        words = []
+        if self.runs:
+            back = f", {self.credits:,} credits come back" if self.credits else ""
+            words.append(f"{_runs(self.runs)} {_is(self.runs)} cancelled{back}.")
+        if self.at_work:
+            words.append(
+                f"{_runs(self.at_work)} {_is(self.at_work)} being worked on and {'goes' if self.at_work == 1 else 'go'} on."
+            )
+        if self.refused:
+            words.append(
+                f"{_runs(self.refused)} could not be cancelled and may still cost credits; look at them again in a moment."
+            )
+        return " ".join(words) or "No run waits in the service's queue."
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+async def cancelled(desk: Desk, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
+    """Cancel those of the runs that have not begun; with `at_work`, the others, too."""
+    outcomes = await asyncio.gather(*(_outcome(desk, run, at_work) for run in runs))
+    done = [(run, price) for run, (outcome, price) in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
+    if done:
+        await asyncio.wait([asyncio.ensure_future(run.finished()) for run, _ in done], timeout=NOTICE_SECONDS)
+    counts = [outcome for outcome, _ in outcomes]
+    return Cancelled(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
+
+
+async def _outcome(desk: Desk, run: Run, at_work: bool) -> tuple[str, int]:
+    """What became of one run, and its price."""
+    price = run.credits or 0
+    if run.service_status == COMPLETED:
+        return "ended", 0
+    try:
+        # Looked at first, because it may have begun meanwhile.
+        status = IN_QUEUE if at_work else (await desk.calls.status(run.endpoint_id, run.request_id)).status
+        if status != IN_QUEUE:
+            return ("at work" if status == IN_PROGRESS else "ended"), 0
+        if not await desk.calls.cancel(run.endpoint_id, run.request_id):
+            return "refused", 0
+    except ReelbookError:
+        return "refused", 0
+    desk.watcher.look_soon(run.request_id)
+    return "cancelled", price
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,197 @@
+"""What a prompt asks for, read from its words: moves of the camera, stirrings of the scene, light and weather."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .move_phrases import (
+    AIMS,
+    BACK,
+    CALM,
+    CAMERA_WORD,
+    KINDS,
+    LIVELY,
+    MOVER,
+    NO,
+    PHRASES,
+    PLACES,
+    STILL,
+    SUBJECT_VERB,
+    THEN,
+    VERY,
+    WHOLE,
+)
+
+Vector = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One thing that the prompt asks for."""
+
+    kind: str
+    """A key of `lexicon.KINDS`."""
+    toward: Vector = (0.0, 0.0)
+    """Where the camera goes, or the thing that moves: right and down are positive."""
+    sign: int = 1
+    """1 for closer or clockwise, -1 for the other way."""
+    vigour: float = 1.0
+    """How strongly and fast, 1 where the prompt does not say."""
+    step: int = 0
+    """Which part of the clip: `zoom in, then pan left` has two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that was understood of a prompt."""
+
+    wishes: tuple[Wish, ...] = ()
+    steps: int = 1
+    vigour: float = 1.0
+    """What the prompt says of its speed as a whole."""
+    still: bool = False
+    """Whether the camera is asked to stay where it is."""
+
+
+def read(prompt: str) -> Reading:
+    """What a prompt asks for.
+
+    >>> [(wish.kind, wish.sign, wish.step) for wish in read("Zoom in, then slowly pull back").wishes]
+    [('zoom', 1, 0), ('dolly', -1, 1)]
+    >>> [(wish.kind, wish.toward) for wish in read("pan left, without any zoom").wishes]
+    [('pan', (-1, 0))]
+    """
+    steps = [step for step in re.split(THEN, _plain(prompt)) if step.strip()]
+    wishes: list[Wish] = []
+    refused: set[str] = set()
+    loose = 1.0
+    for number, step in enumerate(steps):
+        for clause in re.split(r"[,.;:!?()\n]+|\b(?:and|while|as|with|but|plus)\b", step):
+            found = _clause(clause, number)
+            if re.search(NO, clause):
+                refused |= named(clause)
+            elif found:
+                wishes += found
+            else:
+                loose *= _vigour(clause)
+    wanted = tuple(wish for wish in _joined(wishes) if wish.kind not in refused)
+    return Reading(wanted, max(1, len(steps)), min(2.0, max(0.3, loose)), bool(re.search(STILL, _plain(prompt))))
+
+
+def named(text: str) -> set[str]:
+    """The kinds of moves and qualities that a text names, whichever way they go.
+
+    >>> sorted(named("no camera shake, no rotation"))
+    ['roll', 'shake']
+    """
+    plain = _plain(text)
+    return {kind for kind, words in KINDS.items() if re.search(rf"\b(?:{words})\b", plain)}
+
+
+def _plain(text: str) -> str:
+    """Lower case, with what is said in several words put into one."""
+    text = re.sub(r"[-–—_/'’\"]+", " ", text.lower())
+    for pattern, word in PHRASES:
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def _clause(clause: str, step: int) -> list[Wish]:
+    """The wishes of a few words that belong together."""
+    kinds = named(clause)
+    vigour = _vigour(clause)
+    aim = _aim(clause)
+    wishes = [Wish(kind, vigour=vigour, step=step) for kind in sorted(kinds - _STEERED)]
+    closer = -1 if re.search(BACK, clause) else 1
+    if "zoom" in kinds:
+        wishes.append(Wish("zoom", aim or _place(clause), closer, vigour, step))
+    elif "vertigo" in kinds:
+        wishes.append(Wish("vertigo", sign=closer, vigour=vigour, step=step))
+    elif "dolly" in kinds and not _sideways(clause, aim):
+        wishes.append(Wish("dolly", sign=closer, vigour=vigour, step=step))
+    elif "orbit" in kinds or ("roll" in kinds and not _whole_turns(clause)):
+        wishes.append(Wish("orbit", (aim[0] or 1.0, 0.0) if aim else (1.0, 0.0), 1, vigour, step))
+    elif "roll" in kinds:
+        wishes.append(
+            Wish("roll", sign=-1 if "anticlockwise" in clause or "left" in clause else 1, vigour=vigour, step=step)
+        )
+    elif aim and _subject_moves(clause):
+        wishes.append(Wish("drift", aim, 1, vigour, step))
+    elif aim := aim or next((_USUAL[kind] for kind in _USUAL if kind in kinds), None):
+        wishes.append(Wish(_slide(clause, aim), aim, 1, vigour, step))
+    return wishes
+
+
+_USUAL: Mapping[str, Vector] = {"pan": (1.0, 0.0), "tilt": (0.0, -1.0), "crane": (0.0, -1.0)}
+"""Where these go when the prompt does not say."""
+
+_STEERED = frozenset({"zoom", "vertigo", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
+"""Kinds that need more than their name."""
+
+
+def _slide(clause: str, aim: Vector) -> str:
+    """The name of a move across the picture: a camera that turns shows less depth than one that travels."""
+    turning = re.search(r"\b(?:pan|tilt|turn|look|sweep)", clause)
+    if aim[0]:
+        return "pan" if turning else "truck"
+    return "tilt" if turning else "crane"
+
+
+def _vigour(clause: str) -> float:
+    """How strongly a few words ask: 1 is plain."""
+    very = 1.5 if re.search(VERY, clause) else 1.0
+    if re.search(CALM, clause):
+        return 0.6 / very
+    return 1.4 * min(very, 1.2) if re.search(LIVELY, clause) else 1.0
+
+
+def _aim(clause: str) -> Vector | None:
+    """The direction that a clause names, if it names one as a direction."""
+    words = clause.split()
+    moving = re.search(MOVER, clause) or re.search(CAMERA_WORD, clause) or len(words) <= 2
+    x = y = 0.0
+    for word in words:
+        dx, dy, always = AIMS.get(word, (0.0, 0.0, False))
+        if always or moving:
+            x, y = x or dx, y or dy
+    return (x, y) if x or y else None
+
+
+def _place(clause: str) -> Vector:
+    """The part of the picture that a clause names: `zoom in on the upper left`."""
+    x = y = 0.0
+    for word in clause.split():
+        dx, dy = PLACES.get(word, (0.0, 0.0))
+        x, y = x or dx, y or dy
+    return x, y
+
+
+def _sideways(clause: str, aim: Vector | None) -> bool:
+    """Whether a dolly rolls along, not in or out."""
+    return aim is not None and not re.search(
+        r"\b(?:in|out|closer|nearer|forwards?|back|backwards?|away|towards?)\b", clause
+    )
+
+
+def _subject_moves(clause: str) -> bool:
+    """Whether it is something in the picture that moves: `the boat drifts to the left`."""
+    verb = re.search(SUBJECT_VERB, clause)
+    if not verb or re.search(CAMERA_WORD, clause):
+        return False
+    before = re.sub(r"\b(?:\w+ly|slow|a|an|the|it|very|then|gentle|fast|quick)\b", " ", clause[: verb.start()])
+    return bool(before.strip())
+
+
+def _whole_turns(clause: str) -> bool:
+    """Whether it is the picture that rotates; a thing that does is better shown by going round it."""
+    return bool(re.search(WHOLE, clause)) or len(clause.split()) <= 2
+
+
+def _joined(wishes: list[Wish]) -> list[Wish]:
+    """The same wishes with doubles gone: a kind said twice in one step is meant once."""
+    kept: dict[tuple[object, ...], Wish] = {}
+    for wish in wishes:
+        kept.setdefault((wish.kind, wish.toward, wish.sign, wish.step), wish)
+    return list(kept.values())

@@ -1,0 +1,93 @@
+"""A picture that has been looked at, ready to be composed for any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from .aims import Aims, variants
+from .composition import Composition, composed
+from .crop_window import Pair, Search, Window
+from .importance import look
+from .wishes import Wish
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way of showing the picture in a size."""
+
+    picture: Image.Image
+    composition: Composition | None
+    """None where the picture already is what was asked for."""
+    seed: int
+    plain: bool
+    reduction: float
+    """How many times smaller than the source the picture was opened."""
+
+    @property
+    def untouched(self) -> bool:
+        return self.composition is None
+
+    @property
+    def scale(self) -> float:
+        """The size of the subject, relative to the source."""
+        return 1.0 if self.composition is None else round(self.composition.scale / self.reduction, 4)
+
+    def drawn(self) -> Image.Image:
+        if self.composition is None:
+            return self.picture
+        return self.composition.drawn(self.picture, seed=self.seed, plain=self.plain)
+
+    def described(self) -> str:
+        """What was done, in words."""
+        if self.composition is None:
+            return "The picture already has this size: it is unchanged."
+        return self.composition.described(self.scale)
+
+
+class Studio:
+    """Looks at a picture once, and composes it as often as needed.
+
+    `width` is that of the source, where the picture was opened smaller than it is.
+    """
+
+    def __init__(self, picture: Image.Image, wish: Wish, seed: int, width: int | None = None) -> None:
+        self.picture, self.wish, self.seed = picture, wish, seed % 2**64
+        self._reduction = (width or picture.width) / picture.width
+        self.look = wish.applied(look(picture))
+        self._searches: dict[Aims, Search] = {}
+
+    def views(self, target: Pair, count: int) -> Iterator[View]:
+        """As many ways of showing the picture in this size as asked for, the best first."""
+        if target == self.picture.size and not self.wish.followed:
+            yield from (View(self.picture, None, 0, False, 1.0) for _ in range(count))
+            return
+        taken: list[Window] = []
+        # The fill has a seed of its own, the same for every size.
+        fills = np.random.default_rng([self.seed, 1]).integers(0, 2**32, count)
+        for aims, fill in zip(variants(self.wish.aims, count, self.seed, target[0] / target[1]), fills, strict=True):
+            window = self._search(aims).best(target, taken)
+            taken.append(window)
+            composition = composed(self.look, self.picture.size, target, window, aims)
+            yield View(self.picture, composition, int(fill), self.wish.plain, self._reduction)
+
+    def seen(self) -> str:
+        """What was found in the picture, in words."""
+        count = len(self.look.boxes)
+        found = (
+            "no subject stands out"
+            if not count
+            else "1 subject stands out"
+            if count == 1
+            else f"{count} parts stand out"
+        )
+        opened = f"The picture was opened with {self.picture.width}×{self.picture.height} pixels"
+        return f"{opened}; {found}."
+
+    def _search(self, aims: Aims) -> Search:
+        if aims not in self._searches:
+            self._searches[aims] = Search(self.look, self.picture.size, aims)
+        return self._searches[aims]

@@ -1,0 +1,125 @@
+"""A composition: how a picture is laid out in a target size, decided before a pixel is touched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from .aims import Aims
+from .crop_window import Pair, Window
+from .deform import Strips, bent, strips_for
+from .extend import extended
+from .importance import Box, Grid, Look, inside
+
+SLIVER = 0.02
+"""An extension by less than this is left to the strips instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """Where everything goes: the strips of the picture, and their place in the target."""
+
+    source: Pair
+    target: Pair
+    across: Strips
+    down: Strips
+    offset: Pair
+    scale: float
+    """The size of the subject in the target, relative to the picture."""
+    unrepeatable: Grid
+    """How bad it would be to show each part of the picture again beyond its edges, as a small map of what is shown."""
+
+    @property
+    def inner(self) -> Pair:
+        """The size of the part of the target that shows the picture."""
+        return self.across.length, self.down.length
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """How much of the picture's width and height is shown."""
+        across, down = (strips.source[-1] - strips.source[0] for strips in (self.across, self.down))
+        return min(1.0, across / self.source[0]), min(1.0, down / self.source[1])
+
+    @property
+    def added(self) -> float:
+        """How much of the target is background that is not in the picture."""
+        return 1 - self.inner[0] * self.inner[1] / (self.target[0] * self.target[1])
+
+    def drawn(self, picture: Image.Image, *, seed: int, plain: bool = False) -> Image.Image:
+        """The picture in the target size; `plain` adds background without structure."""
+        inner = bent(picture, self.across, self.down)
+        if inner.size == self.target:
+            return inner
+        return extended(inner, self.target, self.offset, self.unrepeatable, seed=seed, plain=plain)
+
+    def described(self, scale: float) -> str:
+        """What was done, in words; `scale` is the size of the subject, relative to the source.
+
+        >>> strips, nothing = Strips((0.0, 100.0), (0, 50)), np.zeros((1, 1))
+        >>> Composition((100, 200), (50, 50), strips, strips, (0, 0), 0.5, nothing).described(0.5)
+        'Shows all of the width and 50% of the height, at 0.50× its size.'
+        """
+        width, height = (f"{part:.0%}" if part < 0.995 else "all" for part in self.shown)
+        extent = "the whole picture" if width == height == "all" else f"{width} of the width and {height} of the height"
+        bends = [] if self.across.uniform and self.down.uniform else ["calm parts are bent to fit"]
+        new = [f"{self.added:.0%} of the canvas is added background"] if self.added > 0 else []
+        return f"Shows {'; '.join([f'{extent}, at {scale:.2f}× its size', *bends, *new])}."
+
+
+def composed(look: Look, source: Pair, target: Pair, window: Window, aims: Aims) -> Composition:
+    """The composition that shows this window."""
+    inner = _inner(target, window)
+    across, down = strips_for(look, window, source, inner, aims)
+    offset = (
+        _offset(look, window, 0, across.place(look.centre[0] * source[0]), target[0] - inner[0], target[0], aims),
+        _offset(look, window, 1, down.place(look.centre[1] * source[1]), target[1] - inner[1], target[1], aims),
+    )
+    return Composition(
+        source, target, across, down, offset, _scale(look, source, across, down), _unrepeatable(look, window)
+    )
+
+
+def _unrepeatable(look: Look, window: Window) -> Grid:
+    """How bad it would be to show each part of the window twice: 1 for the subject's core, less around it."""
+    shown = (slice(window.top, window.bottom), slice(window.left, window.right))
+    around = inside(look.boxes, look.importance.shape) | (look.importance > 0.25)
+    ranks: Grid = np.maximum.reduce([0.35 * around, 0.7 * look.subject, 1.0 * (look.importance > 0.6)])
+    return ranks[shown]
+
+
+def _scale(look: Look, source: Pair, across: Strips, down: Strips) -> float:
+    """The real size of the subject in the result, relative to the picture."""
+    box = look.boxes[0] if look.boxes else Box(0, 0, 1, 1)
+    width = across.growth(box.left * source[0], box.right * source[0])
+    return math.sqrt(width * down.growth(box.top * source[1], box.bottom * source[1]))
+
+
+def _inner(target: Pair, window: Window) -> Pair:
+    width, height = (
+        side if part > 1 - SLIVER else max(1, round(side * part))
+        for side, part in zip(target, window.covers, strict=True)
+    )
+    return width, height
+
+
+def _offset(look: Look, window: Window, axis: int, centre: float, missing: int, side: int, aims: Aims) -> int:
+    """Where the picture begins along one side of the target, so that the subject comes where it should."""
+    if not missing:
+        return 0
+    first, last = _touched(look, window, axis)
+    # A subject that the picture's edge cuts must stay at the edge.
+    if first != last:
+        return 0 if first else missing
+    return min(max(round(aims.goal(axis, look.centre) * side - centre), 0), missing)
+
+
+def _touched(look: Look, window: Window, axis: int) -> tuple[bool, bool]:
+    """Whether a subject is cut by the first edge of the window along an axis, and by the last."""
+    cells = look.importance.shape[1 - axis]
+    first, last = ((window.left, window.right), (window.top, window.bottom))[axis]
+    spans = [((box.left, box.right), (box.top, box.bottom))[axis] for box in look.boxes if box.weight > 0.3]
+    # A box has a cell to spare, so that one just beside the edge does not touch it.
+    return any(low * cells < first + 0.5 for low, _ in spans), any(high * cells > last - 0.5 for _, high in spans)

@@ -1,0 +1,56 @@
+"""A contact sheet: every drawn scene in four shapes, to be judged by eye.
+
+python -m reelbook.service.engines.recompose.recompose_sheet OUT.jpg
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from PIL import Image
+
+from .analysed_picture import Studio
+from .scenes import NAMES, scene
+from .wishes import read
+
+SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))
+HEIGHT, BANNER, GAP, GROUND = 200, 640, 12, (124, 124, 124)
+
+
+def sheet(pictures: Iterable[Image.Image], *, prompt: str = "", seed: int = 1, variants: int = 1) -> Image.Image:
+    """The pictures, each beside its four shapes; further variants stand in rows below."""
+    blocks = [_block(picture, prompt, seed, variant, variants) for picture in pictures for variant in range(variants)]
+    columns, (width, height) = 2, blocks[0].size
+    rows = -(-len(blocks) // columns)
+    whole = Image.new("RGB", (columns * (width + GAP) - GAP, rows * (height + GAP) - GAP), GROUND)
+    for place, block in enumerate(blocks):
+        whole.paste(block, (place % columns * (width + GAP), place // columns * (height + GAP)))
+    return whole
+
+
+def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants: int) -> Image.Image:
+    """A picture and its shapes: the upright ones side by side, the banner below."""
+    studio = Studio(picture, read(prompt), seed)
+    shown = [list(studio.views(shape, variants))[variant].drawn() for shape in SHAPES]
+    source = picture.copy()
+    source.thumbnail((BANNER - 433, HEIGHT))
+    block = Image.new("RGB", (BANNER, HEIGHT + 5 + BANNER * 90 // 728), GROUND)
+    block.paste(source)
+    left = BANNER
+    for upright in shown[2::-1]:
+        small = upright.resize((HEIGHT * upright.width // upright.height, HEIGHT), Image.Resampling.LANCZOS)
+        left -= small.width
+        block.paste(small, (left, 0))
+        left -= 6
+    block.paste(shown[3].resize((BANNER, BANNER * 90 // 728), Image.Resampling.LANCZOS), (0, HEIGHT + 5))
+    return block
+
+
+def main(target: Path) -> None:
+    sheet(scene(name, height=1080).picture for name in NAMES).save(target, quality=72)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""An MP4 being written: video that every browser plays, the same bytes for the same frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+import av
+from av.video.reformatter import ColorRange, Colorspace
+
+from .write_provenance import Provenance
+
+THREADS = 2
+"""Fixed, not the number of cores: x264 writes different bytes for different numbers of threads."""
+
+QUICK: Mapping[str, str] = {
+    "preset": "ultrafast",
+    "crf": "20",
+    "x264-params": "subme=1:bframes=3:b-adapt=0:cabac=1:deblock=0,0:partitions=i4x4:force-cfr=1",
+}
+"""Settings measured for moving pictures: small files at little more than the cost of the fastest preset."""
+
+SUBSTITUTES: Mapping[str, Mapping[str, str]] = {
+    # Settings for the same look; VP9 plays in an MP4 wherever H.264 does, but for some old televisions.
+    "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0"},
+    # Every build of FFmpeg has this one. No browser plays it, but media players do.
+    "mpeg4": {"qmin": "3", "qmax": "3"},
+}
+"""What is used where libx264 is missing: the first that there is."""
+
+
+def exact_rate(fps: float) -> Fraction:
+    """Frames per second as a fraction; broadcast rates such as 23.976 become their true 24000/1001.
+
+    >>> exact_rate(24), exact_rate(23.976), exact_rate(12.5)
+    (Fraction(24, 1), Fraction(24000, 1001), Fraction(25, 2))
+    """
+    for nominal in (24, 30, 48, 60, 120):
+        if abs(fps - nominal * 1000 / 1001) < 0.002:
+            return Fraction(nominal * 1000, 1001)
+    return Fraction(str(fps)).limit_denominator(1001)
+
+
+def has_x264() -> bool:
+    """Whether this build of PyAV brings x264; distributions without GPL parts do not."""
+    return "libx264" in av.codecs_available
+
+
+def substitute() -> str:
+    """The encoder that is used where libx264 is missing."""
+    return next(name for name in SUBSTITUTES if name in av.codecs_available)
+
+
+class Movie:
+    """A video file; add frames, then close it, or leave its `with` block."""
+
+    def __init__(
+        self,
+        path: Path,
+        size: tuple[int, int],
+        rate: Fraction,
+        provenance: Provenance,
+        options: Mapping[str, str] = QUICK,
+    ) -> None:
+        self.frames = 0
+        self._is_open = True
+        self.encoder = "libx264" if has_x264() else substitute()
+        self._size, self._rate, self._tick = size, rate, 1 / rate
+        self._file = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
+        self._file.metadata.update(provenance.mp4())
+        chosen = options if self.encoder == "libx264" else SUBSTITUTES[self.encoder]
+        # PyAV knows the type of a stream only where the encoder's name stands in the code.
+        self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=dict(chosen)))
+        self._stream.time_base = self._tick
+        self._prepare(self._stream.codec_context)
+
+    def _prepare(self, context: av.VideoCodecContext) -> None:
+        context.width, context.height = self._size
+        context.pix_fmt = "yuv420p"
+        context.thread_count = THREADS
+        context.color_range, context.colorspace = ColorRange.MPEG, Colorspace.ITU709
+        context.color_primaries = context.color_trc = 1  # BT.709, so that players do not guess by the height
+
+    def add(self, frame: av.VideoFrame) -> None:
+        """Append one frame, yuv420p in BT.709."""
+        frame.pts, frame.time_base = self.frames, self._tick
+        self.frames += 1
+        self._file.mux(self._stream.encode(frame))
+
+    def close(self) -> None:
+        """Write what is still in the encoder, then the index. Closing twice does nothing more."""
+        if self._is_open:
+            self._is_open = False
+            self._finish()
+            self._file.close()
+
+    def _finish(self) -> None:
+        self._file.mux(self._stream.encode(None))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            # Cancelled or broken: the file is thrown away with its folder, only its handle must go. That may
+            # fail for the same reason as the work did, a full disk for one; the first reason is the one to tell.
+            with suppress(av.FFmpegError, OSError, ValueError):
+                self._file.close()

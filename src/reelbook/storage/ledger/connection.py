@@ -1,0 +1,114 @@
+"""The ledger's file on its disk: a connection that loses nothing, and what the disk's complaints mean."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...errors import LibraryError
+from ..file_locks import TurnTaken
+
+NAME = "ledger.sqlite"
+BUSY_SECONDS = 60.0
+
+NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs", "lustre"})  # fmt: skip
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_SHUT = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A connection with the settings that lose nothing, on every build of SQLite. It never makes a file."""
+    # Handed from the thread that opens it to the one that uses it; no two ever use it at once.
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
+        cached_statements=256, check_same_thread=False,
+    )  # fmt: skip
+    try:
+        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still around.
+        db.execute("PRAGMA journal_mode = TRUNCATE")
+        db.execute("PRAGMA synchronous = EXTRA")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether it is the content of the file that is wrong, and not the disk."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    # Python says it, and SQLite knows nothing of it.
+    is_no_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
+    is_content = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    # SQLite's own words about a damaged table may have bytes of it in them.
+    is_in_words = isinstance(error, UnicodeDecodeError)
+    return is_in_words or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_no_text))
+
+
+def is_callers(error: sqlite3.DatabaseError) -> bool:
+    """Whether the caller broke a rule; anything else is the file's, and puts the whole batch in question."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return (code == sqlite3.SQLITE_ERROR and not is_damage(error)) or isinstance(
+        error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
+    )
+
+
+@contextlib.contextmanager
+def in_words(folder: Path) -> Iterator[None]:
+    """The errors of disk and database, as ours."""
+    try:
+        yield
+    except LibraryError:
+        raise
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        raise LibraryError(str(folder), reason(error)) from error
+
+
+def reason(error: BaseException) -> str:
+    """Why the disk or the database refused, in a few words."""
+    if isinstance(error, LibraryError):
+        return error.reason
+    code, number = getattr(error, "sqlite_errorcode", 0) & 0xFF, getattr(error, "errno", None)
+    if code == sqlite3.SQLITE_FULL or number in _FULL:
+        return "the disk is full"
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM) or number in _SHUT:
+        return "it cannot be written"
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(error, TurnTaken):
+        return f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
+    if is_damage(error):
+        return f"its ledger is damaged: {error}"
+    if code == sqlite3.SQLITE_IOERR:
+        # SQLite says no more than that, also where a quota or a limit on the size of files is reached.
+        return "the disk does not take any more: it is full, or broken"
+    return f"{type(error).__name__}: {error}"
+
+
+def synced(folder: Path) -> None:
+    """Make the names in a folder safe, where the system can."""
+    if sys.platform != "win32":
+        file = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def network_kind(folder: Path) -> str | None:
+    """The kind of a disk that lives on another machine; None for a local one, and where nobody can tell."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    here, found = str(folder.resolve()), ("", "")
+    for line in mounts:
+        _, place, kind, *_ = line.split(" ")
+        if (here == place or here.startswith(place.rstrip("/") + "/")) and len(place) >= len(found[0]):
+            found = (place, kind)
+    return found[1] if found[1] in NETWORK_KINDS else None

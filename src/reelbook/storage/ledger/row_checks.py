@@ -1,0 +1,218 @@
+"""Whether the rows of a ledger can be what was written, and what they were where they cannot: SQLite does not look into them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ..run_identity import identity
+from .known_services import current
+from .schema import SCHEMA
+from .transitions import ACCEPTED, COMPLETED, MOVES, PAID, PLANNED, SENDING, STORED, UNCERTAIN
+
+TEXTS = ("service", "identity", "model", "input", "state")
+MAYBE_TEXTS = ("owner", "attempt_key", "body", "request_id", "output", "media", "error_type", "error")
+COUNTS = ("take", "attempt", "spent", "unpriced")
+AMOUNTS = ("price", "charged")
+TIMES = ("queued_s", "running_s", "created", "sent", "finished")
+JSONS = ("output", "media")
+
+TABLES = ("runs", "events", "scopes", "meta", "sqlite_sequence")
+
+_ODD = " OR ".join(
+    [
+        *(f"typeof({name}) != 'text'" for name in TEXTS),
+        *(f"typeof({name}) NOT IN ('text', 'null')" for name in MAYBE_TEXTS),
+        *(f"typeof({name}) != 'integer' OR {name} < 0" for name in COUNTS),
+        *(f"typeof({name}) NOT IN ('integer', 'null')" for name in AMOUNTS),
+        *(f"typeof({name}) NOT IN ('real', 'integer', 'null')" for name in TIMES),
+        "created IS NULL",
+        f"state NOT IN ({', '.join(repr(state) for state in MOVES)})",
+        *(f"({name} IS NOT NULL AND NOT json_valid({name}))" for name in JSONS),
+    ]
+)
+
+
+class Damaged(str):
+    """A text that is no UTF-8 any more, as far as it can be read."""
+
+    __slots__ = ()
+
+
+Row = dict[str, Any]
+Key = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class Log:
+    """The log of accepted requests, by what a damaged row may still say."""
+
+    by_request: dict[str, Row] = field(default_factory=dict)
+    by_key: dict[Key, list[Row]] = field(default_factory=dict)
+    by_identity: dict[str, list[Row]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, lines: Collection[Row]) -> Log:
+        log = cls()
+        for line in lines:
+            log.by_request[line["request_id"]] = line
+            log.by_key.setdefault((line["service"], line["identity"], line["take"]), []).append(line)
+            log.by_identity.setdefault(line["identity"], []).append(line)
+        return log
+
+
+def text(content: bytes) -> str:
+    """A text out of a damaged file, for `text_factory`."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return Damaged(content.decode(errors="replace"))
+
+
+def problem(db: sqlite3.Connection, lines: Collection[Row]) -> str | None:
+    """What is wrong with the rows of a ledger whose pages are in order, given its log; None for nothing."""
+    for table in TABLES:
+        missing = _columns()[table] - {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+        if 0 < len(missing) < len(_columns()[table]):
+            return f"the table {table} has no column {min(missing)}"
+    if not any(row[0] == "runs" for row in db.execute("SELECT name FROM sqlite_master")):
+        return None  # A new one.
+    odd = db.execute(f"SELECT id FROM runs WHERE {_ODD} LIMIT 1").fetchone()
+    if odd is not None:
+        return f"run {odd[0]} cannot be what was written"
+    for table in TABLES:
+        for _ in db.execute(f"SELECT * FROM {table}"):
+            pass  # A text that is no UTF-8 is an error of the reading itself.
+    return next(_misplaced(db, Log.of(lines)), None)
+
+
+def mended(row: Row, log: Log) -> tuple[Row, list[str]]:
+    """A row with what is damaged put right or left out, and the names of what could not be read."""
+    row, bad = dict(row), [name for name in row if _is_bad(name, row[name])]
+    line = _line_of(row, bad, log)
+    if line is not None and (bad or _differs(row, line)):
+        row |= {name: line[name] for name in ("service", "identity", "take", "model", "input", "request_id")}
+        row |= {name: line[name] for name in ("attempt", "price") if name in bad}
+    elif not bad:
+        return row, []
+    if line is None and "identity" in bad and not {"model", "input"} & {*bad}:
+        row["identity"] = identity(row["model"], row["input"])
+    known = line or {}
+    for name in bad:
+        if name not in known:
+            row[name] = _instead(name, row)
+    if "spent" in bad:
+        row["unpriced"] += 1
+    row["state"] = _state(row, {name for name in bad if name not in known})
+    return {name: str(value) if isinstance(value, str) else value for name, value in row.items()}, bad
+
+
+def _is_bad(name: str, value: Any) -> bool:
+    if isinstance(value, Damaged):
+        return True
+    if name == "state":
+        return value not in MOVES
+    if name in JSONS and value is not None:
+        return _is_no_json(value)
+    if name in TEXTS or (name in MAYBE_TEXTS and value is not None):
+        return not isinstance(value, str)
+    if name in COUNTS or (name in AMOUNTS and value is not None):
+        return type(value) is not int or value < 0
+    if name in TIMES:
+        return not isinstance(value, (int, float)) and (value is not None or name == "created")
+    return False
+
+
+def _is_no_json(value: Any) -> bool:
+    try:
+        json.loads(value)
+    except (ValueError, TypeError, RecursionError):
+        return True
+    return False
+
+
+def _instead(name: str, row: Row) -> Any:
+    """What stands for a value that is lost."""
+    if name == "input":
+        return "{}" if _is_no_json(row[name]) else str(row[name])
+    if name in COUNTS:
+        return 0
+    if name == "created":
+        return row["sent"] if not _is_bad("sent", row["sent"]) and row["sent"] is not None else 0.0
+    if name in ("service", "identity", "model", "state", "error", "error_type"):
+        return row[name].decode(errors="replace") if isinstance(row[name], bytes) else str(row[name])
+    return None
+
+
+def _state(row: Row, bad: Collection[str]) -> str:
+    """What is known of a run after it was mended: whatever can be asked is asked again, and the rest is for a person."""
+    state = str(row["state"])
+    lost_files = state in (STORED, COMPLETED) and ("media" in bad or "output" in bad)
+    if state not in MOVES or lost_files:
+        return ACCEPTED if row["request_id"] is not None else UNCERTAIN
+    if "request_id" in bad and state in PAID:
+        return UNCERTAIN
+    if state in (PLANNED, SENDING) and {"attempt_key", "body"} & {*bad}:
+        return UNCERTAIN
+    return state
+
+
+def _line_of(row: Row, bad: Collection[str], log: Log) -> Row | None:
+    """The line of the log that tells of a row."""
+    line = log.by_request.get(row["request_id"]) if "request_id" not in bad else None
+    if line is None and not {"service", "identity", "take"} & {*bad}:
+        line = _latest(log.by_key.get((row["service"], row["identity"], row["take"]), ()), row)
+    if line is None and "identity" not in bad:
+        line = _latest(log.by_identity.get(row["identity"], ()), row)
+    return line
+
+
+def _latest(lines: Sequence[Row], row: Row) -> Row | None:
+    """The line of the attempt that a row is at; none where it has a request that is not told of there."""
+    fits = [line for line in lines if line["attempt"] == row["attempt"]]
+    named = None if _is_bad("request_id", row["request_id"]) else row["request_id"]
+    if row["state"] not in (*PAID, STORED) and named is None:
+        return None
+    return next((line for line in fits if named is None or _is_near(named, line["request_id"])), None)
+
+
+def _differs(row: Row, line: Row) -> bool:
+    """Whether a row says nearly the same as its line, which is damage and not another name."""
+    return any(_is_near(row[name], line[name]) for name in ("service", "identity", "request_id"))
+
+
+def _misplaced(db: sqlite3.Connection, log: Log) -> Iterator[str]:
+    """Rows that do not say what the log says, by a letter or two, or that are another take."""
+    query = "SELECT id, service, identity, take FROM runs WHERE request_id = ?"
+    at = "SELECT id, request_id FROM runs WHERE service = ? AND identity = ? AND take = ?"
+    for request, line in log.by_request.items():
+        rows = db.execute(query, (request,)).fetchall()
+        # The service may go by another name since, which can be as near as svc-1 and svc-2.
+        key = current(db, line["service"]), line["identity"], line["take"]
+        if any(row[1:] == key for row in rows):
+            continue
+        there = db.execute(at, key).fetchone()
+        for run, service, name, _ in rows:
+            near = _is_near(service, key[0]) or _is_near(name, key[1])
+            if near or ((service, name) == key[:2] and there is None):
+                yield f"run {run} is not where its request was written down"
+        if not rows and there is not None and there[1] not in log.by_request and _is_near(there[1], request):
+            yield f"run {there[0]} has another request than was written down"
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    if not isinstance(one, str) or not isinstance(other, str) or len(one) != len(other):
+        return False
+    return 0 < sum(a != b for a, b in zip(one, other, strict=True)) <= 2
+
+
+@cache
+def _columns() -> Mapping[str, set[str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return {table: {row[1] for row in db.execute(f"PRAGMA table_info({table})")} for table in TABLES}

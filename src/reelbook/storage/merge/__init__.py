@@ -1,0 +1,1 @@
+"""The runs and files of another library, merged into this one."""

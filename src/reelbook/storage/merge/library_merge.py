@@ -1,0 +1,259 @@
+"""The runs and files of another library, taken into this one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from ...errors import ReelbookError
+from ..byte_count import Bytes
+from ..ledger import connection, known_services, transitions
+from ..ledger.crash_recovery import acceptance
+from ..ledger.transitions import Entry
+from ..ledger.writer import CALL_SECONDS, Books
+from ..shelf import Shelf
+from .run_merge import FAR, Merge, merged
+
+Progress = Callable[[int, int], None]
+"""Is told how many are done, of how many."""
+
+MEDIA = "media"
+"""The folder in a library where its files lie, unless they lie elsewhere."""
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CHUNK, _TOGETHER = 1 << 20, 256
+_PAID = (*transitions.PAID, transitions.STORED)
+_COUNTS = ("take", "attempt", "spent", "unpriced")
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What came of taking in another library."""
+
+    source: Path
+    runs: int
+    """Runs that are new here, and runs of which more is known now."""
+    files: int
+    """Files that came, each checked against its hash."""
+    size: Bytes
+    known: int
+    """Runs that were here already."""
+    busy: int
+    """Runs left out because somebody is at work on them, there or here."""
+    lost: int
+    """Files that are missing or damaged there; their runs fetch them again when they are next wanted."""
+    skipped: int
+    """Rows without a run: never sent, or not to be understood."""
+
+    def __repr__(self) -> str:
+        told = f"{_many(self.runs, 'run')} and {_many(self.files, 'file')} ({self.size}) came from {self.source}"
+        more = [f"{self.known:,} runs were here already"] if self.known else []
+        if self.busy:
+            more.append(f"{_many(self.busy, 'run')} left out, because somebody is at work on them: adopt again later")
+        if self.lost:
+            more.append(f"{_many(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
+        if self.skipped:
+            more.append(f"{_many(self.skipped, 'row')} without a run")
+        return f"<{'; '.join([told, *more])}>"
+
+
+def adopted(
+    folder: Path, theirs: Shelf, books: Books, shelf: Shelf, *, progress: Progress | None = None
+) -> Adopted:  # fmt: skip
+    """Take in the library of this folder. It is only read; done twice it changes nothing more."""
+    entries, unreadable, aliases = _entries(folder)
+    names = books.now(lambda db: known_services.joined(db, aliases))
+    entries = [replace(entry, service=names[entry.service]) for entry in entries]
+    free = [entry for entry in entries if entry.owner is None]
+    counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
+    courier = _Courier(theirs, shelf)
+    for start in range(0, len(free), _TOGETHER):
+        some = free[start : start + _TOGETHER]
+        counts.update(merge.outcome for merge in _merged([courier.brought(entry) for entry in some], books))
+        if progress is not None:
+            progress(start + len(some), len(free))
+    return Adopted(
+        folder, counts["new"] + counts["further"], courier.files, Bytes(courier.size), counts["known"], counts["busy"],
+        courier.lost, counts["nothing"],
+    )  # fmt: skip
+
+
+def library_in(folder: Path) -> Path:
+    """The folder of the library that is meant, which may also be named by the project it lies in."""
+    for place in (folder, folder / ".reelbook"):
+        if (place / connection.NAME).is_file():
+            return place
+    raise ReelbookError(
+        f"There is no library in {folder}: no {connection.NAME} is there. Name the folder that holds it, such as project/.reelbook."
+    )
+
+
+def _merged(entries: list[Entry], books: Books) -> list[Merge]:
+    """Write the rows, and the request ids among them into their second copy; many in each commit."""
+    asked = [books.ask(partial(merged, other=entry)) for entry in entries]
+    merges = [future.result(CALL_SECONDS) for future in asked]
+    paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
+    lines = [acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
+    for future in [books.ask(_nothing, line=line) for line in lines]:
+        future.result(CALL_SECONDS)
+    return merges
+
+
+def _nothing(db: sqlite3.Connection) -> None:
+    """Only the line is to be written."""
+
+
+class _Courier:
+    """Brings files from one shelf to another, and counts them."""
+
+    def __init__(self, theirs: Shelf, ours: Shelf) -> None:
+        self.files = self.size = self.lost = 0
+        self._theirs, self._ours = theirs, ours
+        self._seen: dict[str, bool] = {}
+
+    def brought(self, entry: Entry) -> Entry:
+        """The row of a run after its files have come, and the pictures of its input: without them it is not stored here.
+
+        The files first: a row that says they are here is written when they are.
+        """
+        for sha256 in dict.fromkeys(_SHA256.findall(entry.input)):
+            self._brought(sha256, source=True)
+        # Every one of them, also after one that is lost.
+        here = [self._brought(str(file.get("sha256"))) for file in files_of(entry)]
+        return (
+            replace(entry, state=transitions.COMPLETED)
+            if entry.state == transitions.STORED and not all(here)
+            else entry
+        )
+
+    def _brought(self, sha256: str, *, source: bool = False) -> bool:
+        if sha256 not in self._seen:
+            self._seen[sha256] = self._ours.find(sha256) is not None or self._copied(sha256)
+            # Sixty-four digits in an input need not be the name of a file.
+            self.lost += not self._seen[sha256] and not source
+        return self._seen[sha256]
+
+    def _copied(self, sha256: str) -> bool:
+        path = self._theirs.find(sha256)
+        if path is None:
+            return False
+        part = self._ours.part(f"adopted-{uuid4().hex}")
+        try:
+            if _copy(path, part) != sha256:
+                return False
+            self.size += self._ours.place(part, sha256, path.suffix).stat().st_size
+        except OSError as error:
+            clause = self._ours.explained(error, path.stat().st_size)
+            raise ReelbookError(
+                f"The files could not be copied: {clause}. What came so far stays; adopt again for the rest."
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
+        self.files += 1
+        return True
+
+
+def files_of(entry: Entry) -> list[dict[str, Any]]:
+    """The files of a run; none where the row is not to be understood."""
+    files = _json(entry.media or "[]")
+    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+
+
+def _copy(source: Path, target: Path) -> str:
+    """Copy the bytes, and tell their hash: what is damaged there must not be believed here."""
+    digest = hashlib.sha256()
+    with source.open("rb") as original, target.open("wb") as copy:
+        while chunk := original.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+    return digest.hexdigest()
+
+
+def _entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
+    """Every row of a ledger that is opened for reading only, how many make no sense, and what its services go by."""
+    try:
+        with contextlib.closing(_read_only(folder)) as db:
+            rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
+            aliases = known_services.aliases(db)
+    except sqlite3.Error as error:
+        raise ReelbookError(
+            f"The library in {folder} cannot be read ({connection.reason(error)}), so nothing was taken from it. Open it once "
+            f'with rb.connect(library="{folder}"), which mends what a crash has left, then adopt it again.'
+        ) from error
+    entries = [Entry(*row) for row in rows]
+    sound = [entry for entry in entries if _is_sound(entry)]
+    return sound, len(entries) - len(sound), {entry.service: [] for entry in sound} | aliases
+
+
+def _read_only(folder: Path) -> sqlite3.Connection:
+    path = (folder / connection.NAME).resolve().as_uri()
+    return sqlite3.connect(f"{path}?mode=ro", uri=True, timeout=connection.BUSY_SECONDS)
+
+
+def _columns(db: sqlite3.Connection) -> str:
+    """Our columns; a gap where a ledger of another version has none of that name."""
+    has = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
+    nothing = dict.fromkeys(_COUNTS, "0")
+    return ", ".join(
+        name if name in has else f"{nothing.get(name, 'NULL')} AS {name}" for name in Entry.__dataclass_fields__
+    )
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether a row is one that we could have written: it comes from elsewhere, and is believed from here on."""
+    return (
+        entry.state in FAR
+        and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
+        and all(type(value) is int and 0 <= value <= transitions.MOST_CREDITS for value in _counts(entry))
+        and all(value is None or transitions.amount(value) == value for value in (entry.price, entry.charged))
+        and all(value is None or isinstance(value, str) for value in _texts(entry))
+        and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))
+        and isinstance(entry.created, (int, float))
+        # Tables parse the texts of many rows at once, which needs each of them to be JSON by itself.
+        and all(isinstance(_json(text), kind) for text, kind in _jsons(entry) if text is not None)
+    )
+
+
+def _jsons(entry: Entry) -> Iterator[tuple[str | None, type]]:
+    yield from ((entry.input, dict), (entry.output, dict), (entry.media, list))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _counts(entry: Entry) -> Iterator[object]:
+    yield from (getattr(entry, name) for name in _COUNTS)
+
+
+def _texts(entry: Entry) -> Iterator[object]:
+    yield from (
+        entry.request_id,
+        entry.attempt_key,
+        entry.body,
+        entry.output,
+        entry.media,
+        entry.error_type,
+        entry.error,
+    )
+
+
+def _seconds(entry: Entry) -> Iterator[object]:
+    yield from (entry.queued_s, entry.running_s, entry.sent, entry.finished)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

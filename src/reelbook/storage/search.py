@@ -1,0 +1,182 @@
+"""Runs by what was asked and what came of it, out of a table of all of them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from numbers import Number
+from typing import Any
+
+import pandas as pd
+
+from ..errors import InvalidInput, Problem
+from ..models.catalog import CATALOG
+from .table.library_table import LAST, STATUSES, table
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+def found(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows where every field is as wanted: text somewhere in it, anything else equal, a list any of its entries.
+
+    >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
+    >>> list(found(runs, {"prompt": "BOAT"}).index), list(found(runs, {"seed": range(8, 20)}).index)
+    ([0], [1])
+    """
+    # An iterator can be looked through only once.
+    fields = {name: tuple(wanted) if isinstance(wanted, Iterator) else wanted for name, wanted in fields.items()}
+    _check(frame, fields)
+    mask = pd.Series(True, index=frame.index)
+    for name, wanted in fields.items():
+        if name == "since":
+            mask &= frame["created"] >= moment(wanted)
+        elif name in frame.columns:
+            matches = _matcher(wanted, whole=name == "status")
+            mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
+        else:
+            mask &= wanted is None  # A field of some model, and nobody has asked that one yet.
+    return frame[mask]
+
+
+def span(value: timedelta | float | str) -> timedelta:
+    """A length of time; a number means days.
+
+    >>> span("30d") == span(30) == timedelta(days=30), span("12 h")
+    (True, datetime.timedelta(seconds=43200))
+    """
+    if isinstance(value, timedelta):
+        return value
+    try:
+        if isinstance(value, str) and (told := _SPAN.fullmatch(value.strip())):
+            return timedelta(seconds=float(told[1]) * _UNITS[told[2]])
+        if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
+            return timedelta(days=value)
+    except OverflowError:
+        pass
+    raise _mistake("older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.')
+
+
+def moment(value: Any) -> pd.Timestamp:
+    """A point in time: a date, a time, or how long ago. Without a time zone it is a local one."""
+    if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
+        return pd.Timestamp.now("UTC") - pd.Timedelta(span(value))
+    try:
+        told = pd.Timestamp(value).to_pydatetime() if isinstance(value, (str, date, datetime)) else None
+        if isinstance(told, datetime) and told == told:  # Not what stands for no time at all.
+            return pd.Timestamp(told.astimezone()).tz_convert("UTC")
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise _mistake("since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.')
+
+
+def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
+    inputs = {name for row in CATALOG for name in row.input.model_fields}
+    known = {*map(str, frame.columns), *LAST, *inputs, "since"}
+    for name, wanted in fields.items():
+        if name not in known:
+            raise _mistake(name, f"There is no column {name!r} in this library.{_near(name, known)}")
+        if name != "since":
+            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _each(wanted))
+
+
+def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
+    """Refuse what no cell of a column can ever be: an empty answer would look like one about the runs."""
+    question = next((one for one in wanted if callable(one) and not _is_model(one)), None)
+    if question is not None:
+        raise _mistake(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
+    if name == "status":
+        odd = next((one for one in wanted if one not in STATUSES), None)
+        if odd is not None:
+            raise _mistake(name, f"{odd!r} is no status.{_near(str(odd), STATUSES)} It is {', '.join(STATUSES)}.")
+    text = next((one for one in wanted if isinstance(one, str) and not _can_be(one, cells)), None)
+    if text is not None:
+        kind, example = _kind_of(cells)
+        raise _mistake(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
+
+
+def _each(wanted: Any) -> Sequence[Any]:
+    """What is wanted of a field, one by one, without what stands for a gap."""
+    if isinstance(wanted, range):
+        return ()  # It holds numbers, and may hold very many.
+    if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
+        wanted = [wanted]
+    return [one for one in wanted if not _is_gap(one)]
+
+
+def _unused(name: str) -> pd.Series[Any]:
+    """The column of a field that no run here has, which is known from the models."""
+    return table([], {})[name]
+
+
+def _can_be(text: str, cells: pd.Series[Any]) -> bool:
+    """Whether a cell of this column can be this text, or hold it."""
+    if pd.api.types.is_bool_dtype(cells):
+        return text.casefold() in ("true", "false")
+    if pd.api.types.is_numeric_dtype(cells):
+        try:
+            float(text)
+        except ValueError:
+            return False
+    return not pd.api.types.is_datetime64_any_dtype(cells)
+
+
+def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
+    """What a column holds, and how to ask for that."""
+    if pd.api.types.is_bool_dtype(cells):
+        return "yes or no", "Write {name}=True or {name}=False."
+    if pd.api.types.is_numeric_dtype(cells):
+        return "numbers", "Write {name}=7, or {name}=[7, 8] for either."
+    return "points in time", 'Write since="7d" for the runs of the last week.'
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _mistake(name: str, sentence: str) -> InvalidInput:
+    return InvalidInput("library", [Problem((name,), sentence, "unknown")])
+
+
+def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
+    """Whether a cell is what is wanted. `whole`: a text must be it, and not only hold it."""
+    if wanted is None or wanted is pd.NA:
+        return _is_gap
+    if _is_model(wanted):
+        wanted, whole = wanted.endpoint_id, True
+    if isinstance(wanted, str):
+        text = wanted.casefold()
+        return lambda value: _holds(value, text, whole)
+    if isinstance(wanted, Iterable) and not isinstance(wanted, (Mapping, bytes)):
+        anyone = [_matcher(one, whole=whole) for one in wanted]
+        return lambda value: any(matches(value) for matches in anyone)
+    return lambda value: not _is_gap(value) and _equals(value, wanted)
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, type) and isinstance(getattr(value, "endpoint_id", None), str)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
+
+
+def _holds(value: Any, text: str, whole: bool) -> bool:
+    if isinstance(value, str):
+        return value.casefold() == text if whole else text in value.casefold()
+    if isinstance(value, Mapping):
+        return any(_holds(item, text, whole) for item in value.values())
+    if isinstance(value, Iterable):
+        return any(_holds(item, text, whole) for item in value)
+    return not _is_gap(value) and str(value).casefold() == text
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        # A column whose numbers have no other form, such as a seed of forty digits or a duration of "5".
+        return isinstance(wanted, Number) and value == str(wanted)
+    return bool(value == wanted) if not isinstance(value, (list, dict)) else wanted in value

@@ -1,0 +1,1 @@
+"""The ledger's rows as a DataFrame."""

@@ -1,0 +1,44 @@
+"""What services answered, as columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...util.printable import printable
+from .typed_columns import Pile
+
+
+def answers(piles: Mapping[str, Pile]) -> dict[str, Pile]:
+    """What came back, without the files, of which only their addresses at the service are told."""
+    found: dict[str, Pile] = {}
+    for name, pile in piles.items():
+        if any(map(_is_file, pile.values)):
+            found[f"output_{name}_url"] = pile.mapped(_address)
+        elif any(isinstance(value, list) and any(map(_is_file, value)) for value in pile.values):
+            found[f"output_{name}_url"] = pile.mapped(_addresses)
+        else:
+            found[f"output_{name}"] = pile.mapped(_harmless)
+    return found
+
+
+def _harmless(value: Any) -> Any:
+    """A value of an answer without control characters: pandas prints them as they are."""
+    if isinstance(value, str):
+        return value if value.isprintable() else printable(value)
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return {_harmless(name): _harmless(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def _is_file(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("url"), str)
+
+
+def _address(value: Any) -> str | None:
+    # What came inside the answer has no address: it is on the shelf.
+    return value["url"] if _is_file(value) and value["url"].startswith(("https://", "http://")) else None
+
+
+def _addresses(value: Any) -> list[str | None] | None:
+    return [_address(item) for item in value] if isinstance(value, list) else None

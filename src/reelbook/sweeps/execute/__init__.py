@@ -1,0 +1,1 @@
+"""Running a plan: order, budget, rate and progress."""

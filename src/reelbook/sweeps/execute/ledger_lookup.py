@@ -1,0 +1,193 @@
+"""What the library knows of a plan's runs: their names in the ledger, and how they stand there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import InvalidInput
+from ...models.base import Input
+from ...models.images import Image, pictures_of
+from ...storage.ledger import transitions
+from ...storage.ledger.claims import COST
+from ...storage.ledger.known_services import current
+from ...storage.ledger.writer import Books
+from ...storage.run_identity import canonical, identity
+from ...storage.verify import paths_of
+from ...transport.picture_sources import read_sources
+from ...util.background_loop import background
+from ..plan.plan_rows import Known, Stock
+
+if TYPE_CHECKING:
+    from ...runs.submission import Desk
+    from ..plan.plan import Plan
+
+CALL_SECONDS = 120.0
+TOGETHER = 2_000
+"""So many runs are read in one go, because nobody can write meanwhile."""
+
+Key = tuple[str, int]
+"""Identity and take: one run of a service."""
+
+
+class Name(NamedTuple):
+    """What the ledger calls a run."""
+
+    identity: str
+    take: int
+    input: str
+    """The input in its one fixed form."""
+
+    @property
+    def key(self) -> Key:
+        """Its place in the ledger of a service."""
+        return self.identity, self.take
+
+
+class Seen(NamedTuple):
+    """A run as it stands in the ledger, as far as a table tells it."""
+
+    id: int
+    identity: str
+    take: int
+    state: str
+    cost: int
+    """What it has cost, or may have cost."""
+    price: int | None
+    charged: int | None
+    spent: int
+    unpriced: int
+    request_id: str | None
+    output: str | None
+    media: str | None
+    error_type: str | None
+    error: str | None
+    queued_s: float | None
+    running_s: float | None
+
+    @property
+    def key(self) -> Key:
+        """Its place in the ledger of a service."""
+        return self.identity, self.take
+
+    @property
+    def told(self) -> int:
+        """What it has cost by the service's own words, else what it counts for."""
+        return self.cost if self.charged is None else self.spent + self.charged
+
+    @property
+    def files(self) -> list[str]:
+        """The hashes of its files."""
+        return [str(file.get("sha256")) for file in json.loads(self.media)] if self.media else []
+
+
+_COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in Seen._fields)
+
+
+async def names_of(
+    runs: Sequence[tuple[Input, int]], library: Callable[[str], Path | None]
+) -> list[Name | InvalidInput]:
+    """The names of these inputs and takes; for one whose pictures cannot be read, what is wrong with them.
+
+    A picture that many runs share is read once.
+    """
+    hashes: dict[str, str] = {}
+    wrong: dict[int, InvalidInput] = {}
+    with_pictures: dict[int, Mapping[Any, str]] = {}
+    for number, (request, _) in enumerate(runs):
+        mine = [(place, picture) for place, picture in pictures_of(request) if _is_here(picture)]
+        if not mine:
+            continue
+        if any(picture not in hashes for _, picture in mine):
+            try:
+                sources = await read_sources(request, library=library)
+            except InvalidInput as error:
+                wrong[number] = error
+                continue
+            hashes |= {picture: sources[place].sha256 for place, picture in mine}
+        with_pictures[number] = {place: hashes[picture] for place, picture in mine}
+    return await asyncio.to_thread(_named, runs, with_pictures, wrong)
+
+
+def seen_by(books: Books, service: str, keys: Collection[Key], *, unknown: int = 0) -> dict[Key, Seen]:
+    """How these runs stand in the ledger; one that was never asked for is not there. `unknown` is the price of a run without one."""
+    wanted, identities = set(keys), list(dict.fromkeys(name for name, _ in keys))
+    found: dict[Key, Seen] = {}
+    for start in range(0, len(identities), TOGETHER):
+        some = identities[start : start + TOGETHER]
+        rows = books.look(partial(_by_identity, service=service, identities=some, unknown=unknown))
+        found |= {row.key: row for row in rows if row.key in wanted}
+    return found
+
+
+def seen_by_id(books: Books, runs: Sequence[int]) -> dict[int, Seen]:
+    """The same of some runs by their numbers in the library."""
+    return {row[0]: Seen(*row) for row in books.look(partial(_by_id, runs=runs))} if runs else {}
+
+
+def known(plan: Plan, desk: Desk, *, take: int = 0) -> Known:
+    """Whether the library has the result of a row, as it stands now; asked once for all rows of the plan."""
+    runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
+
+    async def found() -> tuple[str, list[Name | InvalidInput]]:
+        return await desk.name(), await names_of(runs, desk.shelf.find)
+
+    service, names = background.wait(found(), CALL_SECONDS)
+    seen = seen_by(desk.books, service, [name.key for name in names if isinstance(name, Name)])
+    here = paths_of(desk.shelf)
+    found_rows = {
+        row.key: seen[name.key]
+        for row, name in zip(plan.distinct, names, strict=True)
+        if isinstance(name, Name) and name.key in seen
+    }
+    have = frozenset(key for key, one in found_rows.items() if is_served(one, here))
+    return Stock(have, {key: one.told for key, one in found_rows.items()})
+
+
+def scope_of(service: str, keys: Iterable[Key]) -> str:
+    """The name under which the budget of these runs is kept: the same for the same runs, in any notebook and any order."""
+    listed = json.dumps([service, sorted(set(keys))])
+    return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
+
+
+def is_served(seen: Seen | None, here: Mapping[str, str]) -> bool:
+    """Whether the library has the result with all its files, so that nothing has to be asked of anybody."""
+    return seen is not None and seen.state == transitions.STORED and all(sha256 in here for sha256 in seen.files)
+
+
+def _is_here(picture: str) -> bool:
+    """Whether a picture counts by its content, and not by its address."""
+    return isinstance(picture, Image) or picture[:5].lower() == "data:"
+
+
+def _named(
+    runs: Sequence[tuple[Input, int]], pictures: Mapping[int, Mapping[Any, str]], wrong: Mapping[int, InvalidInput]
+) -> list[Name | InvalidInput]:
+    found: list[Name | InvalidInput] = []
+    for number, (request, take) in enumerate(runs):
+        if number in wrong:
+            found.append(wrong[number])
+            continue
+        text = canonical(request, pictures.get(number))
+        found.append(Name(identity(request.endpoint_id, text), take, text))
+    return found
+
+
+def _by_id(db: sqlite3.Connection, *, runs: Sequence[int]) -> list[Any]:
+    query = f"SELECT {_COLUMNS} FROM runs WHERE id IN (SELECT value FROM json_each(:runs))"
+    return db.execute(query, {"runs": json.dumps(runs), "unknown": 0}).fetchall()
+
+
+def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[str], unknown: int) -> list[Seen]:
+    query = (
+        f"SELECT {_COLUMNS} FROM runs WHERE service = :service"
+        " AND identity IN (SELECT value FROM json_each(:identities))"
+    )
+    given = {"service": current(db, service), "identities": json.dumps(identities), "unknown": unknown}
+    return [Seen(*row) for row in db.execute(query, given)]

@@ -1,0 +1,117 @@
+"""How a plan is to be run: what a person may say, checked before anything is sent."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...models.problems import shown
+from ..sweep_errors import mistake
+from .order import ORDERS
+
+ON_ERROR = ("continue", "stop")
+MOST_AT_ONCE = 256
+MOST_STORED = 10**15
+"""The library keeps whole numbers of 64 bits, and sums of them."""
+HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
+
+_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a plan is to be run."""
+
+    budget: int | None = None
+    """The most that its runs may cost together, whoever pays and whenever."""
+    spend: int | None = None
+    """The most that this call may pay from now on."""
+    concurrency: int | None = None
+    """How many runs may be under way at once; None for what suits the service."""
+    rate: float | None = None
+    """How many runs may be sent in a second."""
+    take: int = 0
+    """Added to the take of each run, for one more repetition of all."""
+    on_error: str = "continue"
+    price: int | None = None
+    """The most that one run may cost, where nobody knows its price."""
+    order: str = "coverage"
+    notify: Callable[[Any], Any] | None = None
+    """Called with the job when it is over."""
+
+
+def options(
+    *,
+    budget: Any = None,
+    spend: Any = None,
+    concurrency: Any = None,
+    rate: Any = None,
+    take: Any = 0,
+    on_error: str = "continue",
+    price: Any = None,
+    order: str = "coverage",
+    notify: Callable[[Any], Any] | None = None,
+) -> Options:
+    """What was said, checked.
+
+    >>> options(budget=1300, rate="30/min").rate
+    0.5
+    """
+    if notify is not None and not callable(notify):
+        raise mistake(f"`notify` is called with the job at the end, so it has to be a function, not {shown(notify)}.", "notify")  # fmt: skip
+    return Options(
+        budget=None if budget is None else _whole("budget", budget, 0),
+        spend=None if spend is None else _whole("spend", spend, 0),
+        concurrency=None if concurrency is None else _whole("concurrency", concurrency, 1, MOST_AT_ONCE),
+        rate=None if rate is None else per_second(rate),
+        take=_whole("take", take, 0),
+        on_error=_one_of("on_error", on_error, ON_ERROR),
+        price=None if price is None else _whole("price", price, 0),
+        order=_one_of("order", order, ORDERS),
+        notify=notify,
+    )
+
+
+def per_second(rate: Any) -> float:
+    """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
+
+    >>> per_second("10/s"), per_second("90/h"), per_second(2)
+    (10.0, 0.025, 2.0)
+    """
+    if isinstance(rate, str) and (found := _RATE.match(rate)):
+        told = float(found[1]) / _SECONDS[found[2][0]]
+    elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
+        told = float(rate) if rate <= MOST_STORED else math.inf
+    else:
+        told = 0.0
+    if not 0 < told < float("inf"):
+        raise mistake(f'`rate` is {shown(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
+    return told
+
+
+def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    try:
+        # Also 1300.0, which a person has when it was computed; but no fraction and no yes or no.
+        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    except (TypeError, ValueError):
+        number = None
+    top = MOST_STORED if most is None else most
+    if number is None or isinstance(value, bool) or not least <= number <= top:
+        bounds = (
+            f"of at least {least}"
+            if most is None and (number is None or number < least)
+            else f"from {least} to {top:,}"
+        )
+        raise mistake(f"`{name}` is {shown(value)}; give a whole number {bounds}.", name)
+    return number
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise mistake(f"`{name}` is {shown(value)}; it can be {' or '.join(map(repr, known))}.", name)
+    return str(value)

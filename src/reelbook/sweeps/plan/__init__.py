@@ -1,0 +1,1 @@
+"""Plans: the runs of a sweep, checked and priced before anything is sent."""

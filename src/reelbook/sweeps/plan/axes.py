@@ -1,0 +1,234 @@
+"""Axes: what changes from run to run, given as lists, as columns that move together, or as the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from ...models.base import Input
+from ...models.problems import shown
+from ..sweep_errors import mistake
+from .axis_values import is_missing, plain, values_of
+from .field_paths import place_of, rule_at
+from .foreign_tables import records_in
+
+NO_LABELS: Mapping[str, Any] = {}
+"""The same for all settings without any."""
+
+
+class Setting(NamedTuple):
+    """What one run is given by one part of a sweep."""
+
+    asked: Mapping[str, Any]
+    """Values by field; a field that is not named keeps the value of the base."""
+    labels: Mapping[str, Any]
+    """Values that only the table shows."""
+
+
+class Table(NamedTuple):
+    """What a part of a sweep comes to: its columns, and one setting after the other."""
+
+    columns: tuple[str, ...]
+    settings: Sequence[Setting]
+
+
+@runtime_checkable
+class SweepPart(Protocol):
+    """One part of a sweep; parts are crossed with each other, the last one varying fastest."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names it gives values to."""
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Those of its columns that are no fields."""
+
+    def __len__(self) -> int:
+        """How many settings it has."""
+
+    def table(self, model: type[Input]) -> Table:
+        """Its settings for a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One field and the values it takes, one after the other."""
+
+    name: str
+    values: tuple[Any, ...]
+    labels: frozenset[str] = field(default=frozenset(), init=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one name."""
+        return (self.name,)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def table(self, model: type[Input]) -> Table:
+        """One setting for each value."""
+        name, fit = _fitting(model, self.name)
+        return Table((name,), [Setting({name: fit(value)}, NO_LABELS) for value in self.values])
+
+
+@dataclass(frozen=True, slots=True)
+class Zipped:
+    """Axes that move together: the first values of all, then the second ones."""
+
+    members: tuple[SweepPart, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all its axes."""
+        return tuple(name for member in self.members for name in member.columns)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Those that are no fields."""
+        return frozenset().union(*(member.labels for member in self.members))
+
+    def __len__(self) -> int:
+        return len(self.members[0])
+
+    def table(self, model: type[Input]) -> Table:
+        """One setting for each place in the lists."""
+        tables = [member.table(model) for member in self.members]
+        side_by_side = zip(*(table.settings for table in tables), strict=True)
+        columns = tuple(name for table in tables for name in table.columns)
+        return Table(columns, [Setting(asked_by(settings), labels_by(settings)) for settings in side_by_side])
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a table, one run each; an empty cell leaves the value of the base."""
+
+    names: tuple[str, ...]
+    cells: tuple[Mapping[str, Any], ...]
+    keep: tuple[str, ...] = ()
+    """Columns that are no fields and are shown beside them."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return self.names
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The columns that are kept though they are no fields."""
+        return frozenset(self.keep)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def table(self, model: type[Input]) -> Table:
+        """One setting for each row."""
+        fits = {name: _fitting(model, name) for name in self.names if name not in self.keep}
+        settings = [
+            Setting(
+                {fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
+                {name: row.get(name) for name in self.keep},
+            )
+            for row in self.cells
+        ]
+        return Table(tuple(fits[name][0] if name in fits else name for name in self.names), settings)
+
+
+def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
+    """Axes that move together, all of the same length.
+
+    >>> together = zipped(seed=[1, 2], prompt=["a boat", "a kite"])
+    >>> len(together), together.columns
+    (2, ('seed', 'prompt'))
+    """
+    if axes is not None and not isinstance(axes, Mapping):
+        raise mistake(f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {shown(axes)}.", "axis_name")
+    return together(axes_of({**(axes or {}), **more}))
+
+
+def together(members: Sequence[SweepPart]) -> Zipped:
+    """Parts that move together, all of the same length."""
+    if not members:
+        raise mistake("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
+    if len({len(member) for member in members}) > 1:
+        counts = ", ".join(f"`{member.columns[-1]}` has {len(member)}" for member in members)
+        raise mistake(
+            f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
+            "Give each as many, or cross them as axes of their own.",
+            "zipped_lengths",
+        )
+    return Zipped(tuple(members))
+
+
+def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
+    """One run for each row of a DataFrame, or of a list of dicts; `keep` names columns that are only labels.
+
+    >>> len(rows([{"seed": 1, "note": "calm"}, {"seed": 2}], keep=["note"]))
+    2
+    """
+    names, records = records_in(table)
+    if not isinstance(keep, Iterable):
+        raise mistake(f"`keep` names columns, such as keep=['note'], not {shown(keep)}.", "no_column")
+    kept = (keep,) if isinstance(keep, str) else tuple(keep)
+    for name in kept:
+        if name not in names:
+            has = ", ".join(f"`{column}`" for column in names[:40])
+            raise mistake(f"`keep` names `{name}`, and the table has no such column; it has {has}.", "no_column", name)
+    if not records:
+        raise mistake("The table has no rows, so there is nothing to run.", "empty_axis")
+    odd = [name for name in names if not isinstance(name, str)]
+    if odd:
+        raise mistake(f"The column {odd[0]!r} has no name in text; name it after the field it is for.", "column_name")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise mistake(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
+    cells = [{name: plain(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
+    return Rows(tuple(names), tuple(cells), kept)
+
+
+def axes_of(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
+    """An axis for each name; what makes values with labels of its own, such as a template, stays what it is."""
+    for name in axes:
+        if not isinstance(name, str):
+            raise mistake(f'An axis is named by text, such as "seed", not by {shown(name)}.', "axis_name")
+    return tuple(
+        given.onto(name) if isinstance(given, Named) else Axis(name, values_of(name, given))
+        for name, given in axes.items()
+    )
+
+
+@runtime_checkable
+class Named(SweepPart, Protocol):
+    """A part that learns from its keyword which field it is for."""
+
+    def onto(self, name: str) -> SweepPart:
+        """The same for another field."""
+
+
+def asked_by(settings: Iterable[Setting]) -> Mapping[str, Any]:
+    """The values by field of several settings together."""
+    asked: dict[str, Any] = {}
+    for setting in settings:
+        asked.update(setting.asked)
+    return asked
+
+
+def labels_by(settings: Iterable[Setting]) -> Mapping[str, Any]:
+    """The labels of several settings together."""
+    return {name: value for setting in settings for name, value in setting.labels.items()}
+
+
+def _fitting(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
+    """The field's own name, and what makes one entry a list where the field holds a list."""
+    place = place_of(model, name)
+    return place.name, _as_list if rule_at(model, place).get("type") == "array" else _as_is
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list) else [value]
+
+
+def _as_is(value: Any) -> Any:
+    return value

@@ -1,0 +1,109 @@
+"""The values of an axis, in plain Python, whatever they are handed in as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set, Sized
+from itertools import islice
+from os import PathLike
+from typing import Any
+
+from pydantic import BaseModel
+
+from ...models.base import Part
+from ...models.images import is_picture, picture_of
+from ...models.picture_encoding import NotAPicture, is_one_array
+from ...models.smart_resize import Size
+from ..sweep_errors import MOST_RUNS, mistake, too_many
+from .foreign_tables import is_table
+
+NARROW = 4
+"""Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are grey pictures."""
+
+
+def values_of(name: str, given: Any) -> tuple[Any, ...]:
+    """The values of an axis: those of a list, an array or a generator, or the one value that was given.
+
+    >>> values_of("seed", range(3)), values_of("prompt", "a paper boat")
+    ((0, 1, 2), ('a paper boat',))
+    """
+    if isinstance(given, Set):
+        raise mistake(f"`{name}` has a set, which has no order; give a list.", "no_order", name)
+    if is_table(given) and not isinstance(given, list):
+        raise mistake(
+            f"`{name}` has a whole table; give one of its columns, or hand in the table itself: sweep(base, table).",
+            "whole_table",
+            name,
+        )
+    if _is_one(given):
+        return (plain(given),)
+    try:
+        if isinstance(given, Sized) and len(given) > MOST_RUNS:
+            raise too_many(len(given))
+    except OverflowError:
+        raise too_many() from None
+    values = tuple(plain(value) for value in islice(given, MOST_RUNS + 1))
+    if len(values) > MOST_RUNS:
+        raise too_many()
+    if not values:
+        raise mistake(f"`{name}` has no values, so there is nothing to run; leave it out or give some.", "empty", name)
+    return values
+
+
+def plain(value: Any) -> Any:
+    """A value in plain Python: no numpy scalars, objects as dicts, pictures encoded; anything else as it is.
+
+    >>> import numpy
+    >>> plain(numpy.int64(7)), plain((Size(300, 600), numpy.float32(0.5)))
+    (7, ['300x600', 0.5])
+    """
+    if type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, Part):
+        # Not as JSON, in which a picture in memory is only its hash.
+        return plain(value.model_dump(exclude_none=True))
+    if isinstance(value, Size):  # Before pictures: it can `read`, as an open file can.
+        return str(value)
+    if _is_picture(value):
+        return _as_picture(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "as_py"):  # A value out of an Arrow column.
+        return value.as_py()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is empty: None, NaN, or what pandas writes for no value."""
+    return (
+        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and bool(cell != cell))
+    )
+
+
+def _is_one(given: Any) -> bool:
+    """Whether this is one value: a text counts as itself, not as its letters."""
+    if isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given):
+        return True
+    try:
+        iter(given)
+    except TypeError:
+        return True
+    return False
+
+
+def _is_picture(value: Any) -> bool:
+    """Whether something is a picture that still has to be encoded, which is done once and not for each run."""
+    if hasattr(value, "__array__") and hasattr(value, "shape"):
+        return is_one_array(value) and (len(value.shape) == 3 or value.shape[1] > NARROW)
+    return is_picture(value) and not isinstance(value, str)
+
+
+def _as_picture(value: Any) -> Any:
+    try:
+        return picture_of(value)
+    except NotAPicture:
+        # Told by each run that has it, as with any other value.
+        return value

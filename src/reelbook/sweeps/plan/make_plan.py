@@ -1,0 +1,126 @@
+"""Planning: a base and what varies become a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain, product
+from math import prod
+from typing import Any
+
+from ...errors import InvalidInput
+from ...models.base import Input
+from ...models.problems import shown, unknown_field
+from ..sweep_errors import MOST_RUNS, mistake, too_many
+from .advice import notes_on
+from .axes import Rows, SweepPart, asked_by, axes_of, labels_by, rows
+from .field_paths import fields_of, place_of
+from .foreign_tables import is_table
+from .plan import Plan, Recipe
+from .plan_rows import Row, maker
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Columns that are computed from the rest of a row."""
+
+    functions: Mapping[str, Callable[[Row], Any]]
+
+
+def planned(base: Input, /, *parts: Any, **axes: Any) -> Plan:
+    """A plan of every combination of the parts and axes, the last one varying fastest.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> plan = planned(TextToVideo(prompt="a paper boat"), num_frames=[49, 97], seed=range(2))
+    >>> [(run.num_frames, run.seed) for run in plan], plan.credits
+    ([(49, 0), (49, 1), (97, 0), (97, 1)], 212)
+    """
+    _check_base(base)
+    derived = [part for part in parts if isinstance(part, Derived)]
+    crossed = tuple(chain.from_iterable(_parts_of(part) for part in parts if not isinstance(part, Derived)))
+    plan = from_parts(base, (*crossed, *axes_of(axes)))
+    for part in derived:
+        plan = plan.derived(**part.functions)
+    return plan
+
+
+def from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
+    """A plan of every combination of ready-made parts."""
+    labels = _checked_names(type(base), parts)
+    runs = prod(map(len, parts))
+    if runs > MOST_RUNS:
+        raise too_many(runs)
+    tables = [part.table(type(base)) for part in parts]
+    columns = tuple(chain.from_iterable(table.columns for table in tables))
+    make = maker(base, columns, labels)
+    combinations = enumerate(product(*(table.settings for table in tables)))
+    if labels:
+        made = tuple(make.row(number, asked_by(combined), labels_by(combined)) for number, combined in combinations)
+    else:
+        made = tuple(make.row(number, asked_by(combined)) for number, combined in combinations)
+    return Plan(base, columns, made, labels, Recipe(parts), notes_on(parts))
+
+
+def derived(**functions: Callable[[Row], Any]) -> Derived:
+    """Columns computed from each run: `derived(seconds=lambda run: run.num_frames / run.frame_rate)`."""
+    return Derived(functions)
+
+
+def _check_base(base: Any) -> None:
+    if isinstance(base, type) and issubclass(base, Input):
+        raise mistake(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
+    if not isinstance(base, Input):
+        raise mistake(f"A sweep begins with an input, such as TextToVideo(…), not with {shown(base)}.", "base")
+
+
+def _parts_of(part: Any) -> tuple[SweepPart, ...]:
+    """What was handed in by position: a ready-made part, axes in a dict, or a table."""
+    if isinstance(part, Input):
+        raise mistake("A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base")
+    if isinstance(part, Mapping):
+        return axes_of(part)
+    if is_table(part):
+        return (rows(part),)
+    if isinstance(part, SweepPart):
+        return (part,)
+    raise mistake(
+        f"A sweep cannot use {shown(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
+        "or a dict of axes; a single axis goes by its name: seed=range(4).",
+        "part",
+    )
+
+
+def _checked_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
+    """The labels among the columns of all parts; every other column has to be a place, and none is named twice."""
+    labels: frozenset[str] = frozenset()
+    seen: set[str] = set()
+    for part in parts:
+        for name in part.columns:
+            is_label = name in part.labels
+            own = name if is_label else _own_name(model, part, name)
+            if own in seen:
+                raise mistake(
+                    f"`{own}` is named twice in this sweep; give its values in one place. "
+                    "What follows from another column can be computed: derived(name=lambda run: …).",
+                    "named_twice",
+                    own,
+                )
+            if is_label and own in fields_of(model) and isinstance(part, Rows):
+                raise mistake(f"`keep` names `{own}`, which is a field; it is kept anyway.", "named_twice", own)
+            seen.add(own)
+        labels |= part.labels
+    return labels
+
+
+def _own_name(model: type[Input], part: SweepPart, name: str) -> str:
+    try:
+        return place_of(model, name).name
+    except InvalidInput as error:
+        if not isinstance(part, Rows):
+            raise
+        odd = unknown_field((name,), None, fields_of(model)).message
+        raise mistake(
+            f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}]).",
+            "extra_forbidden",
+            name,
+        ) from error

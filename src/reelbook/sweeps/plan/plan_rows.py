@@ -1,0 +1,177 @@
+"""A row of a plan: one run as it will be asked for, or why it cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import InvalidInput
+from ...models.base import Input
+from ...models.pricing import Estimate, estimate
+from ...models.problems import unknown_field
+from .axes import NO_LABELS
+from .axis_values import plain
+from .field_paths import NotThere, Place, fields_of, place_of, put, value_at
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One planned run. Fields and labels are read as attributes, or as `row["name"]` where a name is taken."""
+
+    number: int
+    """Its place in the plan, from 0."""
+    input: Input | None
+    """What will be sent; None where that is impossible."""
+    take: int = 0
+    """Which of several repeats this is."""
+    problem: str | None = None
+    """Why it is impossible, in words."""
+    estimate: Estimate | None = None
+    """What it costs, as far as anybody knows."""
+    asked: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What was asked for, as it was written, by place."""
+    labels: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the table shows besides."""
+    base: Input | None = field(default=None, repr=False)
+    """The input that was varied."""
+    columns: tuple[str, ...] = field(default=(), repr=False)
+    """The names that vary in the plan."""
+
+    @property
+    def credits(self) -> int | None:
+        """What it costs; None where nobody knows, or where it is impossible."""
+        return None if self.estimate is None else self.estimate.counted
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What varies in the plan, with the values of this row."""
+        return {name: self[name] for name in self.columns}
+
+    @property
+    def key(self) -> Hashable:
+        """The same for two rows that ask for the same thing: the same input, the same take."""
+        if self.input is not None:
+            return self.input, self.take
+        # As it would be sent, because the same can be asked for from different bases.
+        asked = {**({} if self.base is None else self.base.wire()), **self.asked}
+        sent = {name: value for name, value in asked.items() if value is not None}
+        return json.dumps(sent, default=repr, sort_keys=True), self.take
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.labels:
+            return self.labels[name]
+        request = self.input or self.base
+        if request is None or not isinstance(name, str):
+            raise KeyError(name)
+        if name in self.asked and (self.input is None or name not in fields_of(type(request))):
+            return self.asked[name]
+        if name in fields_of(type(request)):
+            return _field_of(request, name)
+        try:
+            place = place_of(type(request), name)
+        except InvalidInput:
+            if name in self.columns:  # A label that only rows from another plan have.
+                return None
+            raise KeyError(name) from None
+        if not place.steps:
+            return _field_of(request, place.name)
+        return value_at(request.wire().get(place.field), place.steps)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            pass
+        if self.input is not None and hasattr(self.input, name):
+            return getattr(self.input, name)
+        request = self.input or self.base
+        known = dict.fromkeys((*self.columns, *(fields_of(type(request)) if request is not None else ())))
+        raise AttributeError(unknown_field((name,), None, known).message, name=name, obj=self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Row):
+            return NotImplemented
+        return self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.key))
+
+    def _told(self) -> tuple[Any, ...]:
+        return self.number, self.key, self.values, self.problem, self.credits
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What makes rows of one base: each a validated input with a price, or a reason."""
+
+    base: Input
+    columns: tuple[str, ...]
+    start: Mapping[str, Any]
+    inner: tuple[Place, ...]
+    """The places that lie inside a field, in the order in which they are laid in."""
+    inner_names: frozenset[str]
+
+    def row(self, number: int, asked: Mapping[str, Any], labels: Mapping[str, Any] = NO_LABELS, take: int = 0) -> Row:
+        """One row; every value is checked together with all others."""
+        model = type(self.base)
+        try:
+            request = model(**(self._reached(asked) if self.inner else {**self.start, **asked}))
+        except InvalidInput as error:
+            problem = " ".join(found.message for found in error.problems)
+        except NotThere as error:
+            problem = str(error)
+        else:
+            return Row(number, request, take, None, estimate(request), asked, labels, self.base, self.columns)
+        return Row(number, None, take, problem, None, asked, labels, self.base, self.columns)
+
+    def _reached(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The values with those laid in that lie inside a field."""
+        changed = {name: value for name, value in asked.items() if name not in self.inner_names}
+        held = {**self.start, **changed}
+        opened: set[str] = set()
+        for place in self.inner:
+            if place.name not in asked:
+                continue
+            if place.field not in opened:
+                source = changed[place.field] if place.field in changed else _field_of(self.base, place.field)
+                # A copy in plain Python, because the value below is written into it.
+                held[place.field] = plain(source)
+                opened.add(place.field)
+            put(held, place, asked[place.name])
+        return held
+
+
+def maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> Maker:
+    """What makes rows of a base that vary in these columns."""
+    places = [place_of(type(base), name) for name in columns if name not in labels]
+    inner = tuple(place for place in places if place.steps)
+    # What the base leaves to its defaults stays so: equal, and quicker to check.
+    return Maker(base, columns, base.changed(), inner, frozenset(place.name for place in inner))
+
+
+def _field_of(request: Input, name: str) -> Any:
+    try:
+        return request[name]
+    except KeyError:  # A described input without it.
+        return None
+
+
+Known = Callable[[Row], bool]
+"""Whether the result of a row is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What a library has of a plan, at one moment: called with a row, whether the result is there."""
+
+    have: frozenset[Hashable]
+    """The rows whose result is there, by their keys."""
+    costs: Mapping[Hashable, int]
+    """What rows have cost, as far as is known."""
+
+    def __call__(self, row: Row) -> bool:
+        return row.key in self.have

@@ -1,0 +1,173 @@
+"""What there is to say about a plan before it runs, for a terminal or a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...models.problems import shown
+from ..money_text import paid_price
+from .plan_rows import Known, Row, Stock
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+MOST_VALUES, MOST_REASONS = 6, 5
+
+
+@dataclass(frozen=True, slots=True)
+class AxisFacts:
+    """One thing that varies."""
+
+    name: str
+    values: tuple[Any, ...]
+    """Its values in the order of the runs, each once."""
+    is_label: bool
+    """Whether only the table shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """A reason why runs are impossible."""
+
+    reason: str
+    count: int
+    first: int
+    """The number of the first such run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a plan is, costs, and lacks."""
+
+    model: str
+    runs: int
+    possible: int
+    in_library: int | None
+    """How many runs the library has; None where it was not asked."""
+    credits: int | None
+    credits_due: int | None
+    is_exact: bool
+    """Whether the prices are the service's own."""
+    unpriced: int
+    """How many runs have no price."""
+    seconds: float | None
+    """How long it may take, as far as the library's history tells."""
+    takes: int
+    axes: tuple[AxisFacts, ...]
+    held: Mapping[str, Any]
+    """What the base sets besides the axes."""
+    impossible: tuple[Impossible, ...]
+    warnings: tuple[str, ...]
+    paid: int | None = None
+    """What the runs in the library did cost, as far as the service has told; None where the library was not asked."""
+
+
+def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> Facts:
+    """What there is to say about a plan; the library and its history are asked by whoever has one.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> facts = facts_of(sweep(TextToVideo(prompt="a paper boat"), num_frames=[5, 9]))
+    >>> facts.runs, facts.possible, facts.impossible[0].count
+    (2, 1, 1)
+    """
+    possible = plan.distinct
+    have = {row.key for row in possible if known is not None and known(row)}
+    due = [row.credits for row in possible if row.key not in have]
+    prices = [price for price in due if price is not None]
+    return Facts(
+        model=plan.base.endpoint_id,
+        runs=len(plan),
+        possible=sum(row.input is not None for row in plan),
+        in_library=None if known is None else sum(row.input is not None and row.key in have for row in plan),
+        credits=plan.credits,
+        credits_due=sum(prices) if len(prices) == len(due) else None,
+        is_exact=bool(possible)
+        and all(row.estimate is not None and row.estimate.source == "exact" for row in possible),
+        unpriced=sum(row.credits is None for row in possible),
+        seconds=seconds,
+        takes=1 + max((row.take for row in plan), default=0),
+        axes=tuple(AxisFacts(name, values, name in plan.labels) for name, values in plan.axes.items()),
+        held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
+        impossible=_reasons(plan.rows),
+        warnings=plan.warnings,
+        paid=sum(known.costs.get(row.key, 0) for row in possible) if isinstance(known, Stock) else None,
+    )
+
+
+def told(facts: Facts) -> str:
+    """The facts as lines for a terminal.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> print(told(facts_of(sweep(TextToVideo(prompt="a paper boat"), seed=range(20), num_frames=[49, 97]))))
+    40 runs of svc/text-to-video-13b-distilled, 2,120 credits (assumed)
+      seed        20  0, 1, 2 … 17, 18, 19
+      num_frames   2  49, 97
+      prompt          'a paper boat'
+    """
+    lines = [_headline(facts)]
+    wide = max((len(name) for name in (*(axis.name for axis in facts.axes), *facts.held)), default=0)
+    many = max((len(f"{len(axis.values):,}") for axis in facts.axes), default=0)
+    lines += [f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {listed(axis.values)}" for axis in facts.axes]
+    lines += [f"  {name:<{wide}}  {'':>{many}}  {shown(value)}" for name, value in facts.held.items()]
+    for found in facts.impossible[:MOST_REASONS]:
+        runs = "run is" if found.count == 1 else "runs are"
+        lines.append(f"{found.count:,} {runs} impossible (the first is run {found.first}): {found.reason}")
+    if len(facts.impossible) > MOST_REASONS:
+        rest = sum(found.count for found in facts.impossible[MOST_REASONS:])
+        lines.append(f"{rest:,} more runs are impossible for other reasons: plan.frame has them in `problem`.")
+    lines += [f"Note: {warning}" for warning in facts.warnings]
+    return "\n".join(lines)
+
+
+def listed(values: Sequence[Any]) -> str:
+    """The values of an axis in a line, the middle of many left out."""
+    ends = [*values[: MOST_VALUES // 2], *values[-(MOST_VALUES // 2) :]] if len(values) > MOST_VALUES else list(values)
+    texts = [
+        value if isinstance(value, str) and value.isprintable() and len(value) <= 12 and value else shown(value, 24)
+        for value in ends
+    ]
+    if len(values) <= MOST_VALUES:
+        return ", ".join(texts)
+    half = MOST_VALUES // 2
+    return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}"
+
+
+def _headline(facts: Facts) -> str:
+    runs = f"{facts.runs:,} run{'' if facts.runs == 1 else 's'} of {facts.model}"
+    price = "price unknown" if facts.credits is None else f"{facts.credits:,} credits"
+    source = "" if facts.credits is None else f" ({'exact' if facts.is_exact else 'assumed'})"
+    takes = f", {facts.takes} takes" if facts.takes > 1 else ""
+    if paid := paid_price(facts):
+        return f"{runs}{takes}, {paid}"
+    parts = [f"{runs}{takes}, {price}{source}"]
+    if facts.credits is None:
+        parts.append(f"{facts.unpriced:,} without a price: give one with priced(lambda request: …)")
+    if facts.in_library is not None:
+        due = "" if facts.credits_due is None else f", {facts.credits_due:,} credits due"
+        parts.append(f"{facts.in_library:,} in the library{due}")
+    if facts.seconds is not None:
+        parts.append(f"about {_duration(facts.seconds)}")
+    return "; ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
+    """The reasons of impossible runs, the most frequent first."""
+    counts = Counter(row.problem for row in rows if row.problem is not None)
+    first: dict[str, int] = {}
+    for row in rows:
+        if row.problem is not None:
+            first.setdefault(row.problem, row.number)
+    return tuple(Impossible(reason, count, first[reason]) for reason, count in counts.most_common())

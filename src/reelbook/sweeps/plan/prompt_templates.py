@@ -1,0 +1,126 @@
+"""Prompts by the dozen: from a template with words to put in, or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from ...models.base import Input
+from ...models.problems import shown
+from ..sweep_errors import mistake
+from .axes import Setting, Table
+from .axis_values import values_of
+from .field_paths import fields_of, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with gaps, and the words for each gap; every combination is one text, the last gap varying fastest."""
+
+    text: str
+    words: Mapping[str, tuple[Any, ...]]
+    name: str = "prompt"
+    """The field it is for."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The gaps, and the field that they are part of."""
+        return (*self.words, self.name)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The gaps: the table keeps them as columns."""
+        return frozenset(self.words)
+
+    def __len__(self) -> int:
+        return prod(map(len, self.words.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(setting.asked[self.name]) for setting in self._settings(self.name))
+
+    def onto(self, name: str) -> Template:
+        """The same for another field."""
+        return replace(self, name=name)
+
+    def table(self, model: type[Input]) -> Table:
+        """One setting for each text."""
+        for gap in self.words:
+            if gap in fields_of(model):
+                raise mistake(
+                    f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.",
+                    "named_twice",
+                    gap,
+                )
+        name = place_of(model, self.name).name
+        return Table((*self.words, name), list(self._settings(name)))
+
+    def _settings(self, name: str) -> Iterator[Setting]:
+        for words in product(*self.words.values()):
+            filled = dict(zip(self.words, words, strict=True))
+            yield Setting({name: self.text.format_map(filled)}, filled)
+
+
+def template(text: str, /, **words: Any) -> Template:
+    """Prompts with gaps to fill: one for every combination of the words, which stay as columns of the table.
+
+    >>> list(template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain"]))
+    ['a red boat in rain', 'a blue boat in rain']
+    """
+    gaps = _gaps(text)
+    for gap in gaps:
+        if gap not in words:
+            raise mistake(
+                f"The template has a gap {{{gap}}} and no words for it; add {gap}=[…], "
+                "or write {{ and }} where braces are meant.",
+                "template_words",
+                gap,
+            )
+    for name in words:
+        if name not in gaps:
+            raise mistake(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
+    return Template(text, {gap: values_of(gap, words[gap]) for gap in gaps})
+
+
+def prompts_from(path: str | Path) -> list[str]:
+    r"""The prompts in a file, one per line; empty lines and those that begin with `#` are left out.
+
+    A prompt that begins with `#` itself is written with a backslash before it.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise mistake(
+            f"The prompts in {path} could not be read: {error}. It should be a text file in UTF-8.", "unreadable"
+        ) from error
+    stripped = [line.strip() for line in lines]
+    prompts = [
+        line.removeprefix("\\") if line.startswith("\\#") else line
+        for line in stripped
+        if line and not line.startswith("#")
+    ]
+    if not prompts:
+        raise mistake(f"{path} holds no prompts; write one on each line.", "empty_axis")
+    return prompts
+
+
+def _gaps(text: str) -> list[str]:
+    """The names of the gaps in a template, each once."""
+    if not isinstance(text, str):
+        raise mistake(f"A template is a text with gaps, not {shown(text)}.", "template")
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError as error:
+        raise mistake(
+            f"The template {shown(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant.",
+            "template",
+        ) from error
+    gaps = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]
+    for name, spec, conversion in gaps:
+        if not name.isidentifier() or spec or conversion:
+            raise mistake(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.", "template")
+    return list(dict.fromkeys(name for name, _, _ in gaps))

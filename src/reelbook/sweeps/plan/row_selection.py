@@ -1,0 +1,116 @@
+"""Runs of a plan picked out, put in order and asked: what the methods of a plan have in common."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...errors import Problem
+from ...models.base import Input
+from ...models.problems import shown, unknown_field
+from ..sweep_errors import NoSuchRun, mistake
+from .field_paths import fields_of
+from .plan_rows import Row
+
+
+def picked(rows: Sequence[Row], places: list[Any]) -> list[Row]:
+    """The runs that a list of numbers or a mask names."""
+    if places and all(isinstance(place, bool) for place in places):
+        if len(places) != len(rows):
+            raise mistake(f"The mask has {len(places):,} values and the plan {len(rows):,} runs.", "mask")
+        return [row for row, is_in in zip(rows, places, strict=True) if is_in]
+    return [numbered(rows, place) for place in places]
+
+
+def numbered(rows: Sequence[Row], place: Any) -> Row:
+    """One run by its number."""
+    try:
+        return rows[operator.index(place)]
+    except TypeError:
+        raise mistake("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
+    except IndexError:
+        sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {place}."
+        raise NoSuchRun("sweep", [Problem((), sentence, "index")]) from None
+
+
+def in_order(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
+    """The runs sorted by what they have there; those that have nothing last."""
+    values = [(_value_to_sort(row, name), row) for row in rows]
+    some = [pair for pair in values if pair[0] is not None]
+    none = [row for value, row in values if value is None]
+    try:
+        # Python's sort keeps the order of equals, also from the other end.
+        ordered = sorted(some, key=operator.itemgetter(0), reverse=descending)
+    except TypeError:
+        raise mistake(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
+    return [*(row for _, row in ordered), *none]
+
+
+def is_field(base: Input, name: str) -> bool:
+    """Whether a name means something that is sent, and not only a column."""
+    # Not by place_of alone: an open model would take any name for a field.
+    return name in fields_of(type(base)) or "[" in name or "." in name
+
+
+def said_of(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
+    """What a caller's function says of a row; of an impossible row it may have nothing to say."""
+    try:
+        return function(row)
+    except AttributeError:
+        raise
+    except Exception as error:
+        if row.input is None:
+            return otherwise
+        values = ", ".join(f"{name}={shown(value, 30)}" for name, value in row.values.items())
+        raise mistake(
+            f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
+        ) from error
+
+
+def _value_to_sort(row: Row, name: str) -> Any:
+    if name in ("credits", "take", "number", "problem") and name not in row.columns:
+        return getattr(row, name)
+    try:
+        return row[name]
+    except KeyError:
+        raise mistake(unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name) from None
+
+
+def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The values in their order, each once; also those that cannot be keys of a dict.
+
+    >>> each_once([(1,), (True,), (1,), [1], [1], 1, True])
+    ((1,), (True,), [1], 1, True)
+    """
+    found: dict[Any, Any] = {}
+    for value in values:
+        # Python takes 1 and true for the same, also deep in a value; how they are written tells them apart.
+        inside = repr(value) if isinstance(value, tuple) else ""
+        try:
+            found.setdefault((type(value), value, inside), value)
+        except TypeError:
+            found.setdefault(repr(value), value)
+    return tuple(found.values())
+
+
+def checked_price(told: Any) -> int | None:
+    """What a caller says that a run costs."""
+    if told is None:
+        return None
+    try:
+        price = -1 if isinstance(told, bool) else operator.index(told)
+    except TypeError:
+        price = -1
+    if price < 0:
+        raise mistake(
+            f"A price is a whole number of credits, or None where nobody knows it, not {shown(told)}.", "price"
+        )
+    return price
+
+
+def sum_of(rows: Iterable[Row]) -> int | None:
+    """What these runs cost together; None where the price of one is unknown."""
+    prices = [row.credits for row in rows]
+    known = [price for price in prices if price is not None]
+    return sum(known) if len(known) == len(prices) else None

@@ -1,0 +1,228 @@
+"""Samples: a few runs that cover wide ranges evenly, as a Latin hypercube or a Sobol sequence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.base import Input
+from ...models.problems import bounds, number, shown
+from ..sweep_errors import MOST_RUNS, mistake, too_many
+from .axes import Setting, Table
+from .axis_values import plain, values_of
+from .field_paths import Schema, place_of, rule_at
+
+Method = Literal["latin", "sobol"]
+Draw = Callable[[float], Any]
+"""From a number between 0 and 1 to a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """All values from one number to another, both included."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Values to choose from, each as likely as the others."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Runs whose values are drawn together, so that few of them cover all ranges evenly."""
+
+    count: int
+    fields: Mapping[str, Range | Choices]
+    seed: int = 0
+    method: Method = "latin"
+    drawn: Mapping[str, tuple[Any, ...]] | None = None
+    """The values, where they are known already: a file keeps them, and needs no sampler to be run again."""
+    labels: frozenset[str] = field(default=frozenset(), init=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields that are drawn."""
+        return tuple(self.fields)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def table(self, model: type[Input]) -> Table:
+        """One setting for each draw."""
+        drawn = self.drawn if self.drawn is not None else self.values(model)
+        names = {name: place_of(model, name).name for name in self.fields}
+        columns = [drawn[name] for name in self.fields]
+        settings = [Setting(dict(zip(names.values(), row, strict=True)), {}) for row in zip(*columns, strict=True)]
+        return Table(tuple(names.values()), settings)
+
+    def values(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
+        """The values of each field, in the order of the draws."""
+        draws = [_draw(model, name, span) for name, span in self.fields.items()]
+        points = _points(self.count, len(draws), seed=self.seed, method=self.method)
+        columns = zip(*points, strict=True)
+        return {
+            name: tuple(draw(point) for point in column)
+            for name, draw, column in zip(self.fields, draws, columns, strict=True)
+        }
+
+    @property
+    def ask(self) -> str:
+        """A short mark of what was asked for, which changes when any of it does."""
+        spans = {
+            name: [span.low, span.high] if isinstance(span, Range) else {"choices": span.values}
+            for name, span in self.fields.items()
+        }
+        text = json.dumps([self.count, spans, self.seed, self.method], default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def sampled(
+    n: int, fields: Mapping[str, Any] | None = None, /, *, seed: int = 0, method: Method = "latin", **more: Any
+) -> Sampled:
+    """`n` runs that cover the ranges of some fields evenly: `(low, high)` for numbers, a list for choices.
+
+    Fields whose names are taken, such as `seed`, go into the dict: `sampled(40, {"seed": (0, 99)}, seed=1)`.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> few = sampled(3, num_frames=(9, 257), resolution=["480p", "720p"])
+    >>> {name: len(values) for name, values in few.values(TextToVideo).items()}
+    {'num_frames': 3, 'resolution': 3}
+    """
+    n, seed = plain(n), plain(seed)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise mistake(f"sampled() needs a number of runs of at least 1, not {shown(n)}.", "sample_count")
+    if n > MOST_RUNS:
+        raise too_many(n)
+    if method not in get_args(Method):
+        known = " or ".join(map(repr, get_args(Method)))
+        raise mistake(f"sampled() knows the methods {known}, not {shown(method)}.", "sample_method")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
+        raise mistake(f"The sampler's own seed is a whole number from 0, not {shown(seed)}.{hint}", "sample_seed")
+    if fields is not None and not isinstance(fields, Mapping):
+        raise mistake(
+            f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {shown(fields)}.", "axis_name"
+        )
+    spans = {name: _span(name, given) for name, given in {**(fields or {}), **more}.items()}
+    if not spans:
+        raise mistake("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
+    return Sampled(n, spans, seed, method)
+
+
+def _span(name: str, given: Any) -> Range | Choices:
+    if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
+        raise mistake(
+            f"`{name}` is to be drawn from {shown(given)}, which has no end; give two numbers.", "sample_range", name
+        )
+    if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
+        low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
+        if low > high:
+            raise mistake(
+                f"`{name}` is to be drawn from {number(low)} to {number(high)}; the smaller end comes first.",
+                "sample_range",
+                name,
+            )
+        return Range(low, high)
+    return Choices(values_of(name, given))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        # Numbers of numpy, too; a truth value is a choice.
+        return not isinstance(value, (bool, str, bytes)) and math.isfinite(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _draw(model: type[Input], name: str, span: Range | Choices) -> Draw:
+    """What makes the values of a field: each from a number between 0 and 1."""
+    if isinstance(span, Choices):
+        values = span.values
+        rule = rule_at(model, place_of(model, name))
+        # A field that holds a list is given lists; one entry of it is meant as a list of one.
+        if rule.get("type") == "array":
+            values = tuple(value if isinstance(value, list) else [value] for value in values)
+        return lambda point: values[int(point * len(values))]
+    rule = rule_at(model, place_of(model, name))
+    _check_range(model, name, span, rule)
+    step = _step(rule)
+    if step is None:
+        return lambda point: span.low + point * (span.high - span.low)
+    first = int((Decimal(repr(span.low)) / step).to_integral_value(ROUND_CEILING))
+    last = int((Decimal(repr(span.high)) / step).to_integral_value(ROUND_FLOOR))
+    if first > last:
+        raise _refused(
+            model,
+            name,
+            f"`{name}` has no value from {number(span.low)} to {number(span.high)}: it takes multiples of {step}.",
+        )
+    whole = step == step.to_integral_value()
+
+    def draw(point: float) -> Any:
+        # As a fraction, because a range of seeds can have more values than a float tells apart.
+        value = (first + int(Fraction(point) * (last - first + 1))) * step
+        return int(value) if whole else float(value)
+
+    return draw
+
+
+def _check_range(model: type[Input], name: str, span: Range, rule: Schema) -> None:
+    if "enum" in rule or rule.get("type") not in ("integer", "number", None):
+        raise _refused(model, name, f"`{name}` is no number, so it has no range; give a list of values to choose from.")
+    ends = (span.low, span.high)
+    inside = all(
+        rule.get("minimum", end) <= end <= rule.get("maximum", end)
+        and ("exclusiveMinimum" not in rule or end > rule["exclusiveMinimum"])
+        and ("exclusiveMaximum" not in rule or end < rule["exclusiveMaximum"])
+        for end in ends
+    )
+    if not inside:
+        raise _refused(
+            model,
+            name,
+            f"`{name}` is to be drawn from {number(span.low)} to {number(span.high)}, "
+            f"which leaves {bounds(rule)}. Stay inside them.",
+        )
+
+
+def _step(rule: Schema) -> Decimal | None:
+    """What every value is a multiple of: 1 for a whole number, and None where any number goes."""
+    step = Decimal(str(rule["multipleOf"])) if "multipleOf" in rule else None
+    if rule.get("type") != "integer":
+        return step
+    if step is None:
+        return Decimal(1)
+    # The whole multiples of 2.5 are those of 5.
+    return step * Fraction(step).denominator
+
+
+def _refused(model: type[Input], name: str, sentence: str) -> InvalidInput:
+    return InvalidInput(model.__name__, [Problem((name,), sentence, "sample_range")])
+
+
+def _points(count: int, dimensions: int, *, seed: int, method: Method) -> Iterator[Sequence[float]]:
+    """Points that fill the unit cube evenly."""
+    try:
+        qmc = import_module("scipy.stats.qmc")
+    except ImportError:
+        raise ReelbookError(
+            "Drawing a sample needs scipy, which is not installed here: pip install 'reelbook[sampling]'"
+        ) from None
+    if method == "latin":
+        yield from qmc.LatinHypercube(dimensions, rng=seed).random(count).tolist()
+    else:
+        # Only whole powers of two are balanced; the first of them are the next best.
+        yield from qmc.Sobol(dimensions, rng=seed).random_base2(math.ceil(math.log2(count))).tolist()[:count]

@@ -1,0 +1,46 @@
+"""What a notebook calls `rb.sweep`: it makes a plan, or reads one from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...models.base import Input
+from .make_plan import planned
+from .plan import Plan
+from .plan_file import Models, read
+
+
+class Sweep:
+    """Plan runs: every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
+
+    `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
+    Beside axes by name it takes `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+    """
+
+    def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
+        """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
+
+        By position: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for names
+        that are no Python names, such as `{"images[0].frames": [12, 24]}`.
+
+        >>> from reelbook.models.text_to_video import TextToVideo
+        >>> boat = TextToVideo(prompt="a paper boat")
+        >>> sweep(boat, seed=range(4), num_frames=[49, 97, 121], aspect_ratio=["16:9", "1:1"])
+        24 runs of svc/text-to-video-13b-distilled, 1,272 credits (assumed)
+          seed          4  0, 1, 2, 3
+          num_frames    3  49, 97, 121
+          aspect_ratio  2  16:9, 1:1
+          prompt           'a paper boat'
+        """
+        return planned(base, *parts, **axes)
+
+    def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
+        """The plan in a file that `plan.to_toml(path)` wrote; `models` tells the inputs of models not in the catalog."""
+        return read(path, models=models)
+
+    def __repr__(self) -> str:
+        return "sweep(base, *parts, **axes)"
+
+
+sweep = Sweep()

@@ -1,0 +1,1 @@
+"""The results of a sweep: the table, its accessor, and what it cost."""

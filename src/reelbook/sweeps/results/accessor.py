@@ -1,0 +1,400 @@
+"""What `table.reel` gives: the files and the money of a table of runs, also of one that was filtered, sorted or joined."""
+
+from __future__ import annotations
+
+import ast
+import math
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pandas as pd
+
+from ...errors import ReelbookError
+from ...media.local_file import LocalFile
+from ...media.measuring.measures import METRICS, Cache, measured
+from ...models.service_file import File
+from ...storage.library_folder import library_folder
+from ...storage.select_runs import rows_in
+from ...storage.table.library_table import INPUT_JSON, parsed
+from ...storage.table.typed_columns import column
+from ...util.name_hints import Hinting
+from .. import looks
+from .cost import COMPLETED, Costs, costs_of
+from .metric_columns import with_figures
+from .metrics_table import Metrics, metrics_table
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from ...runs.run import Run
+    from ...storage.library import Library
+
+VIDEO, IMAGES = "output_video", "output_images"
+FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
+MEASURES = "measures"
+"""The folder of a library that keeps what was measured."""
+
+
+_ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
+"""What is ticked of each table. Not in the accessor, which pandas makes anew each time, nor in `attrs`, which tables hand on."""
+
+
+@pd.api.extensions.register_dataframe_accessor("reel")
+class Reel(Hinting):
+    """The files and the money of a table. It knows them by its columns, so it does not matter what became of the rest."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"<reel of {summary(self._table)}>"
+
+    def __getitem__(self, key: object) -> Any:
+        words = "table.loc[[7, 11]].reel is that of some rows, table.reel.run(7) the run of one row, table.reel.runs all of them"
+        raise TypeError(f"table.reel has no rows of its own: {words}.")
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table itself."""
+        return self._table
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The rows that were ticked where `table.reel` is shown, in the order of the table; none before."""
+        return self._table.iloc[[place for place in self.ticked if place < len(self._table)]]
+
+    @property
+    def ticked(self) -> tuple[int, ...]:
+        """The places of the rows that were ticked where this table is shown."""
+        known, places = _ticked.get(id(self._table), (None, ()))
+        return places if known is not None and known() is self._table else ()
+
+    def tick(self, places: Sequence[int]) -> None:
+        """Select the rows at these places, in place of those before."""
+        key = id(self._table)
+        _ticked[key] = weakref.ref(self._table, lambda _: _ticked.pop(key, None)), tuple(sorted(places))
+
+    def outputs(self) -> pd.DataFrame:
+        """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""
+        rows = [
+            (run, place, path, "video" if LocalFile(Path(path), File(url="")).is_video else "image", _size(path))
+            for run, found in zip(self._table.index, self.paths(), strict=True)
+            for place, path in enumerate(found)
+        ]
+        names = ["run", "file", "path", "kind", "bytes"]
+        columns = (
+            dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+        )
+        frame = pd.DataFrame({name: column(values) for name, values in columns.items()})
+        return frame.set_index(["run", "file"])
+
+    def run(self, which: Any) -> Run:
+        """The `Run` of a row: of its label in the index of this table, such as 7, or of the row itself."""
+        rows = self._rows(which)
+        return cast("Run", self._library(rows).run(rows))
+
+    @property
+    def runs(self) -> list[Run]:
+        """The `Run` of each row, in their order, without rows that were never sent."""
+        return self._library(self._table).runs(self._table) if len(self._table) else []
+
+    def file(self, which: Any, number: int = 0) -> LocalFile:
+        """A file of a row: its video, or the picture of this number; it has `frames()`, `still(…)` and `save(…)`."""
+        rows = self._rows(which)
+        found = list(dict.fromkeys(path for listed in Reel(rows).paths() for path in listed))
+        if not -len(found) <= number < len(found):
+            raise ReelbookError(
+                f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
+                f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
+            )
+        return LocalFile(Path(found[number]), File(url=""), facts_of(rows.iloc[0]))
+
+    def still(
+        self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
+    ) -> Image:  # fmt: skip
+        """One frame of a row's clip, as a picture: by fraction of the whole, by number, or by time."""
+        return self.file(which).still(at, frame=frame, seconds=seconds)
+
+    def export(self, folder: str | Path, what: Any = None) -> Path:
+        """A folder with the files of these rows under names to read, each with its provenance, and `runs.csv` and `runs.json`.
+
+        `what` names some of the rows: labels of this table, such as `[7, 11]`, a mask, or rows of it; otherwise it is all.
+        """
+        rows = self._table if what is None else self._rows(what)
+        return self._library(rows).export(folder, rows)
+
+    def cost(self, by: str | Sequence[str] | None = None) -> Costs:
+        """Credits by the values of one or more columns, of the whole table if none is named: a table, shown with a chart.
+
+        `credits` is what was charged or, where nobody said, estimated; `estimated` is the price that was told before
+        the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
+        """
+        names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
+        self._check(["status", "credits", *names])
+        return costs_of(self._table, names, list(self._seconds()))
+
+    @property
+    def metrics(self) -> Metrics:
+        """What can be measured: what each figure tells, how it is worked out, its unit and range, which way is better."""
+        return metrics_table(METRICS)
+
+    def measure(
+        self,
+        metrics: Collection[str] | str | None = None,
+        *,
+        reference: Any = None,
+        executor: Executor | None = None,
+        progress: bool | Callable[[int, int], object] | None = True,
+    ) -> pd.DataFrame:
+        """The table with a column for each figure of its files; of a run with several files, of the first.
+
+        `metrics` are names out of `table.reel.metrics`, or all of them. `reference` is a file, or the number or the row of
+        the run that the others are compared with. What was measured once is read from the library. Where the table has a
+        column of that name already, the figure's is `measured_…`; what was measured before is replaced.
+
+        Files are decoded in processes of our own, or by any executor. What takes longer than a second shows how far
+        it is; `progress=False` keeps quiet, and a callable is told how many files are done, and of how many.
+        """
+        firsts = [found[0] if found else None for found in self.paths()]
+        against = self._reference(reference, firsts)
+        there = [path for path in firsts if path is not None]
+        with _told(progress, len(set(there))) as tell:
+            figures = measured(
+                there, metrics, reference=against, executor=executor, progress=tell,
+                cache=Cache(_library_of(there) / MEASURES),
+            )  # fmt: skip
+        known = dict(zip(there, figures, strict=True))
+        names = list(dict.fromkeys(name for found in known.values() for name in found if name in METRICS))
+        columns = {
+            name: column([known[path].get(name) if path in known else None for path in firsts]).array for name in names
+        }
+        return with_figures(self._table, columns)
+
+    def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
+        """A contact sheet: time goes across and the runs go down, each with what tells it from the others.
+
+        `labels` names the columns to tell them by; without it, those that vary. It is a picture, to be saved or pasted.
+        """
+        return looks.drawn_by().sheet(self._table, frames=frames, labels=labels, width=width)
+
+    def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
+        """All clips side by side as an animated picture, for places that play no videos; says where it is."""
+        return looks.drawn_by().gif(self._table, path, labels=labels, width=width)
+
+    def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+        """A page of its own to send to a colleague: clips on one clock, table, costs, provenance; says where it is.
+
+        Everything is in the one file, with small copies of the clips. With `folder=True` it becomes a folder with the
+        page and the whole clips beside it, for large sweeps.
+        """
+        return looks.drawn_by().report(self._table, path, title=title, folder=folder)
+
+    def paths(self) -> Iterator[list[str]]:
+        """The files of each row, in the order of the output."""
+        empty: list[Any] = [None] * len(self._table)
+        films, shown = (first_of(self._table, name) for name in (VIDEO, IMAGES))
+        if films is None and shown is None:
+            raise ReelbookError(
+                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {self._renamed()}"
+            )
+        videos, images = (empty if found is None else list(found) for found in (films, shown))
+        for video, pictures in zip(videos, images, strict=True):
+            listed = (
+                [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
+            )
+            yield [path for path in (video, *listed) if isinstance(path, str) and path]
+
+    def _rows(self, which: Any) -> pd.DataFrame:
+        """The rows of this table that are meant: by labels of its own index, a mask, or as rows."""
+        rows = rows_in(which)
+        if rows is not None or isinstance(which, str) or hasattr(type(which), "__reel_key__"):
+            return rows if rows is not None else self._by_key(which)
+        table = self._table
+        if pd.api.types.is_bool_dtype(getattr(which, "dtype", object)):
+            return table.loc[list(which)]
+        is_list = isinstance(which, (Sequence, pd.Index, range)) and not isinstance(which, tuple)
+        labels = list(which) if is_list else [which]
+        lost = [label for label in labels if label not in table.index]
+        if lost or not labels:
+            shown = ", ".join(map(repr, list(table.index[:3]))) + (f" … {table.index[-1]!r}" if len(table) > 3 else "")
+            raise ReelbookError(
+                f"This table has no row {', '.join(map(repr, lost[:4])) or 'of no label'}: its rows are {shown or 'none'}. "
+                "The labels are those of its index."
+            )
+        return table[table.index.isin(labels)]
+
+    def _by_key(self, which: Any) -> pd.DataFrame:
+        """The rows of a run or of a request id."""
+        request = which if isinstance(which, str) else which.__reel_key__()[1]
+        known = first_of(self._table, "request_id")
+        rows = self._table.iloc[:0] if known is None else self._table[(known.astype(object) == request).fillna(False)]
+        if not len(rows):
+            raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
+        return rows
+
+    def _library(self, rows: pd.DataFrame) -> Library:
+        try:
+            paths = [found[0] for found in Reel(rows).paths() if found]
+        except ReelbookError:
+            paths = []
+        return looks.drawn_by().library(rows, paths)
+
+    def _seconds(self) -> Iterator[float | None]:
+        """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
+        table, nothing = self._table, [None] * len(self._table)
+        asked: Sequence[Any] = nothing
+        if {"num_frames", "frame_rate"} <= set(table.columns):
+            frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
+            asked = list(frames.astype("float64") / rates.astype("float64"))
+        files = table[VIDEO] if VIDEO in table.columns else nothing
+        for status, seconds, path in zip(table["status"], asked, files, strict=True):
+            if not isinstance(status, str) or status != COMPLETED:
+                yield None
+            elif seconds is not None and math.isfinite(seconds):
+                yield float(seconds)
+            else:
+                yield _length(path, _size(path)) if isinstance(path, str) else None
+
+    def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
+        if wanted is None or isinstance(wanted, (str, Path)):
+            return wanted
+        if rows_in(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
+            return self.file(wanted).path
+        places = [place for place, run in enumerate(self._table.index) if run == wanted]
+        path = firsts[places[0]] if places else None
+        if path is None:
+            raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
+        return path
+
+    def _renamed(self) -> str:
+        """What to do about a table without files; a merge of two tables leaves them under other names."""
+        near = [name for name in self._table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
+        near = [name for name in near if "_url" not in str(name)]
+        if not near:
+            return "Keep one of them in it."
+        name = VIDEO if str(near[0]).startswith(VIDEO) else IMAGES
+        return (
+            f"It has {' and '.join(map(str, near))}: name the one that is meant, "
+            f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
+        )
+
+    def _check(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name not in self._table.columns:
+                close = get_close_matches(str(name), list(map(str, self._table.columns)), n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ReelbookError(f"This table has no column {name!r}.{hint}")
+
+
+def summary(table: pd.DataFrame) -> str:
+    """How many runs a table has, how they stand and what they cost, on one line; what its columns do not tell is left out.
+
+    >>> summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
+    '3 runs: 2 completed, 1 failed; 106 credits'
+    """
+    states, costs = first_of(table, "status"), first_of(table, "credits")
+    told = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
+    if states is not None:
+        counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
+        told += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
+    known = pd.Series(dtype="float64") if costs is None else pd.to_numeric(costs, errors="coerce").dropna()
+    return f"{told}; {int(known.sum()):,} credits" if len(known) else told
+
+
+def first_of(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
+    """A column of a table, the first where it has several of that name; nothing where it has none."""
+    places = [place for place, one in enumerate(table.columns) if one == name]
+    return table.iloc[:, places[0]] if places else None
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    """A table of runs from the `.parquet` or `.csv` that it was written to."""
+    if not isinstance(path, (str, Path)):
+        raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
+    place = Path(path).expanduser()
+    try:
+        if place.suffix == ".parquet":
+            table = pd.read_parquet(place)
+        elif place.suffix == ".csv":
+            table = pd.read_csv(place, index_col="run").convert_dtypes()
+        else:
+            raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {place.name!r}.")
+    except (OSError, ValueError) as error:
+        raise ReelbookError(
+            f"{place} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
+        ) from error
+    if IMAGES in table.columns:
+        # A list is a text in a CSV file, and an array in a Parquet file.
+        table[IMAGES] = column([_listed(value) for value in table[IMAGES]]).array
+    return table
+
+
+def _listed(value: Any) -> list[Any] | None:
+    if isinstance(value, str):
+        try:
+            found = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            return None
+        return list(found) if isinstance(found, (list, tuple)) else None
+    return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
+
+
+def facts_of(row: pd.Series[Any]) -> dict[str, Any]:
+    """What a row tells of its run, for the copies of its files."""
+    told = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
+    (asked,) = parsed([row.get(INPUT_JSON)])
+    return {**told, "input": asked} if isinstance(asked, dict) else told
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy as one of Python."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _is_known(value: Any) -> bool:
+    return not pd.api.types.is_scalar(value) or not pd.isna(value)
+
+
+def _label(rows: pd.DataFrame) -> Any:
+    return rows.index[0] if len(rows) else None
+
+
+def _why_no_file(rows: pd.DataFrame) -> str:
+    status = first_of(rows, "status")
+    return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
+
+
+@lru_cache(maxsize=20_000)
+def _length(path: str, size: int | None) -> float | None:
+    """How many seconds a video is long; looked up once for a file of this size."""
+    try:
+        return LocalFile(Path(path), File(url="")).probe.seconds
+    except ReelbookError:
+        return None
+
+
+def _library_of(paths: Sequence[str]) -> Path:
+    """The library that these files lie in; their shelf is its folder `media`."""
+    return Path(paths[0]).parent.parent if paths else library_folder()
+
+
+def _told(
+    progress: bool | Callable[[int, int], object] | None, files: int
+) -> AbstractContextManager[Callable[[int, int], object] | None]:
+    """Who is told how far measuring is: the one who was named, what is on the screen, or nobody."""
+    if callable(progress):
+        return nullcontext(progress)
+    return looks.measuring(files) if progress else nullcontext()
+
+
+def _size(path: str) -> int | None:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return None

@@ -1,0 +1,167 @@
+"""What runs cost by the values of their columns: what was told beforehand, what was charged, what one success came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import pandas as pd
+
+from ...storage.table.typed_columns import written
+
+COMPLETED = "completed"
+UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
+"""States of runs that cost nothing unless their row says so: they were never sent, or what fails is not charged."""
+COLUMNS = (
+    "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
+)  # fmt: skip
+HEADS = {
+    "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
+    "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
+}  # fmt: skip
+"""What is written above each column; in a line of text, 80 letters wide, some are shorter yet."""
+SHORTER = {"completed": "done", "estimated": "est.", "per second": "per s"}
+MOST_LINES, WIDTH, LEAST_ROOM = 60, 80, 12
+FINEST = 6
+"""Decimals of seconds that count: the same clips, added up in another order, last as long."""
+
+
+class Costs(pd.DataFrame):
+    """Credits by some values. It is a DataFrame that shows itself with a chart; what is made of it is a plain one."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __repr__(self) -> str:
+        if tuple(self.columns) != COLUMNS or not len(self):
+            return repr(pd.DataFrame(self))
+        columns = [name for name in COLUMNS if self[name].notna().any()]
+        shown = pd.DataFrame({HEADS[name]: [number(name, value) for value in self[name]] for name in columns})
+        shown = shown.rename(columns=SHORTER)
+        if self.index.nlevels > 1:
+            shown.index = self.index
+        else:
+            shown.index = pd.Index([""] * len(self))
+            room = WIDTH - max(map(len, shown.to_string().splitlines()))
+            values = [_short(value, max(room, LEAST_ROOM)) for value in self.index]
+            shown.index = pd.Index(values, name=self.index.name, dtype=object)
+        text: str = shown.to_string(max_rows=MOST_LINES)
+        return text
+
+
+def number(name: str, value: Any) -> str:
+    """A figure of a column as a person reads it; a half goes up.
+
+    >>> number("seconds", 6.25), number("credits", 1272), number("credits_per_success", None)
+    ('6.3', '1,272', '–')
+    """
+    if pd.isna(value):
+        return "–"
+    if name in ("seconds", "credits_per_success", "credits_per_second"):
+        exact = Decimal(repr(round(float(value), FINEST)))
+        return f"{exact.quantize(Decimal('0.1'), ROUND_HALF_UP):,}"
+    return f"{int(value):,}"
+
+
+def _short(value: Any, room: int) -> Any:
+    """A value at the head of a line of text, cut to the room there is."""
+    text = " ".join(value.split()) if isinstance(value, str) else value
+    return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
+
+
+def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
+    """The costs of a table of runs by these columns, or of all of it; `seconds` are those of the completed videos.
+
+    Sums are of what is known, and unknown where nothing is. A share counts those runs only of which both its sides
+    are known, so that a run without a price does not make the others look cheap.
+
+    >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
+    >>> costs_of(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
+    [[1, 53, 53.0], [2, 53, 53.0]]
+    """
+    plain = table.reset_index(drop=True)
+    facts = _facts(plain, seconds)
+    if by:
+        keys: list[Any] = [_key(plain[name]) for name in by]
+    else:
+        keys = [pd.Series("all", index=plain.index, name="")]
+    # Numbers and choices have an order of their own; texts stand as the sweep has them.
+    is_ordered = all(_has_order(key) for key in keys)
+    groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
+    found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
+    found["credits_per_success"] = _share(found["credits"], found["_successes"])
+    found["credits_per_second"] = _share(found["_credits"], found["_seconds"])
+    # Videos that there are none of last no time at all; of those that cannot be read, nobody knows.
+    found["seconds"] = found["seconds"].fillna(0.0).round(FINEST)
+    return Costs(found[list(COLUMNS)])
+
+
+def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
+    """One row for each run with what is added up."""
+    status = plain["status"].astype(object)
+    completed, is_free = status.eq(COMPLETED), status.isin(UNCHARGED)
+    spent = _amounts(plain, "credits", is_free)
+    lasting = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
+    is_told = spent.notna() & (lasting.notna() | ~completed)
+    return pd.DataFrame(
+        {
+            "runs": 1,
+            "completed": completed.astype("Int64"),
+            "credits": spent,
+            "estimated": _amounts(plain, "credits_estimated", is_free),
+            "charged": _charged(plain),
+            "seconds": lasting,
+            "_successes": (completed & spent.notna()).astype("Int64"),
+            "_credits": spent.where(is_told),
+            "_seconds": lasting.where(is_told),
+        },
+        index=plain.index,
+    )
+
+
+def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of credits; nothing known at all where the table does not have it, as those of earlier days."""
+    if name not in plain.columns:
+        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
+    amounts = plain[name].astype("Int64")
+    return amounts.mask(amounts.isna() & is_free, 0)
+
+
+def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
+    """What the service itself has said it took."""
+    if "credits_source" not in plain.columns:
+        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
+    return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)
+
+
+def _has_order(values: pd.Series[Any]) -> bool:
+    kind = values.dtype
+    return isinstance(kind, pd.CategoricalDtype) or not (
+        pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind)
+    )
+
+
+def _key(values: pd.Series[Any]) -> pd.Series[Any]:
+    """A column to group by, as it is but for what nothing can be grouped by."""
+    if values.dtype != object:
+        return values
+    return pd.Series([_groupable(value) for value in values], index=values.index, name=values.name, dtype=object)
+
+
+def _groupable(value: Any) -> Any:
+    """A value that can be grouped by: of lists and the like their text, and of half a character its number.
+
+    >>> _groupable([1, "a"]), _groupable("a\\ud800b"), _groupable(7)
+    ('[1, "a"]', 'a\\\\ud800b', 7)
+    """
+    text = written(value) if isinstance(value, (list, dict)) else value
+    # Pandas fails at half a character, and any sign in its place would make one of two groups.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(text, str) else text
+
+
+def _share(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
+    """One divided by the other, and nothing where there is nothing to divide by."""
+    whole = of.astype("Float64")
+    return (amounts.astype("Float64") / whole.where(whole > 0)).round(3)

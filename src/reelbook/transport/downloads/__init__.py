@@ -1,0 +1,1 @@
+"""Files of results: fetched, resumed, checked, and moved into place whole."""

@@ -1,0 +1,245 @@
+"""What a service answered: the JSON of it, or the error that it means."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from .. import errors
+from ..errors import ServiceBroken, ServiceError
+from .api_key import Key
+from .paid_outcome import is_own
+
+LONGEST_TEXT = 500
+LONGEST_ID = 200
+
+KINDS: Mapping[int, type[ServiceError]] = {
+    401: errors.Unauthorized,
+    402: errors.InsufficientCredits,
+    403: errors.Forbidden,
+    404: errors.NotFound,
+    408: errors.ServiceBroken,
+    429: errors.TooManyRequests,
+}
+"""Other refusals below 500 are `Refused`, everything else is `ServiceBroken`."""
+
+REASONS = ("detail", "message", "error_description", "msg", "reason", "title", "errors")
+"""The names under which services give their reason, in the order in which they are believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. Its text is hidden from reprs: it can repeat what was sent."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes = field(repr=False)
+
+    @property
+    def is_good(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def is_html(self) -> bool:
+        """Whether it is a page for people."""
+        head = self.content[:200].lstrip().lower()
+        named = "html" in self.headers.get("content-type", "").lower()
+        return head.startswith((b"<!doctype", b"<html")) or (named and head.startswith(b"<"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A request that got no answer. A value and not an exception: httpx's frames hold the headers, and with them the key."""
+
+    reason: str
+    left: bool = True
+    """Whether a byte of it may have left."""
+    too_large: bool = False
+    """Whether an answer came, and was larger than is read."""
+
+
+def value_of(answer: Answer, key: Key) -> Any:
+    """The JSON of an answer, None where there is none; without the key, and without letters that cannot be written."""
+    try:
+        # NaN and Infinity are no JSON, and what is kept of an answer must be.
+        value = json.loads(answer.content, parse_constant=lambda _: None)
+        telling = key if key.is_telling or not answer.is_good else None
+        # Looking is cheap and walking is not. A backslash may spell anything, also a letter of the key.
+        if b"\\" in answer.content or (telling is not None and telling.stands_in(answer.content)):
+            value = _clean(value, telling)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def is_json(answer: Answer) -> bool:
+    """Whether it can be read at all; `null` can, and is no value."""
+    try:
+        json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def glimpse(answer: Answer, key: Key) -> str:
+    """What an answer is, in a few words."""
+    if answer.is_html:
+        return key.scrubbed(_page(answer))
+    if not is_json(answer):
+        text = key.scrubbed(_plain(_loose_text(answer)))[:100]
+        return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
+    return key.scrubbed(_plain(answer.content[: 2 * LONGEST_TEXT].decode("utf-8", "replace")))[:100]
+
+
+def unreadable(answer: Answer, key: Key) -> ServiceBroken:
+    """The error for a good status with a body of the wrong kind."""
+    return ServiceBroken(
+        f"The service answered {glimpse(answer, key)} where something else was expected. "
+        "Is this the address of a model service?",
+        status=answer.status,
+        request_id=_request_id(answer, {}, key),
+        foreign=True,
+    )
+
+
+def refusal(answer: Answer, key: Key) -> ServiceError:
+    """The error that an answer means, with the service's own words and its request id."""
+    value = value_of(answer, key)
+    body = value if isinstance(value, dict) else {}
+    inner = _inner(body)
+    text = key.scrubbed(_plain(_words(answer, value, inner)))
+    facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
+    if isinstance(facts.get("detail"), str):
+        del facts["detail"]
+    pause = retry_after(answer)
+    if pause is not None:
+        facts["retry_after"] = pause
+    return _kind(answer.status, text)(
+        text,
+        status=answer.status,
+        error_type=_text(body.get("error_type")) or _text(inner.get("code")) or _text(inner.get("type")),
+        request_id=_request_id(answer, body, key),
+        facts=facts,
+        foreign=not is_own(value),
+    )
+
+
+def retry_after(answer: Answer, *, now: Callable[[], float] = time.time) -> float | None:
+    """The seconds that the service asks to wait, which it gives as a number or as a date.
+
+    >>> retry_after(Answer(429, {"retry-after": "7"}, b""))
+    7.0
+    """
+    told = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", told):
+        return float(told)
+    try:
+        until = parsedate_to_datetime(told).timestamp()
+        # By the service's own clock, where it shows it: ours may be wrong.
+        sent = answer.headers.get("date")
+        return max(0.0, until - (parsedate_to_datetime(sent).timestamp() if sent else now()))
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _kind(status: int, text: str) -> type[ServiceError]:
+    # Some services refuse for want of credits with a 403.
+    if status == 403 and any(word in text.lower() for word in ("balance", "locked")):
+        return errors.InsufficientCredits
+    return KINDS.get(status, errors.Refused if 400 <= status < 500 else errors.ServiceBroken)
+
+
+def _inner(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object inside `error` or `detail`, for services that pack their reason twice."""
+    packed = (body.get("error"), body.get("detail"))
+    return next((value for value in packed if isinstance(value, dict)), {})
+
+
+def _words(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
+    """The service's reason in its own words, or ours for what it answered instead."""
+    if 300 <= answer.status < 400:
+        return (
+            f"The service answered {answer.status}: it points to another address, and a key is not sent after it. "
+            "Connect to the service's own address."
+        )
+    if answer.is_html:
+        return f"The service answered {answer.status} with {_page(answer)}."
+    body = value if isinstance(value, dict) else {}
+    told = [inner.get(name) for name in REASONS] + [body.get("error")] + [body.get(name) for name in REASONS]
+    if not isinstance(value, dict):
+        told = [value if value is not None else _loose_text(answer)]
+    found = next((words for words in map(_sentence, told) if words), "")
+    return found or f"The service answered {answer.status} without saying why."
+
+
+def _sentence(told: Any) -> str:
+    """Whatever a service calls its reasons, as one sentence or a few."""
+    if isinstance(told, str):
+        return told.strip()
+    if isinstance(told, list):
+        return " ".join(filter(None, map(_sentence_of_one, told[:20])))
+    return ""
+
+
+def _sentence_of_one(item: Any) -> str:
+    """One entry of a list of problems, with its field where the words do not name it."""
+    if not isinstance(item, dict):
+        return _sentence(item)
+    words = next((item[name] for name in ("msg", "message", "detail") if isinstance(item.get(name), str)), "")
+    if not words:
+        return json.dumps(item)[:LONGEST_TEXT]
+    loc = item.get("loc")
+    place = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
+    last = place.rpartition(".")[2]
+    ended = words if words.endswith((".", "!", "?")) else f"{words}."
+    return ended if not place or last in words else f"{place}: {ended}"
+
+
+def _page(answer: Answer) -> str:
+    """A page for people in a few words, because nobody reads its markup in an error."""
+    text = answer.content[:20_000].decode("utf-8", "replace")
+    found = re.search(r"<title[^>]*>(.*?)</title", text, re.IGNORECASE | re.DOTALL)
+    title = _plain(html.unescape(found.group(1)))[:100] if found else ""
+    return f"an HTML page titled “{title}”" if title else "an HTML page"
+
+
+def _loose_text(answer: Answer) -> str:
+    """The body of an answer that is no JSON, where a person can read it."""
+    text = answer.content[: 4 * LONGEST_TEXT].decode("utf-8", "replace").strip()
+    return "" if text.startswith("<") or text.count("\ufffd") > len(text) / 10 else text
+
+
+def _plain(text: str) -> str:
+    """A text on one line, without anything that a terminal would obey."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:LONGEST_TEXT]
+
+
+def _request_id(answer: Answer, body: Mapping[str, Any], key: Key) -> str | None:
+    told = [answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id")]
+    found = next((text for text in map(_text, told) if text), None)
+    return key.scrubbed(_plain(found)[:LONGEST_ID]) if found else None
+
+
+def _text(value: Any) -> str | None:
+    """A short text, or a number as one; None for anything else."""
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return _plain(str(value))[:LONGEST_ID] or None
+    return None
+
+
+def _clean(value: Any, key: Key | None) -> Any:
+    """The same JSON without the key, and without lone surrogates, which no file and no database takes."""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return key.scrubbed(text) if key is not None else text
+    if isinstance(value, list):
+        return [_clean(item, key) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name, key): _clean(item, key) for name, item in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""Small tools that every other package may use: the background loop, interrupts, printable text."""

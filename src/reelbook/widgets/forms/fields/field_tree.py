@@ -1,0 +1,370 @@
+"""What a form draws: the JSON schema of an input class as a sheet of nodes, one for each value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ....models.base import Input
+from ....models.catalog import CATALOG
+from ....models.described.coerce import settled
+from ....models.described.frozen_json import frozen
+from ....models.described.input_class import Described
+from ....models.described.picture_fields import takes_picture
+from ....models.described.schema_judge import accepts
+from ..json_values import MOST_LEVELS, apart, exact, for_page, unpacked
+from .control_data import beside
+from .field_order import arrangement, special_of
+from .merge_rules import ABOUT, Schema, both
+
+Node = dict[str, Any]
+
+LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
+"""Parts of the names of fields that hold more than a line."""
+MOST_LABEL, MOST_HELP, MOST_CHOICE = 80, 600, 200
+MOST_NODES = 3000
+"""So many values are drawn one by one, and the rest as JSON: rules that share parts can double at every level."""
+ACRONYMS = {
+    "url": "address",
+    "urls": "addresses",
+    "id": "ID",
+    "fps": "Frames per second",
+    "cfg": "CFG",
+    "loras": "LoRAs",
+}
+
+_SHEETS: WeakKeyDictionary[type[Input], dict[str, Any]] = WeakKeyDictionary()
+
+
+def sheet_of(kind: type[Input]) -> dict[str, Any]:
+    """Everything that the page needs to draw a form of this class, as plain JSON.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> sheet = sheet_of(TextToVideo)
+    >>> [node["name"] for node in sheet["fields"]][:3], sheet["fields"][0]["kind"]
+    (['prompt', 'aspect_ratio', 'resolution'], 'text')
+    """
+    # Once for a class: it takes longer than all else of a form. Nobody changes a sheet.
+    known = _SHEETS.get(kind)
+    if known is None:
+        known = _SHEETS[kind] = _drawn(kind)
+    return known
+
+
+def _drawn(kind: type[Input]) -> dict[str, Any]:
+    schema = kind.model_json_schema()
+    reader = _Reader(schema.get("$defs", {}), is_described=issubclass(kind, Described))
+    needed = set(schema.get("required", ()))
+    nodes = []
+    for name, rule in schema.get("properties", {}).items():
+        node = reader.node(name, rule)
+        if name in needed:
+            node["required"] = True
+            node.pop("default", None)
+        nodes.append(node)
+    arranged = arrangement(kind.endpoint_id, nodes)
+    for node in nodes:
+        if node["name"] in arranged.folded:
+            node["folded"] = True
+        special = special_of(arranged, node)
+        if special is not None:
+            node["special"] = special
+            if facts := beside(kind, node["name"], special):
+                node["beside"] = facts
+    rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
+    last = len(arranged.first)
+    nodes.sort(key=lambda node: rank.get(node["name"], last - 0.5))
+    row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
+    return {
+        "model": kind.endpoint_id,
+        "title": title_of(kind),
+        "purpose": row.purpose if row else _short(str(schema.get("description") or ""), MOST_HELP),
+        "fields": nodes,
+        "shared": reader.shared,
+    }
+
+
+def title_of(kind: type[Input]) -> str:
+    """What a model is called on a page: one of ours by words, another one as it calls itself.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> title_of(ImagesToVideo)
+    'Images to video'
+    """
+    name = kind.__name__
+    if any(row.input is kind for row in CATALOG):
+        name = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip().capitalize()
+    return _short(name, MOST_LABEL)
+
+
+class _Reader:
+    """Reads one schema; what refers to itself is put aside once, under its name."""
+
+    def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:
+        self._defs, self._is_described = defs, is_described
+        self._open: list[str] = []
+        self._drawn = self._level = 0
+        self.shared: dict[str, Node] = {}
+
+    def node(self, name: str, rule: Any) -> Node:
+        """What is drawn for one value."""
+        rule = rule if isinstance(rule, Mapping) else {}
+        said = rule
+        rule, nullable, ref = self._plain(rule)
+        drawn = self._once(name, rule, ref)
+        if drawn["kind"] == "text" and self._is_described and takes_picture(said, name, self._defs):
+            # By its name or format, as the class reads it.
+            drawn = _image()
+        node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
+        if help_ := rule.get("description"):
+            # Backticks mean something in a documentation, and nothing on a page.
+            node["help"] = _short(str(help_).replace("`", ""), MOST_HELP)
+        if nullable:
+            node["nullable"] = True
+        if "default" in rule and self._is_taken(rule["default"], said):
+            node["default"] = _default(node, rule["default"])
+        return node
+
+    def _is_taken(self, default: Any, rule: Schema) -> bool:
+        """Whether a default fits its own rule; what does not, the class never fills in."""
+        value, unknown = settled(frozen(default)[0], rule, self._defs, exact=True)
+        return not unknown and accepts(value, rule, self._defs)
+
+    def _once(self, name: str, rule: Schema, ref: str | None) -> Node:
+        """What is drawn for a rule; one that contains itself is drawn once, and again where somebody goes that deep."""
+        self._drawn += 1
+        self._level += 1
+        try:
+            return self._guarded(name, rule, ref)
+        finally:
+            self._level -= 1
+
+    def _guarded(self, name: str, rule: Schema, ref: str | None) -> Node:
+        if ref is not None and ref in self._open:
+            self.shared.setdefault(ref, {})
+            return {"kind": "again", "as": ref}
+        if self._drawn > MOST_NODES or self._level > MOST_LEVELS:
+            return {"kind": "json"}
+        if ref is None:
+            return self._kind(name, rule)
+        self._open.append(ref)
+        found = self._kind(name, rule)
+        self._open.pop()
+        if ref in self.shared:
+            self.shared[ref] = {"name": ref, "label": _label(ref, rule), **found}
+        return found
+
+    def _plain(self, rule: Schema) -> tuple[Schema, bool, str | None]:
+        """The rule with references followed, and null taken out; whether null was in it; and the name it stands under."""
+        nullable, ref = rule.get("nullable") is True and _admits_null(rule), None
+        for _ in range(64):
+            if "$ref" in rule and isinstance(rule["$ref"], str):
+                ref = rule["$ref"].removeprefix("#/$defs/")
+                target = self._defs.get(ref)
+                rest = {word: value for word, value in rule.items() if word != "$ref"}
+                rule = {**(target if isinstance(target, Mapping) else {}), **rest}
+                continue
+            forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
+            if forms is not None:
+                left = [form for form in forms if not _is_null(form)]
+                nullable = nullable or len(left) < len(forms)
+                others = {word: value for word, value in rule.items() if word not in ("anyOf", "oneOf")}
+                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= ABOUT | {"nullable"}:
+                    rule = {**left[0], **others}
+                    continue
+                if len(left) == 1:
+                    rule = {**others, "allOf": [*others.get("allOf", ()), left[0]]}
+                    continue
+            if isinstance(rule.get("allOf"), list):
+                whole, refs = self._whole(rule)
+                if whole is not None:
+                    rule, ref = whole, " + ".join(refs) or ref
+                    continue
+            types = rule.get("type")
+            if isinstance(types, list) and "null" in types:
+                nullable = nullable or _admits_null(rule)
+                left_types = [one for one in types if one != "null"]
+                rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
+            break
+        return rule, nullable, ref
+
+    def _whole(self, rule: Schema) -> tuple[Schema | None, list[str]]:
+        """A rule of several parts as one, and the names of its parts; None where they cannot be drawn as one."""
+        whole: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
+        refs = []
+        for part in rule["allOf"]:
+            for _ in range(64):
+                if not (isinstance(part, Mapping) and isinstance(part.get("$ref"), str)):
+                    break
+                refs.append(part["$ref"].removeprefix("#/$defs/"))
+                target, rest = (
+                    self._defs.get(refs[-1], {}),
+                    {word: value for word, value in part.items() if word != "$ref"},
+                )
+                part = both(rest, target) if isinstance(target, Mapping) else None
+            whole = both(whole, part) if whole is not None and isinstance(part, Mapping) else None
+        return whole, refs
+
+    def _kind(self, name: str, rule: Schema) -> Node:
+        if "const" in rule:
+            return {"kind": "constant", "value": exact(rule["const"])}
+        if isinstance(rule.get("enum"), list):
+            node = _choices([value for value in rule["enum"] if value is not None])
+            return {**node, "nullable": True} if None in rule["enum"] else node
+        forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
+        if forms is not None:
+            beside_them = {word: value for word, value in rule.items() if word not in {"anyOf", "oneOf", *ABOUT}}
+            left = [form for form in forms if not _is_null(form)]
+            return self._either(name, [{"allOf": [form, beside_them]} for form in left] if beside_them else left)
+        if {"allOf", "not", "if", "patternProperties"} & set(rule):
+            return {"kind": "json"}
+        match rule.get("type"):
+            case "string":
+                return _text(name, rule)
+            case "integer":
+                return {"kind": "whole", **_bounds(rule)}
+            case "number":
+                return {"kind": "real", **_bounds(rule)}
+            case "boolean":
+                return {"kind": "check"}
+            case "array":
+                return self._list(name, rule)
+            case "object":
+                return self._object(rule)
+        return {"kind": "json"}
+
+    def _either(self, name: str, forms: list[Any]) -> Node:
+        read = [self.node(name, form) for form in forms]
+        constants = [node for node in read if node["kind"] in ("constant", "choice")]
+        if len(constants) == len(read):
+            values = [
+                unpacked(value)
+                for node in read
+                for value in (
+                    [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
+                )
+            ]
+            return _choices(values)
+        return {"kind": "either", "forms": read} if 1 < len(read) <= 8 else {"kind": "json"}
+
+    def _list(self, name: str, rule: Schema) -> Node:
+        if "prefixItems" in rule or not isinstance(rule.get("items"), Mapping):
+            return {"kind": "json"}
+        item = self.node(name, rule["items"])
+        found: Node = {"kind": "list", "item": item}
+        for word, own in (("minItems", "least"), ("maxItems", "most")):
+            if isinstance(rule.get(word), int):
+                found[own] = rule[word]
+        return found
+
+    def _object(self, rule: Schema) -> Node:
+        listed, more = rule.get("properties"), rule.get("additionalProperties", False)
+        if not isinstance(listed, Mapping) or not listed:
+            return (
+                {"kind": "object", "fields": [], "open": self.node("value", more)} if _tells(more) else {"kind": "json"}
+            )
+        needed = set(rule.get("required", ()))
+        fields = []
+        for name, inner in listed.items():
+            node = self.node(name, inner)
+            if name in needed:
+                node["required"] = True
+                node.pop("default", None)
+            fields.append(node)
+        found: Node = {"kind": "object", "fields": fields}
+        if more is not False:
+            found["open"] = self.node("value", more) if _tells(more) else True
+        return found
+
+
+def _choices(values: list[Any]) -> Node:
+    return {"kind": "choice", "choices": [{"value": exact(value), "label": _told(value)} for value in values]}
+
+
+def _default(node: Node, value: Any) -> Any:
+    """A default as the page would send it."""
+    kind = node["kind"]
+    if kind == "list" and isinstance(value, list):
+        return [_default(node["item"], item) for item in value]
+    if kind == "object" and isinstance(value, dict):
+        fields = {field["name"]: field for field in node["fields"]}
+        return {
+            name: _default(fields[name], item) if name in fields else for_page(item) for name, item in value.items()
+        }
+    return {"choice": exact, "constant": exact, "either": apart}.get(kind, for_page)(value)
+
+
+def _text(name: str, rule: Schema) -> Node:
+    if rule.get("x-media") == "image":
+        return _image()
+    found: Node = {"kind": "text"}
+    if rule.get("x-media") == "size":
+        found["special"] = "size"
+    for word, own in (("maxLength", "most"), ("minLength", "least"), ("pattern", "pattern")):
+        if word in rule:
+            found[own] = rule[word]
+    if any(word in name.lower() for word in LONG_WORDS) and rule.get("maxLength", 1000) > 80:
+        found["long"] = True
+    return found
+
+
+def _image() -> Node:
+    return {"kind": "image", "special": "image"}
+
+
+def _bounds(rule: Schema) -> Node:
+    words = {
+        "minimum": "min",
+        "maximum": "max",
+        "exclusiveMinimum": "above",
+        "exclusiveMaximum": "below",
+        "multipleOf": "step",
+    }
+    return {
+        own: for_page(rule[word])
+        for word, own in words.items()
+        if isinstance(rule.get(word), (int, float)) and not isinstance(rule[word], bool)
+    }
+
+
+def _is_null(form: Any) -> bool:
+    return isinstance(form, Mapping) and (
+        form.get("type") == "null" or form.get("enum") == [None] or ("const" in form and form["const"] is None)
+    )
+
+
+def _admits_null(rule: Schema) -> bool:
+    """Whether null is among the values of a rule that lists them."""
+    return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
+
+
+def _tells(more: Any) -> bool:
+    return isinstance(more, Mapping) and bool(more)
+
+
+def _label(name: str, rule: Schema, kind: str = "") -> str:
+    """The name of a field as words.
+
+    >>> _label("num_frames", {}), _label("callback_url", {}), _label("image_url", {}, "image")
+    ('Number of frames', 'Callback address', 'Image')
+    """
+    parts = name.replace("_", " ").replace("-", " ").split()
+    # A picture can come from anywhere, and a count says so by its unit.
+    if kind == "image" and len(parts) > 1 and parts[-1].lower() in ("url", "urls"):
+        parts.pop()
+    if len(parts) > 1 and "num" in parts:
+        parts = ["number", "of", *parts[1:]] if parts[0] == "num" else [word for word in parts if word != "num"]
+    words = [ACRONYMS.get(word.lower(), word) for word in parts]
+    text = " ".join(words) or str(rule.get("title") or "(no name)")
+    return _short(text[:1].upper() + text[1:], MOST_LABEL)
+
+
+def _told(value: Any) -> str:
+    return _short(value if isinstance(value, str) else json.dumps(value), MOST_CHOICE) or "(empty)"
+
+
+def _short(text: str, most: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -1,0 +1,70 @@
+"""A row of a table, or whatever else tells of a run, as the fields of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ....errors import ReelbookError
+from ....models.base import Input
+from ....storage.table.library_table import parsed
+
+INPUT_JSON = "input_json"
+
+
+def values_of(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
+    """The inputs of this model that something tells of: inputs, a run, or a row of a table."""
+    if isinstance(row, kind):
+        return row
+    told = getattr(row, "input", None)
+    if isinstance(told, kind):
+        return told
+    cells = _cells(row)
+    names = kind.model_json_schema().get("properties", {})
+    # Of a model with a field of that name, only a table says which model it is of: it has the field under another name.
+    is_told = "model" not in names or "input_model" in cells
+    model = cells.get("model")
+    if is_told and isinstance(model, str) and model and model != kind.endpoint_id:
+        raise ReelbookError(
+            f"This row is a run of {model}, and the form is for {kind.endpoint_id}. Make one with rb.form({model!r})."
+        )
+    if isinstance(cells.get(INPUT_JSON), str):
+        # The table of a sweep has the whole input in one text, in which pictures go by their content.
+        (found,) = parsed([cells[INPUT_JSON]])
+        if isinstance(found, dict):
+            return {name: value for name, value in found.items() if name in names}
+    # A column of a table that has the name of a field is not the field where there is one with the prefix.
+    values = {name: _plain(cells.get(f"input_{name}", cells.get(name))) for name in names}
+    if values.get("model") == kind.endpoint_id and "input_model" not in cells:
+        del values["model"]
+    if all(value is None for value in values.values()):
+        raise ReelbookError(
+            f"Nothing of this row is a field of {kind.endpoint_id}. Give a row of a table of its runs: form.link(table.iloc[0])."
+        )
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _cells(row: Any) -> dict[str, Any]:
+    if isinstance(row, Mapping):
+        return dict(row)
+    for way in ("to_dict", "_asdict"):
+        if hasattr(row, way):
+            found = getattr(row, way)()
+            if isinstance(found, dict):
+                return found
+    if isinstance(row, Input):
+        return {"model": row.endpoint_id}
+    raise ReelbookError(f"A form is filled from a row of a table, a run or inputs, not from a {type(row).__name__}.")
+
+
+def _plain(value: Any) -> Any:
+    """A cell as a value of Python; None for one that is empty."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple, dict, str)):
+        return value
+    # NaN and NaT are the only values that differ from themselves; NA cannot be compared at all.
+    try:
+        return value if value == value else None
+    except TypeError:
+        return None

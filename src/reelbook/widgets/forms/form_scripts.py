@@ -1,0 +1,91 @@
+"""The script of a form: the modules that its fields need, joined and packed, so that it travels with the form itself."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+
+from ...display.synced_clips import Clip, on_one_clock
+from ...display.theme import module, small
+
+ROOM = __package__
+CORE = ("form_plain.js", "form_plain_choice.js", "form.js")
+CORE_STYLES = ("form.css", "form_plain.css", "form_runs.css", "form_sweep.css")
+NESTED = {"list", "object", "either", "again"}
+
+SPECIAL: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "nested": (("form_nested.js",), ("form_nested.css",)),
+    "image": (("form_image.js",), ("form_image.css",)),
+    "timeline": (("form_image.js", "form_timeline.js"), ("form_image.css", "form_timeline.css")),
+    "sizes": (("form_sizes.js",), ("form_special.css", "form_sizes.css")),
+    "prompt": (("form_prompt.js",), ("form_prompt.css",)),
+    "seed": (("form_special.js",), ("form_special.css",)),
+    "duration": (("form_special.js",), ("form_special.css",)),
+    "aspect": (("form_special.js",), ("form_special.css",)),
+    "frames": (("form_special_frames.js",), ("form_special.css",)),
+    "loras": (("form_special_loras.js",), ("form_special.css",)),
+}
+"""The scripts and style sheets of what not every form has."""
+
+
+def script_for(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
+    """A name and the packed text of the one module that draws this form."""
+    return _packed(frozenset(_needs(sheet["fields"])) | frozenset(_needs(sheet["shared"].values())))
+
+
+def _needs(nodes: Iterable[Any]) -> set[str]:
+    found: set[str] = set()
+    for node in nodes:
+        if not isinstance(node, Mapping):
+            continue
+        special = node.get("special")
+        if special in SPECIAL:
+            found.add(str(special))
+        if node.get("kind") == "image":
+            found.add("image")
+        # What has a control of its own may still fall back to that of its kind.
+        if node.get("kind") in NESTED and special not in ("sizes", "timeline"):
+            found.add("nested")
+        found |= _needs([node.get("item"), node.get("open"), *node.get("fields", ()), *node.get("forms", ())])
+    return found
+
+
+@cache
+def _packed(needs: frozenset[str]) -> tuple[str, bytes]:
+    scripts = [*CORE, *(name for need in sorted(needs) for name in SPECIAL[need][0])]
+    styles = [*CORE_STYLES, *(name for need in sorted(needs) for name in SPECIAL[need][1])]
+    text = module(*dict.fromkeys(scripts), room=ROOM)
+    look = "".join([small("tokens.css"), *(small(name, room=ROOM) for name in dict.fromkeys(styles))])
+    whole = f"const FORM_STYLE = {json.dumps(look)};\n{text}export default {{ render: renderForm }};\n"
+    # No time in it: the same script has the same name wherever it was packed.
+    packed = gzip.compress(whole.encode(), 9, mtime=0)
+    return hashlib.sha256(packed).hexdigest()[:16], packed
+
+
+STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
+
+
+@cache
+def studio_script() -> tuple[str, bytes]:
+    """A name and the packed text of the one module that draws the head and the gallery of a studio."""
+    # Clips beside each other need the clock of all displays, whose buttons are drawn there, too.
+    clip = Clip("", "", 16, 9, 2, Fraction(1), "")
+    look = "".join([*map(small, ("tokens.css", "clock.css")), *(small(name, room=ROOM) for name in STUDIO_STYLES)])
+    known = {
+        "STUDIO_STYLE": look,
+        "STUDIO_CLOCK": str(on_one_clock(Markup("<div data-rb-clips></div>"), [clip], name="")),
+    }
+    given = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
+    text = module("clock.js") + module("studio.js", room=ROOM)
+    whole = (
+        f"{given}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys }}) }};\n"
+    )
+    packed = gzip.compress(whole.encode(), 9, mtime=0)
+    return hashlib.sha256(packed).hexdigest()[:16], packed

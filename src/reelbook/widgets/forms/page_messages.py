@@ -1,0 +1,62 @@
+"""Sentences for the page, where fields are known by their labels; names in backticks and Python's types are for terminals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import Problem
+from .json_values import writable
+
+_TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
+_QUOTED = re.compile(r"`([^`]*)`")
+_STEPS = re.compile(r"\[(\d{1,9})\]|\.?([^.\[\]]+)")
+
+
+def labels_in(sheet: Mapping[str, Any]) -> dict[str, str]:
+    """What the fields of a form are called on the page."""
+    return {node["name"]: node["label"] for node in sheet["fields"]}
+
+
+def plainly(words: str, labels: Mapping[str, str]) -> str:
+    """A sentence as it stands on the page.
+
+    >>> plainly("`fps` is too high for `images`.", {"fps": "Frames per second"})
+    'Frames per second is too high for images.'
+    >>> plainly("`loras[0].weight_name` does not have the form `[a-z]`.", {"loras": "LoRAs"})
+    'LoRAs 1, weight name does not have the form [a-z].'
+    >>> plainly("`fps` needs a number, not 'many' (str).", {})
+    "fps needs a number, not 'many'."
+    """
+
+    def told(place: re.Match[str]) -> str:
+        # The longest, because the name of a field may hold anything, that of another one too.
+        inside = (name for name in labels if name and place[1].startswith((f"{name}[", f"{name}.")))
+        known = [place[1]] if place[1] in labels else inside
+        name = max(known, key=len, default=None)
+        return place[1] if name is None else labels[name] + _within(place[1][len(name) :])
+
+    return _QUOTED.sub(told, _TYPE.sub("", words))
+
+
+def problem_told(problem: Problem, labels: Mapping[str, str]) -> str:
+    """What is wrong with a field.
+
+    >>> problem_told(Problem(("images",), "`images` is required.", "missing"), {"images": "Images"})
+    'Images: this is required.'
+    """
+    name = problem.loc[0] if problem.loc else None
+    if problem.kind == "missing" and isinstance(name, str) and name in labels:
+        # One sentence for labels of one thing and of many.
+        return writable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
+    return writable(plainly(problem.message, labels))  # type: ignore[no-any-return]
+
+
+def _within(steps: str) -> str:
+    """The rest of a place: entries are counted from 1 on the page, as people count.
+
+    >>> _within("[0].weight_name")
+    ' 1, weight name'
+    """
+    return "".join(f" {int(at) + 1}" if at else f", {name.replace('_', ' ')}" for at, name in _STEPS.findall(steps))

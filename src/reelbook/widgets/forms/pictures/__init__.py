@@ -1,0 +1,1 @@
+"""The pictures of a form: chosen, previewed, and offered from earlier runs."""

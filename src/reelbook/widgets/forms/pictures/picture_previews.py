@@ -1,0 +1,238 @@
+"""What a form shows of a picture that a text names: a thumbnail, a few words, what the service will receive, or what is wrong."""
+
+from __future__ import annotations
+
+import binascii
+import errno
+import io
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+from urllib.request import url2pathname
+
+from PIL import Image as Pillow
+
+from ....display.formatting import cut, joined, size
+from ....media import stills
+from ....media.bounded_open import PICTURES
+from ....media.last_frame import last_frame
+from ....models.picture_encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, checked, encoded
+from ....models.picture_headers import Header, guessed, header_of
+
+BOX = (320, 320)
+"""Pixels that a thumbnail may take."""
+LONGEST_NAME, LONGEST_ADDRESS = 60, 120
+HEAD = 4096
+"""Bytes of a file that tell what it is."""
+MEGAPIXELS = f"{MOST_PIXELS / 1e6:g} megapixels"
+KINDS = "PNG, JPEG, WebP and GIF can be sent"
+CONVERTED = ("BMP", "TIFF", "AVIF")
+"""Kinds that no service takes and that become a PNG without a loss."""
+
+
+class AFilm(NotAPicture):
+    """A video where a picture is needed; its last frame would be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is to see and to say of one picture."""
+
+    name: str
+    """The name of its file, or of what it is from."""
+    words: str = ""
+    """Name, pixels and bytes on one line."""
+    receives: str = ""
+    """What the service will receive of it."""
+    thumb: bytes | None = None
+    """A small JPEG; None where there is nothing to see, as of an address, which nobody fetches for this."""
+    size: tuple[int, int] | None = None
+    """Width and height in pixels, as it is seen."""
+    error: str = ""
+    """What is wrong with it, as a sentence."""
+    is_film: bool = False
+    """Whether it is a video, whose last frame could be taken."""
+
+
+def look_of_content(content: bytes, name: str) -> Look:
+    """The look of a picture that is at hand; `NotAPicture` where a service could not read it."""
+    header = header_of(checked(content))
+    assert header is not None, "what was checked has a header"
+    thumb, seen = _thumb(content, header)
+    short = cut(name, LONGEST_NAME)
+    pixels = f"{seen[0]:,} × {seen[1]:,}"
+    # Pictures without a file have their size for a name.
+    words = joined(short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, size(len(content)))
+    return Look(short, words, f"Sent as a {header.kind} of {size(len(content))}, uploaded once.", thumb, seen)
+
+
+def look_of_path(text: str) -> Look:
+    """The look of a file of this machine, as it is now."""
+    try:
+        path = path_of(text)
+        name = cut(path.name or text, LONGEST_NAME)
+    except NotAPicture as error:
+        return Look(cut(text, LONGEST_NAME), error=f"{cut(text, LONGEST_NAME)} {error}")
+    try:
+        look = look_of_content(content_of(path), path.name)
+    except AFilm:
+        return _preview_of_film(path, name)
+    except NotAPicture as error:
+        return Look(name, error=f"{name} {error}")
+    return replace(look, receives=f"Read when it is run. {look.receives}")
+
+
+def _preview_of_film(path: Path, name: str) -> Look:
+    """A video stands for its last frame."""
+    try:
+        look = look_of_content(last_frame(path), f"last frame of {path.name}")
+    except NotAPicture as error:
+        return Look(name, error=f"{name} {error}")
+    return replace(look, receives=f"The last frame is read when it is run. {look.receives}")
+
+
+def look_of_address(text: str) -> Look:
+    """What the address itself tells: neither the page nor the kernel fetches anything from there."""
+    shown = cut(text, LONGEST_ADDRESS)
+    if text[:5].lower() == "file_":
+        return Look(shown, shown, "An upload that the service has already.")
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host:
+        return Look(shown, error=f"{shown} is no whole address: https://, then a server and a path.")
+    name = cut(unquote(PurePosixPath(parts.path).name) or host, LONGEST_NAME)
+    return Look(name, shown, "The service fetches it itself; nothing is loaded here.")
+
+
+def path_of(text: str) -> Path:
+    """The file that a text names, `file:` addresses too."""
+    if text[:7].lower() == "file://":
+        text = url2pathname(urlsplit(text).path)
+    elif "://" in text[:30]:
+        raise NotAPicture("is no address that a service fetches; these begin with https:// or http://.")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise NotAPicture("begins with the name of somebody who has no home folder here.") from None
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a picture's file; what is no such file, or too large, is said without reading it."""
+    try:
+        facts = path.stat()
+        if stat.S_ISDIR(facts.st_mode):
+            raise NotAPicture("is a folder. Name one picture in it.")
+        if not stat.S_ISREG(facts.st_mode):
+            # A pipe would be waited for without end.
+            raise NotAPicture("is no ordinary file.")
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            _check_kind(head)
+            if facts.st_size > MOST_BYTES:
+                raise NotAPicture(too_large(facts.st_size))
+            return head + file.read(MOST_BYTES)
+    except NotAPicture:
+        raise
+    except (FileNotFoundError, NotADirectoryError):
+        where = path.parent if path.parent.is_absolute() else Path.cwd() / path.parent
+        raise NotAPicture(
+            f"is not there: {cut(where, 200)} has no such file. A path is one of the machine where the kernel runs; "
+            "drop or choose a file that is on yours."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            reason = "it is too long for a path; an address begins with https:// or data:image/"
+        raise NotAPicture(f"cannot be read ({reason}).") from None
+
+
+def taken(content: bytes) -> bytes:
+    """The content of a picture that somebody hands in, as it can be sent: BMP, TIFF and AVIF become PNG."""
+    if len(content) > MOST_BYTES:
+        raise NotAPicture(too_large(len(content)))
+    _check_kind(content[:HEAD])
+    if header_of(content) is not None:
+        return checked(content)
+    with _readable(), Pillow.open(io.BytesIO(content), formats=CONVERTED) as picture:
+        _check_pixels(picture.size)
+        return encoded(picture)[0]
+
+
+def last_frame_of(content: bytes) -> bytes:
+    """The last frame of a clip that is in memory."""
+    suffix = ".mp4" if content[4:8] == b"ftyp" else ".webm" if content.startswith(b"\x1aE\xdf\xa3") else ".unknown"
+    # On the disk for a moment: a reader of videos goes back and forth in a file.
+    with TemporaryDirectory(prefix="reelbook-") as folder:
+        path = Path(folder) / f"clip{suffix}"
+        path.write_bytes(content)
+        return last_frame(path)
+
+
+def bytes_of_address(address: str) -> bytes:
+    """The content that a `data:` address is."""
+    head, comma, body = address.partition(",")
+    if not comma:
+        raise NotAPicture("is a data: address without the comma that goes before its data.")
+    if not head.lower().rstrip().endswith(";base64"):
+        return unquote_to_bytes(body)
+    # Both alphabets, with or without the padding at the end, and in lines: all of them are written somewhere.
+    body = "".join(unquote(body).split()).rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return binascii.a2b_base64(body + "=" * (-len(body) % 4), strict_mode=True)
+    except ValueError:
+        raise NotAPicture("is a data: address whose base64 is damaged or cut short.") from None
+
+
+def too_large(count: int) -> str:
+    """That a file is too large, in words that go on after its name."""
+    return f"has {size(count)}; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller."
+
+
+def _check_kind(head: bytes) -> None:
+    """Refuse what its first bytes tell to be something else than a picture."""
+    if header_of(head) is not None:
+        return
+    what = guessed(head)
+    if what == "a video":
+        playable = head[4:8] == b"ftyp" or head.startswith(b"\x1aE\xdf\xa3")
+        raise (AFilm if playable else NotAPicture)("is a video, and a picture is needed here.")
+    if not what.endswith(CONVERTED):
+        raise NotAPicture(f"is {what}. {KINDS}.")
+
+
+def _check_pixels(seen: tuple[int, int]) -> None:
+    if seen[0] * seen[1] > MOST_PIXELS:
+        raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
+
+
+def _thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
+    with _readable():
+        with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
+            # The first picture of a GIF may be larger than its header says.
+            _check_pixels(opened.size)
+            on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
+        small = stills.picture(io.BytesIO(content), BOX)
+    out = io.BytesIO()
+    small.save(out, "JPEG", quality=80)
+    return out.getvalue(), (header.height, header.width) if on_its_side else (header.width, header.height)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """The errors of decoders as words."""
+    try:
+        yield
+    except NotAPicture:
+        raise
+    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning):
+        raise NotAPicture(f"has too many pixels; the limit is {MEGAPIXELS}. Make it smaller.") from None
+    # Whatever else a decoder stumbles over, it is the file.
+    except Exception:
+        raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None

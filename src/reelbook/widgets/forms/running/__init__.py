@@ -1,0 +1,1 @@
+"""Running a form: price, run, progress and history."""

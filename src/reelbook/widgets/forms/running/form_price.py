@@ -1,0 +1,151 @@
+"""What a draft costs: at once as the catalog has it, and a moment later as the service says."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ....display.formatting import credits_told
+from ....errors import InvalidInput, Problem, ReelbookError
+from ....models.base import Input
+from ....models.catalog import CATALOG
+from ....models.pricing import Estimate, estimate
+
+if TYPE_CHECKING:
+    from ..fields.draft import Draft
+    from ..form import Form
+
+MOST_KNOWN = 1000
+PICTURE = "https://example.org/picture.png"
+STAND_INS = {"text": "a", "image": PICTURE}
+SPECIAL_STAND_INS: dict[str, Any] = {"sizes": ["1024x1024"], "timeline": [{"url": PICTURE, "frames": 24}]}
+
+log = logging.getLogger("reelbook")
+
+
+class Pricer:
+    """Knows the price of what is typed; asks the service in the background, and never twice for the same."""
+
+    def __init__(self, form: Form) -> None:
+        self._form: Form | None = form
+        self._priceless = next((row.priceless for row in CATALOG if row.id == form.kind.endpoint_id), ())
+        self._known: dict[str, Estimate | None] = {}
+        self._wanted: tuple[str, Input] | None = None
+        self._asking = False
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._form = None
+
+    def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
+        """The price for the page. Where something is not right yet, that of the rest."""
+        form = self._form
+        request = value if value is not None else self._stand_in(draft)
+        if request is None or form is None:
+            return told(None)
+        shop = form.shop
+        key = self._key(request, shop.client_told())
+        if key in self._known:
+            exact = self._known[key]
+            return told(exact if exact is not None else _assumed(request))
+        if shop.is_connected():
+            self._ask(key, request)
+        return told(_assumed(request))
+
+    def _key(self, request: Input, client: str) -> str:
+        wire = {name: value for name, value in request.wire().items() if name not in self._priceless}
+        return client + json.dumps(wire, sort_keys=True)
+
+    def _stand_in(self, draft: Draft) -> Input | None:
+        """The draft with what is wrong in it mended or left out; None where it cannot be priced so."""
+        form, values = self._form, draft.plain()
+        for _ in range(4 if form is not None else 0):
+            assert form is not None
+            try:
+                return form.kind(**values)
+            except InvalidInput as error:
+                if not all(self._mended(values, problem, form) for problem in error.problems):
+                    return None
+        return None
+
+    @staticmethod
+    def _mended(values: dict[str, Any], problem: Problem, form: Form) -> bool:
+        """Put something right in the place of what is wrong; whether that could be done."""
+        if not problem.loc:
+            return False
+        name = str(problem.loc[0])
+        if len(problem.loc) == 1 and problem.nearest is not None and values.get(name) != problem.nearest:
+            values[name] = problem.nearest
+            return True
+        if not form.has(name) or not form.node(name).get("required"):
+            return values.pop(name, None) is not None
+        sample = _sample(form.node(name))
+        fits = sample is not None and values.get(name) != sample
+        values[name] = sample
+        return fits
+
+    def _ask(self, key: str, request: Input) -> None:
+        with self._guard:
+            self._wanted = key, request
+            if self._asking or self._form is None:
+                return
+            self._asking = True
+        self._form.in_background("price", self._work)
+
+    def _work(self) -> None:
+        while True:
+            with self._guard:
+                wanted, self._wanted = self._wanted, None
+                form = self._form
+                if wanted is None or form is None:
+                    self._asking = False
+                    return
+            key, request = wanted
+            try:
+                found: Estimate | None = form.shop.estimate(request)
+            except Exception as error:
+                # The catalog's price stays, marked as such.
+                if not isinstance(error, ReelbookError):
+                    log.debug("a price could not be asked", exc_info=True)
+                found = None
+            with self._guard:
+                self._known[key] = found
+                while len(self._known) > MOST_KNOWN:
+                    del self._known[next(iter(self._known))]
+            try:
+                form.refresh()
+            # Whoever follows the form may fail; prices are asked all the same.
+            except Exception:
+                log.debug("a price could not be told", exc_info=True)
+
+
+def told(price: Estimate | None) -> dict[str, Any]:
+    """A price for the page, with how it comes about and who says so."""
+    if price is None or price.credits is None:
+        return {"credits": None, "told": "price unknown", "lines": [], "source": "", "about": True}
+    about = price.source != "exact"
+    lines = [
+        [line.label, f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"]
+        for line in price.breakdown
+    ]
+    source = "estimated from the catalog" if about else "exact, quoted by the service"
+    amount = credits_told(price.credits, price.source)
+    return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}
+
+
+def _assumed(request: Input) -> Estimate | None:
+    try:
+        return estimate(request)
+    except ReelbookError:
+        return None
+
+
+def _sample(node: dict[str, Any]) -> Any:
+    """Something in place of what is still missing, where no price depends on it."""
+    special = node.get("special")
+    if special in SPECIAL_STAND_INS:
+        return SPECIAL_STAND_INS[special]
+    return STAND_INS.get(node["kind"])

@@ -1,0 +1,72 @@
+"""Presses of Run: which of them starts a run, so that none is paid for by accident."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....models.catalog import is_reusable
+
+if TYPE_CHECKING:
+    from ....models.base import Input
+    from .run_history import Entry
+
+DOUBLE_SECONDS = 0.7
+"""Two presses for the same inputs within this time are one that was made twice; so are those of a key that is held."""
+RECENT_SECONDS = 2.0
+"""So soon after a run has ended, a press for the same inputs may have been meant for the run itself."""
+TWICE = "Pressed twice: it runs once."
+SAME = "This is under way already. The same inputs and seed give the same result, so nothing more is sent."
+GOING = "One run is under way. Press again to start another."
+ENDED = "This run has just ended. Press again to start another."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a press starts nothing."""
+
+    words: str
+    again: int | None = None
+    """The number that a press carries to start another run all the same; None where no press will."""
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """What the page is told."""
+        return {"said": self.words} if self.again is None else {"said": self.words, "again": self.again}
+
+
+class Presses:
+    """The presses of Run in all views of one form. Not safe for threads: whoever asks holds the lock of the entries."""
+
+    def __init__(self) -> None:
+        self._pressed_at = float("-inf")
+        self._offers = 0
+        self._offered: tuple[int, Input] | None = None
+
+    def refusal(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
+        """Why this press starts nothing; None where it starts a run. `again` is the number of an offer that it takes."""
+        now = time.monotonic()
+        since, self._pressed_at = now - self._pressed_at, now
+        same = [entry for entry in entries if entry.value == value]
+        if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
+            return Refusal(TWICE)
+        going = [entry for entry in same if not entry.is_over]
+        if going and is_reusable(value):
+            return Refusal(SAME)
+        # A seeded one that has ended is found in the library, at no cost.
+        is_recent = not is_reusable(value) and any(_has_just_ended(entry, now) for entry in same)
+        if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
+            self._offers += 1
+            self._offered = self._offers, value
+            return Refusal(GOING if going else ENDED, self._offers)
+        # An offer is taken once, by whichever view is first.
+        self._offered = None
+        return None
+
+
+def _has_just_ended(entry: Entry, now: float) -> bool:
+    entry.notice()
+    # One that has failed or was cancelled is tried again at once.
+    return entry.is_completed and entry.ended_at is not None and now - entry.ended_at < RECENT_SECONDS

@@ -1,0 +1,1 @@
+"""Sweeping a form: axes, plan, price and jobs."""

@@ -1,0 +1,156 @@
+"""The axes of a form's sweep: what was typed for each field, as values that the model takes, or what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ....errors import InvalidInput, Problem
+from ....models.base import Input
+from ....sweeps.plan.plan_summary import listed
+from ..fields.draft import Draft
+from ..json_values import for_page, writable
+from ..page_messages import problem_told
+from .typed_values import MOST_VALUES, Unread, can_vary, read, start
+
+if TYPE_CHECKING:
+    from ..form import Form
+
+MOST_AXES, MOST_TYPED = 20, 1_000_000
+MOST_WRONG = 3
+"""So many problems of one axis are told; the rest is likely to be of the same kind."""
+MOST_ALONE = 200
+"""So many values are judged where the form itself is not right yet: the plan has to wait in any case."""
+MOST_TRIED = 50
+NOTHING = "Give it at least one value."
+
+
+@dataclass(slots=True)
+class Axis:
+    """One field that varies."""
+
+    name: str
+    typed: Any
+    """As it stands on the page: a text, or the list of the chips that are chosen."""
+    values: list[Any] = field(default_factory=list)
+    words: str = ""
+    """What is wrong with it."""
+    is_empty: bool = False
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The axis for the page."""
+        told = listed(self.values) if self.values and not self.words else ""
+        return {
+            "name": self.name,
+            "typed": writable(self.typed),
+            "count": len(self.values),
+            "told": writable(told),
+            "words": NOTHING if self.is_empty else writable(self.words),
+            "empty": self.is_empty,
+        }
+
+
+def asked(form: Form, told: Any) -> list[Axis] | None:
+    """The axes of a message from the page; None where it makes no sense."""
+    if not isinstance(told, list) or len(told) > MOST_AXES:
+        return None
+    axes: dict[str, Axis] = {}
+    for one in told:
+        name = one.get("name") if isinstance(one, dict) else None
+        if not isinstance(name, str) or not form.has(name) or not can_vary(form.node(name)) or name in axes:
+            return None
+        typed = one.get("typed")
+        if typed is None:
+            typed = for_page(start(form.node(name), form.draft.get(name)))
+        if not isinstance(typed, (str, list)) or len(typed) > MOST_TYPED:
+            return None
+        axes[name] = Axis(name, typed)
+    return list(axes.values())
+
+
+def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
+    """Read the values of each axis, and let the model judge them one by one."""
+    for axis in axes:
+        axis.values, axis.words, axis.is_empty = [], "", False
+        try:
+            typed = read(form.node(axis.name), axis.typed)
+        except Unread as error:
+            axis.words = str(error)
+            continue
+        axis.is_empty = not typed
+        values = [_as_taken(scratch, axis.name, value) for value in typed]
+        wrong = islice(_wrong(form.kind, axis.name, values, base), MOST_WRONG)
+        told = dict.fromkeys(problem_told(problem, form.labels) for problem in wrong)
+        axis.values, axis.words = values, " ".join(told)
+
+
+def base_of(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidInput:
+    """What is varied: the value of the form; what varies need not be right there."""
+    with form.lock:
+        try:
+            return form.checked()
+        except InvalidInput:
+            pass
+        try:
+            return draft.read(names)
+        except InvalidInput as error:
+            return error
+
+
+def filled(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) -> Input | InvalidInput:
+    """The base where the model needs a field that varies: with the first values that go together."""
+    names = {axis.name for axis in axes}
+    others = [problem for problem in error.problems if not problem.loc or problem.loc[0] not in names]
+    if others:
+        return InvalidInput(error.model, others)
+    with form.lock:
+        held = {name: value for name, value in draft.plain().items() if name not in names}
+    tried: InvalidInput = error
+    for combined in islice(product(*(axis.values for axis in axes)), MOST_TRIED):
+        try:
+            return form.kind(**held, **dict(zip((axis.name for axis in axes), combined, strict=True)))
+        except InvalidInput as found:
+            tried = found
+    return tried
+
+
+def too_large(axes: Sequence[Axis]) -> str:
+    """Why these are too many runs; empty where they are not."""
+    runs = prod(len(axis.values) for axis in axes)
+    if runs <= MOST_VALUES:
+        return ""
+    much = f"{runs:,}" if runs < 10**15 else "far too many"
+    return f"That makes {much} runs; a form plans {MOST_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
+
+
+def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
+    """A value as the class takes it, in the same way as one that is typed into the form."""
+    scratch.values = {}
+    scratch.edit(name, value)
+    # What nests too deeply to be read is left out there, and the class says so of what it is given.
+    return scratch.plain().get(name, value)
+
+
+def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
+    held: Mapping[str, Any] | None = None if base is None else base.changed()
+    for value in values if held is not None else values[:MOST_ALONE]:
+        if held is not None:
+            try:
+                kind(**{**held, name: value})
+                continue
+            except InvalidInput:
+                pass
+        # Alone, because what does not go together with other fields is told by the plan: those may vary, too.
+        yield from _alone(kind, name, value)
+
+
+def _alone(kind: type[Input], name: str, value: Any) -> list[Problem]:
+    try:
+        kind(**{name: value})
+    except InvalidInput as error:
+        return [problem for problem in error.problems if problem.loc and problem.loc[0] == name][:1]
+    return []

@@ -1,0 +1,56 @@
+"""What a sweep of a form has made, run by run: labelled by what varies, and played on a click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ....display.formatting import cut, joined
+from ....display.report.layout import worded
+from ....media.local_file import LocalFile
+from ....models.service_file import File
+from ....sweeps.execute.progress import COMPLETED
+from ....sweeps.results.accessor import Reel
+from ..running.run_history import file_shown
+
+if TYPE_CHECKING:
+    from ....sweeps.execute.job import SweepJob
+
+MOST_SHOTS, LONGEST_LABEL = 120, 80
+
+
+class Shot(NamedTuple):
+    """One completed run of a sweep."""
+
+    key: str
+    """By which the page asks for its poster and its clip."""
+    label: str
+    files: tuple[LocalFile, ...]
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """As the page gets it."""
+        return {"key": self.key, "label": self.label, "file": file_shown(self.files[0]), "count": len(self.files)}
+
+
+def shots_of(job: SweepJob, sweep: str) -> tuple[list[Shot], int]:
+    """The first of the completed runs in the order of the plan, also those from the library, and how many there are."""
+    frame = job.frame
+    made = frame[(frame["status"] == COMPLETED).to_numpy()]
+    numbers = [number for number, status in enumerate(frame["status"]) if status == COMPLETED]
+    found = [
+        Shot(
+            f"sweep{sweep}-{number}", _label(job, number), tuple(LocalFile(Path(path), File(url="")) for path in paths)
+        )
+        for number, paths in zip(numbers[:MOST_SHOTS], Reel(made.head(MOST_SHOTS)).paths(), strict=True)
+        if paths
+    ]
+    return found, len(numbers)
+
+
+def _label(job: SweepJob, number: int) -> str:
+    """What a run differs by from the others of its plan."""
+    values = job.plan.rows[number].values
+    words = joined(*(worded(name, value) for name, value in values.items() if value is not None))
+    return cut(words or f"run {number}", LONGEST_LABEL)

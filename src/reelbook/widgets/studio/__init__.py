@@ -1,0 +1,1 @@
+"""The studio: a form for any model, a gallery, and what was spent."""

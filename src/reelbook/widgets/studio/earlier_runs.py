@@ -1,0 +1,65 @@
+"""Runs of the library, out of a table of all of them: a page of what is looked for, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...sweeps.results.accessor import IMAGES, VIDEO, Reel, first_of
+from .gallery_cards import Kept
+
+if TYPE_CHECKING:
+    from ...models.base import Input
+
+PAGE = 24
+"""Runs that come at once."""
+LOOKED_IN = ("prompt", "model", "error", "status", "seed", "output_seed")
+KindOf = Callable[[str], "type[Input] | None"]
+
+
+class Earliers:
+    """The runs of a library as it was when this was made, without those that the studio shows already."""
+
+    def __init__(self, frame: pd.DataFrame, kind_of: KindOf, *, shown: Collection[str] = ()) -> None:
+        self._kind_of = kind_of
+        requests = first_of(frame, "request_id")
+        self._frame = frame if requests is None else frame[~requests.isin(list(shown))]
+        self._has_files = first_of(frame, VIDEO) is not None or first_of(frame, IMAGES) is not None
+
+    @property
+    def models(self) -> list[str]:
+        """Which models there are runs of."""
+        found = first_of(self._frame, "model")
+        return [] if found is None else sorted({str(model) for model in found})
+
+    def page(self, start: int, text: str = "", model: str = "") -> tuple[list[Kept], int]:
+        """Some of the runs in which all these words stand, and how many there are in all."""
+        found = self._found(text, model)
+        part = found.iloc[::-1].iloc[start : start + PAGE]
+        paths = list(Reel(part).paths()) if self._has_files else [[] for _ in range(len(part))]
+        rows: list[dict[Any, Any]] = part.to_dict("records")
+        return [
+            Kept(f"l{number}", _named(row), [Path(path) for path in each], self._kind_of(str(row.get("model"))))
+            for number, row, each in zip(part.index, rows, paths, strict=True)
+        ], len(found)
+
+    def _found(self, text: str, model: str) -> pd.DataFrame:
+        frame = self._frame
+        models = first_of(frame, "model")
+        if model and models is not None:
+            frame = frame[models.astype(str) == model]
+        columns = [column for name in LOOKED_IN if (column := first_of(frame, name)) is not None]
+        for word in text.lower().split():
+            # As plain text: what somebody looks for is no pattern.
+            hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
+            mask = pd.concat(hits, axis=1).any(axis=1) if hits else pd.Series(False, index=frame.index)
+            frame = frame[mask]
+            columns = [column[mask] for column in columns]
+        return frame
+
+
+def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): value for name, value in row.items()}

@@ -1,0 +1,167 @@
+"""The gallery of a studio: everything that was made in it, and on demand what was made before."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from ...errors import ReelbookError
+from ..forms.running.form_runs import AGREED, NOT_CANCELLED, TOO_LATE
+from ..forms.running.run_clips import Clips
+from .earlier_runs import PAGE, Earliers, KindOf
+from .gallery_cards import Bought, Kept, Shown
+from .studio_part import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from ...media.local_file import LocalFile
+    from ...models.base import Input
+
+MOST_CARDS = 120
+"""Runs of this studio on the page; all of them are in the library."""
+USED = "The form has the inputs of this run now."
+
+log = logging.getLogger("reelbook")
+
+
+class Gallery(Part):
+    """Cards, the run that is looked at large, and runs side by side. The studio says what there is."""
+
+    cards: Any = traitlets.List().tag(sync=True)
+    """The runs of this studio, the newest first; see `studio_cards`."""
+
+    def __init__(self, library: Callable[[], pd.DataFrame], kind_of: KindOf, use: Callable[[Input], object]) -> None:
+        super().__init__("gallery")
+        self._library, self._kind_of, self._use_inputs = library, kind_of, use
+        self._made: tuple[Bought | Kept, ...] = ()
+        self._kept: dict[str, Kept] = {}
+        self._earlier: Earliers | None = None
+        self._looking = threading.Lock()
+        self._clips = Clips(self, self._files)
+        self.handles = {
+            "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock,
+            "earlier": self._bring_earlier, "poster": self._clips.poster, "bring": self._clips.bring,
+        }  # fmt: skip
+
+    def put(self, made: Sequence[Bought | Kept]) -> None:
+        """Show these runs, the newest first, and no others of this studio."""
+        cards = [_carded(one) for one in made[:MOST_CARDS]]
+        if len(made) > MOST_CARDS:
+            cards[-1] = {**cards[-1], "older": len(made) - MOST_CARDS}
+        with self.lock:
+            self._made = tuple(made)
+            if cards != self.cards and not self.is_closed:
+                self.cards = cards
+
+    def close(self) -> None:
+        """Nothing of it stays."""
+        self._clips.close()
+        self._kept, self._earlier, self._made = {}, None, ()
+        super().close()
+
+    def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        one = self._one(content)
+        if one is not None:
+            self.in_background("show", lambda: self.send({"shown": one.key, "entry": one.large()}))
+
+    def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        one = self._one(content)
+        if one is not None:
+            self.in_background("facts", lambda: self.send({"facts": one.key, **one.details()}))
+
+    def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        one = self._one(content)
+        if one is None:
+            return
+
+        def use() -> None:
+            try:
+                self._use_inputs(one.value)
+            except ReelbookError as error:
+                self.send({"used": one.key, "words": str(error), "failed": True})
+            else:
+                self.send({"used": one.key, "words": USED})
+
+        self.in_background("use", use)
+
+    def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        one = self._one(content)
+        entry = one.entry if isinstance(one, Bought) else None
+        if entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
+            return
+        run, entry.is_cancelling = entry.run, True
+
+        def cancel() -> None:
+            try:
+                agreed = run.cancel()
+                entry.said = AGREED if agreed else TOO_LATE if entry.is_over else NOT_CANCELLED
+            except Exception as error:
+                agreed, entry.said = False, str(error)
+            entry.is_cancelling = agreed
+
+        self.in_background("cancel", cancel)
+
+    def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """What time it is here: the page shows how long a run has taken, and its clock may be another one."""
+        self.send({"clock": time.time()})
+
+    def _bring_earlier(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """The page wants runs of the library: `{do: "earlier", turn, from, text, model}`."""
+        turn, start = content.get("turn"), content.get("from")
+        text, model = str(content.get("text") or "")[:200], str(content.get("model") or "")
+        if type(turn) is not int or type(start) is not int or start < 0:
+            return
+
+        def bring() -> None:
+            try:
+                # One at a time: a library is read once for all that is asked meanwhile.
+                with self._looking:
+                    self._send_earlier(turn, start, text, model)
+            except Exception as error:
+                if not isinstance(error, ReelbookError):
+                    log.debug("the library could not be shown", exc_info=True)
+                self.send({"earlier": turn, "cards": [], "total": 0, "words": f"The library cannot be read: {error}"})
+
+        self.in_background("earlier", bring)
+
+    def _send_earlier(self, turn: int, start: int, text: str, model: str) -> None:
+        earlier = self._earlier
+        if start == 0 or earlier is None:
+            # Anew: it may have grown since.
+            requests = {one.request_id for one in self._made if one.request_id}
+            earlier = self._earlier = Earliers(self._library(), self._kind_of, shown=requests)
+        found, total = earlier.page(start, text, model)
+        with self.lock:
+            if self.is_closed:
+                return
+            # Those of before stay known: one of them may be looked at.
+            self._kept |= {one.key: one for one in found}
+        cards = [_carded(one) for one in found]
+        self.send({"earlier": turn, "from": start, "cards": cards, "total": total, "more": start + PAGE < total, "models": earlier.models})  # fmt: skip
+
+    def _one(self, content: dict[str, Any]) -> Bought | Kept | None:
+        key = content.get("run")
+        with self.lock:
+            made = next((one for one in self._made if one.key == key), None)
+            return made or self._kept.get(str(key))
+
+    def _files(self, key: str) -> tuple[LocalFile, ...]:
+        one = self._one({"run": key})
+        return one.files if one is not None else ()
+
+
+def _carded(one: Bought | Kept) -> Shown:
+    try:
+        return one.card()
+    # The words come from services and files of all kinds, and one odd run must not hide the others.
+    except Exception:
+        log.debug("a run could not be shown", exc_info=True)
+        return {"key": one.key, "status": "failed", "mark": "✕", "model": one.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip

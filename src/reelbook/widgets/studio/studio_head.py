@@ -1,0 +1,165 @@
+"""The head of a studio: which model is chosen, whose account it is, and what has been spent here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from ...display.formatting import cut
+from ...errors import ReelbookError
+from ...models.catalog import CATALOG
+from ..forms.fields.field_tree import sheet_of
+from ..forms.shop import EMBEDDED
+from .studio_part import Part
+
+if TYPE_CHECKING:
+    from ...models.base import Input
+    from ..forms.shop import Shop
+
+MOST_LETTERS = 300
+CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
+
+log = logging.getLogger("reelbook")
+
+
+class Head(Part):
+    """The choice of a model, and the account. What takes time is asked for in the background, and told when it is there."""
+
+    models: Any = traitlets.List().tag(sync=True)
+    """The models to choose from: the catalog, and what was opened besides."""
+    chosen = traitlets.Unicode().tag(sync=True)
+    """The id of the model whose form is shown."""
+    carried = traitlets.Unicode().tag(sync=True)
+    """What the form has from the one before it."""
+    account = traitlets.Dict().tag(sync=True)
+    """The service and the credits, in words."""
+    cost = traitlets.Unicode().tag(sync=True)
+    """What all runs of this studio have cost."""
+    twin = traitlets.Unicode().tag(sync=True)
+    """The mark of the static picture beside it, which is hidden where the studio itself is shown."""
+
+    def __init__(self, shop: Shop, choose: Callable[[str], object], *, twin: str) -> None:
+        self._shop: Shop | None = shop
+        self._asking = self._asks_again = False
+        super().__init__("head", models=[_told(row.input) for row in CATALOG], twin=twin, account=_unasked(shop))
+        self._choose_model = choose
+        self.handles = {
+            "here": lambda content, _: self.ask(),
+            "refresh": lambda content, _: self.ask(),
+            "choose": self._choose,
+        }
+
+    def knows(self, kind: type[Input]) -> None:
+        """Let this model be chosen, too."""
+        with self.lock:
+            if all(model["id"] != kind.endpoint_id for model in self.models):
+                self.models = [*self.models, _told(kind)]
+
+    def ask(self) -> None:
+        """Ask how the account stands, where somebody is connected. Asked again meanwhile, it is asked once more."""
+        with self.lock:
+            if self.is_closed:
+                return
+            self._asks_again = self._asking
+            if self._asking:
+                return
+            self._asking = True
+        self.in_background("account", self._ask)
+
+    def close(self) -> None:
+        """Nothing of it stays."""
+        self._shop = None
+        super().close()
+
+    def _ask(self) -> None:
+        while True:
+            shop = self._shop
+            found = None if shop is None else _asked(shop)
+            with self.lock:
+                if found is not None and not self.is_closed:
+                    self.account = found
+                    # Also where nothing has changed: somebody has pressed a button.
+                    self.send({"asked": True})
+                if not self._asks_again or self.is_closed:
+                    self._asking = False
+                    return
+                self._asks_again = False
+
+    def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        model = str(content.get("model") or "").strip()[:MOST_LETTERS]
+        if not model:
+            self.send({"refused": "Type the id of a model, such as svc/smart-resize."})
+            return
+
+        def choose() -> None:
+            try:
+                self._choose_model(model)
+            except Exception as error:
+                if not isinstance(error, ReelbookError):
+                    log.debug("a model could not be opened", exc_info=True)
+                self.send({"refused": f"{str(error) or type(error).__name__} The form stays as it was."})
+            else:
+                self.send({"opened": model})
+
+        self.in_background("choose", choose)
+
+
+def _told(kind: type[Input]) -> dict[str, Any]:
+    """A model as one chooses it: its name, what it is for, and what it costs at least."""
+    row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
+    title = cut(sheet_of(kind)["title"], 80)
+    price = "" if row is None else f"from {row.base_credits} credits"
+    return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
+
+
+def _unasked(shop: Shop) -> dict[str, Any]:
+    if not shop.is_connected():
+        return {"service": "Not connected yet", "credits": f"the first run connects to {shop.service_to_come()}"}
+    return {"service": _service(shop), "credits": "", "offers": ""}
+
+
+def _asked(shop: Shop) -> dict[str, Any]:
+    """The service, what is left there and what it offers; nobody is connected only to show it."""
+    if not shop.is_connected():
+        return _unasked(shop)
+    try:
+        account = shop.account()
+        offers = ", ".join(sorted(shop.features()))
+    except Exception as error:
+        if not isinstance(error, ReelbookError):
+            log.debug("the account could not be asked", exc_info=True)
+        return {**_unasked(shop), "trouble": f"The account could not be asked: {cut(error, 300)}"}
+    return {"service": _service(shop), "credits": credits_left(account), "offers": cut(offers, 300)}
+
+
+def _service(shop: Shop) -> str:
+    where = shop.client_told()
+    return "Embedded service on this machine" if where == EMBEDDED else cut(where, 120)
+
+
+def credits_left(account: Mapping[str, Any]) -> str:
+    """What is left of an account.
+
+    >>> credits_left({"credits_available": 999_894, "credits_reserved": 53})
+    '999,894 credits left, 53 set aside for runs under way'
+    """
+    known = [(account.get(name), words) for name, words in CREDITS.items()]
+    parts = [
+        (amount, words) for amount, words in known if isinstance(amount, (int, float)) and (amount or words == "left")
+    ]
+    if not parts:
+        return "credits unknown"
+    (amount, words), *others = parts
+    return ", ".join([f"{amount:,} credits {words}", *(f"{more:,} {told}" for more, told in others)])
+
+
+def carried_told(names: list[str], title: str) -> str:
+    """What a form has from another one.
+
+    >>> carried_told(["prompt", "seed"], "Text to video")
+    'Kept from Text to video: prompt, seed.'
+    """
+    return f"Kept from {title}: {', '.join(names)}." if names else ""

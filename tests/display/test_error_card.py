@@ -1,0 +1,145 @@
+"""Errors of ours in a notebook: the sentence and the person's own line first, everything else on demand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.display.error_card import _SECRET
+from tests.faults.kernels import PATIENCE, Kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+CELL = """
+def ask(frames):
+    return rb.TextToVideo(prompt="a paper boat", num_frames=frames)
+
+ask(5000)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    folder = tmp_path_factory.mktemp("kernel")
+    (folder / "helper.py").write_text("import reelbook as rb\n\ndef ask():\n    return rb.LoRA(path='ink', scale=99)\n")
+    with Kernel(folder, PYTHONPATH=f"{ROOT}:{folder}", REELBOOK_URL="") as running:
+        running.run("import reelbook as rb\nrb.options")
+        yield running
+
+
+def raised(kernel: Kernel, code: str) -> str:
+    """What a cell shows of its error, without colours."""
+    client: Any = kernel._client
+    name, shown = client.execute(code), ""
+    while True:
+        message = client.get_iopub_msg(timeout=PATIENCE)
+        if message["parent_header"].get("msg_id") != name:
+            continue
+        if message["msg_type"] == "error":
+            shown += "\n".join(message["content"]["traceback"])
+        elif message["msg_type"] == "stream":
+            shown += message["content"]["text"]
+        elif message["content"].get("execution_state") == "idle":
+            return re.sub(r"\x1b\[[\d;]*m", "", shown)
+
+
+def test_the_sentence_comes_first_then_the_lines_of_ones_own(kernel: Kernel) -> None:
+    """Where it was called, and where in that; nothing of what is inside the package."""
+    lines = raised(kernel, CELL).splitlines()
+
+    assert lines[0].startswith("InvalidInput: TextToVideo: `num_frames` = 5000 is outside")
+    assert [line.strip() for line in lines[1:] if line.strip()] == [
+        lines[2].strip(),
+        "ask(5000)",
+        lines[5].strip(),
+        'return rb.TextToVideo(prompt="a paper boat", num_frames=frames)',
+        "%tb shows the full traceback.",
+    ]
+    assert re.fullmatch(r"Cell In\[\d+\], line 4", lines[2])
+    assert re.fullmatch(r"Cell In\[\d+\], in ask, line 2", lines[5])
+
+
+def test_everything_is_there_on_demand(kernel: Kernel) -> None:
+    """`%tb` shows each frame, those of the package too."""
+    short = raised(kernel, CELL)
+    full = raised(kernel, "%tb")
+
+    assert "base.py" not in short
+    assert "base.py" in full
+    assert "InvalidInput" in full
+
+
+def test_the_same_error_raised_again_is_short_again(kernel: Kernel) -> None:
+    """Asking a failed run for its result twice is not a wish for more frames."""
+    first = raised(kernel, "try:\n    ask(5000)\nexcept rb.InvalidInput as error:\n    kept = error\nraise kept")
+    again = raised(kernel, "raise kept.with_traceback(None)")
+
+    assert first.startswith("InvalidInput: ")
+    assert again.startswith("InvalidInput: ")
+    assert "raise kept.with_traceback(None)" in again
+
+
+def test_a_module_of_ones_own_is_named_by_its_file(kernel: Kernel) -> None:
+    """The line that called us may stand in a file."""
+    shown = raised(kernel, "import helper\nhelper.ask()")
+
+    assert "helper.py, in ask, line 4" in shown
+    assert "return rb.LoRA(path='ink', scale=99)" in shown
+
+
+def test_an_awaited_error_is_short_as_well(kernel: Kernel) -> None:
+    """Where a cell has a loop of its own."""
+    shown = raised(
+        kernel, "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    ask(5000)\nawait later()"
+    )
+
+    assert shown.startswith("InvalidInput: ")
+    assert "await later()" in shown
+    assert "interactiveshell" not in shown
+
+
+def test_other_errors_and_other_wishes_are_left_alone(kernel: Kernel) -> None:
+    """An error of Python's own looks as always, and so does ours to somebody who asked for `%xmode Verbose`."""
+    other = raised(kernel, "1 / 0")
+    raised(kernel, "%xmode Verbose")
+    verbose = raised(kernel, CELL)
+    raised(kernel, "%xmode Context")
+
+    assert "Traceback (most recent call last)" in other
+    assert "Traceback (most recent call last)" in verbose
+
+
+def test_no_key_is_shown_with_the_line_that_names_it(kernel: Kernel) -> None:
+    """The line is one's own, and the screen may be somebody else's."""
+    shown = raised(kernel, 'rb.connect("not an address", api_key="a-key-of-mine-1234")')
+
+    assert "ReelbookError" in shown
+    assert "a-key-of-mine" not in shown
+    assert 'api_key="…"' in shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "connect(url, api_key='s3cret-value')",
+        'os.environ["REELBOOK_API_KEY"] = "s3cret-value"',
+        'dict(token = f"s3cret-value")',
+        '{"password": "s3cret-value"}',
+        'os.environ.setdefault("REELBOOK_API_KEY", "s3cret-value")',
+        'connect(url, api_key="s3cret-value',
+    ],
+)
+def test_what_looks_like_a_key_is_left_out(line: str) -> None:
+    """However it is written."""
+    assert "s3cret" not in _SECRET.sub(r"\1\2…\2", line)
+
+
+def test_what_a_service_says_gives_a_terminal_no_orders(kernel: Kernel) -> None:
+    """Signs that a terminal would obey are shown as signs."""
+    shown = raised(kernel, "raise rb.RunFailed('r-1', 'no \\x1b[2J\\x07 boat', None)")
+
+    assert "\x1b" not in shown
+    assert "\x07" not in shown

@@ -1,0 +1,147 @@
+"""A library on the page: numbers, last runs with small pictures, and nothing that runs or loads."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from PIL import Image
+
+from reelbook.display.formatting import MARKS
+from reelbook.display.library_card import summary_card, uncertain_table
+from reelbook.storage.byte_count import Bytes
+from reelbook.storage.library import Recent, Summary
+from reelbook.storage.table.library_table import STATUSES
+from reelbook.storage.uncertain import Uncertain
+from tests.clips import film
+from tests.display.stand_in import Read, bare
+from tests.support import png
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}} {0.__class__}",
+    "javascript:alert(1)",
+    "\u202etxt",
+]
+RUN = Recent(7, "a paper boat", "svc/text-to-video-13b-distilled", "completed", 53, "charged", 1.7e9, None, False)
+NOTHING = Summary(Path("/work/.reelbook"), 0, {}, 0, True, Bytes(0), 0, 0, ())
+SOME = replace(NOTHING, runs=1_272, by_status={"completed": 1_270, "failed": 2}, credits=67_310, size=Bytes(4_100_000), last=(RUN,))  # fmt: skip
+
+
+def lost(**facts: Any) -> Uncertain:
+    entry = SimpleNamespace(
+        id=3, input='{"prompt": "a tram"}', sent=1.7e9, created=1.7e9, price=53, error="reset", **facts
+    )
+    return Uncertain(cast(Any, entry), cast(Any, None))
+
+
+def pictures(html: str) -> list[Image.Image]:
+    found = [picture["src"] for picture in Read(html).all("img")]
+    return [Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))) for source in found]
+
+
+def test_a_card_says_how_much_there_is() -> None:
+    """Runs, credits, bytes, and how the runs stand, in numbers to read."""
+    text = Read(summary_card(SOME)).text
+
+    for words in ("1,272 runs", "67,310 credits", "4.1 MB on disk", "● 1,270 completed, ✕ 2 failed", "/work/.reelbook"):
+        assert words in text
+    assert "≈" not in text
+    assert "uncertain" not in text
+
+
+def test_what_is_only_estimated_says_so() -> None:
+    """In all, and for each run."""
+    text = Read(summary_card(replace(SOME, certain=False, last=(replace(RUN, credits_source="estimated"),)))).text
+
+    assert "≈ 67,310 credits" in text
+    assert "≈ 53 credits" in text
+
+
+def test_an_empty_library_says_so() -> None:
+    """No table without rows, and no nought credits."""
+    html = summary_card(NOTHING)
+
+    assert "No runs yet" in Read(html).text
+    assert Read(html).all("table") == []
+
+
+def test_uncertain_runs_are_not_overlooked() -> None:
+    """The card says how many there are and where to go on."""
+    assert "1 run is uncertain: rb.library().uncertain" in Read(summary_card(replace(SOME, uncertain=1))).text
+
+
+def test_the_last_runs_have_small_pictures(tmp_path: Path) -> None:
+    """Of a picture and of a clip alike, whole within one box; a file that cannot be read leaves the box empty."""
+    picture, broken = tmp_path / "a.png", tmp_path / "b.mp4"
+    picture.write_bytes(png(64, 64))
+    broken.write_bytes(b"no clip")
+    clip = film(tmp_path / "c.mp4").path
+    last = tuple(replace(RUN, path=path) for path in (picture, broken, clip, None))
+
+    html = summary_card(replace(SOME, last=last))
+
+    read = bare(html)
+    assert [still.size for still in pictures(html)] == [(64, 64), (64, 48)]
+    assert {(image["width"], image["height"], image["alt"]) for image in read.all("img")} == {
+        ("96", "54", "a paper boat")
+    }
+    assert len(read.all("tr")) == 4
+    assert len(html) < 40_000
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
+    """Prompts, models, folders, states and reasons are text, wherever they stand."""
+    run = replace(RUN, what=text, model=text, status=text)
+    cards = [
+        summary_card(replace(SOME, last=(run,), folder=Path(text), by_status={text: 1})),
+        uncertain_table([lost()]), uncertain_table([replace(lost(), entry=cast(Any, SimpleNamespace(
+            id=1, input=f'{{"prompt": "{text.replace(chr(34), "")}"}}', sent=None, created=1.0, price=None, error=text)))]),
+    ]  # fmt: skip
+
+    tags = {tag for html in cards for tag, _ in bare(html).elements}
+    names = {name for html in cards for _, attributes in bare(html).elements for name in attributes}
+
+    assert tags <= {"div", "b", "br", "table", "thead", "tbody", "tr", "td", "th", "bdi", "span"}
+    assert names <= {"style", "title", "aria-label", "class", "data-rb-posters"}
+
+
+def test_nothing_is_fetched_and_nothing_runs(tmp_path: Path) -> None:
+    """The card is whole by itself: it is saved with the notebook and opened elsewhere."""
+    path = tmp_path / "a.png"
+    path.write_bytes(png())
+
+    read = bare(summary_card(replace(SOME, last=(replace(RUN, path=path),))))
+
+    assert all(image["src"].startswith("data:image/jpeg;base64,") for image in read.all("img"))
+    assert not {"script", "style", "link", "iframe", "a"} & {tag for tag, _ in read.elements}
+
+
+def test_long_words_are_cut_and_whole_on_hover() -> None:
+    """A prompt of a page keeps its row."""
+    html = summary_card(replace(SOME, last=(replace(RUN, what="boat " * 12),)))
+
+    read = Read(html)
+    assert "boat " * 12 not in read.text
+    assert any(cell.get("title") == ("boat " * 12).strip() for cell in read.all("td"))
+
+
+def test_every_status_has_its_mark() -> None:
+    """The same shape for the same state everywhere."""
+    assert set(STATUSES) <= set(MARKS)
+
+
+def test_uncertain_runs_stand_in_a_table_with_what_to_do() -> None:
+    """Which, what, when, at most how much; nothing to do where there are none."""
+    text = Read(uncertain_table([lost()])).text
+
+    for words in ("? 3", "a tram", "2023-11-14 22:13 UTC", "53 credits", "reset", "attach(request_id)", "write_off()"):
+        assert words in text
+    assert "No uncertain runs" in uncertain_table([])

@@ -1,0 +1,555 @@
+"""`table.reel.report(…)`: what is in the page, what is beside it, and what it refuses."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import io
+import json
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.display import run_progress
+from reelbook.display.formatting import size
+from reelbook.display.report import report_media, report_progress
+from reelbook.display.report.layout import axes_of, layout_of
+from reelbook.display.report.make_report import report
+from reelbook.display.report.report_entries import groups_of
+from reelbook.display.synced_clips import Clip, on_one_clock
+from reelbook.errors import ReelbookError
+from reelbook.storage.run_identity import canonical
+from reelbook.sweeps.results import accessor
+from tests.clips import film
+from tests.display.stand_in import Read
+from tests.hostile import TEXTS
+from tests.support import png
+
+assert accessor.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
+
+MODEL = rb.TextToVideo.endpoint_id
+ATTRIBUTES = re.compile(r'(?:src|href|poster)="([^"]*)"')
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Six films of one second or less."""
+    folder = tmp_path_factory.mktemp("clips")
+    return [str(film(folder / f"clip-{number}.mp4", frames=25 - 5 * (number % 2)).path) for number in range(6)]
+
+
+def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
+    """A table of runs with these files, as a sweep leaves it."""
+    runs = len(clips)
+    asked = {"seed": list(range(runs)), "num_frames": [25] * runs, "prompt": ["a paper boat"] * runs, **columns}
+    inputs = [
+        rb.TextToVideo(prompt="a paper boat", seed=seed, num_frames=25) if isinstance(seed, int) else None
+        for seed in asked["seed"]
+    ]
+    after = {
+        "output_video": list(clips), "output_seed": list(range(runs)), "status": ["completed" if clip else "failed" for clip in clips],
+        "credits": [53 if clip else 0 for clip in clips], "credits_source": ["charged"] * runs, "running_s": [2.0] * runs,
+        "error_type": [None if clip else "image_load_error" for clip in clips],
+        "error": [None if clip else "It is no picture." for clip in clips],
+        "request_id": [f"request-{run}" for run in range(runs)], "model": [MODEL] * runs, "take": [0] * runs,
+        "input_json": [one and canonical(one) for one in inputs],
+    }  # fmt: skip
+    return pd.DataFrame({**asked, **{name: value for name, value in after.items() if name not in columns}}).rename_axis(
+        "run"
+    )
+
+
+def page_of(table: pd.DataFrame, folder: Path, **options: Any) -> str:
+    """The page of a report."""
+    return report(table, folder / "x.html", **options).read_text(encoding="utf-8")
+
+
+class TestPage:
+    """One file."""
+
+    def test_it_is_one_file_that_asks_for_nothing(self, clips: list[str], tmp_path: Path) -> None:
+        """Every address in it is a place in it or its own content; no copy that was begun lies about."""
+        page = page_of(table_of(clips), tmp_path)
+
+        assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
+        assert {address.partition(":")[0] if address[0] != "#" else "#" for address in ATTRIBUTES.findall(page)} == {
+            "data",
+            "#",
+        }
+        assert page.count('src="data:video/mp4;base64,') == 6
+
+    def test_only_its_own_scripts_may_run(self, clips: list[str], tmp_path: Path) -> None:
+        """The policy names each script by its hash, and allows nothing from elsewhere."""
+        page = page_of(table_of(clips), tmp_path)
+
+        policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', page)[0])
+        scripts = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+        hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts]
+
+        assert policy.startswith("default-src 'none'; ")
+        assert f"script-src {' '.join(hashes)};" in policy
+        assert "'unsafe-inline'" not in policy.partition("style-src")[0]
+        assert "http" not in policy
+
+    def test_its_name_ends_in_html(self, clips: list[str], tmp_path: Path) -> None:
+        """Whatever was said, so that a browser opens it; a page that was there is replaced."""
+        table = table_of(clips[:1])
+
+        assert report(table, tmp_path / "boats").name == "boats.html"
+        assert report(table, tmp_path / "deep" / "v1.2").name == "v1.2.html"
+        assert report(table, str(tmp_path / "boats.HTM")).name == "boats.HTM"
+        assert "another title" in report(table, tmp_path / "boats.html", title="another title").read_text()
+
+    def test_it_tells_plan_totals_and_costs(self, clips: list[str], tmp_path: Path) -> None:
+        """What varied and what was held, runs by their state, credits, seconds."""
+        table = table_of([*clips[:5], None])
+        table.attrs["reelbook"] = {"service": "https://host.example/api"}
+
+        told = " ".join(Read(page_of(table, tmp_path)).text.split())
+
+        assert "a paper boat" in told[:200]
+        assert f"{MODEL} · made" in told
+        assert "https://host.example/api" in told
+        assert all(
+            words in told
+            for words in ("5 completed", "1 failed", "265", "Credits by seed", "seed60 · 1 · 2 · 3 · 4 · 5")
+        )
+
+    def test_a_run_that_failed_says_why(self, clips: list[str], tmp_path: Path) -> None:
+        """In its place among the clips, and in its recipe."""
+        page = Read(page_of(table_of([clips[0], None]), tmp_path))
+
+        assert page.text.count("It is no picture.") >= 2
+        assert len(page.all("video")) == 1
+
+    def test_what_only_failed_is_reported_without_clips(self, tmp_path: Path) -> None:
+        """There is still something to tell."""
+        page = Read(page_of(table_of([None, None]), tmp_path))
+
+        assert page.all("video") == []
+        assert "id" in page.one("footer") or "2" in page.text
+        assert not [one for one in page.all("section") if one["id"] == "clips"]
+
+    def test_pictures_are_shown_without_a_clock(self, tmp_path: Path) -> None:
+        """Several of a run beside each other."""
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.png").write_bytes(png(64, 48))
+        table = table_of(
+            [None], output_images=[[str(tmp_path / "a.png"), str(tmp_path / "b.png")]], status=["completed"]
+        )
+
+        page = Read(page_of(table, tmp_path / "report"))
+
+        assert sum("data:image/jpeg" in picture["src"] for picture in page.all("img")) >= 2
+        assert "Pictures" in page.text
+        assert not any("data-rb-clock" in attributes for _, attributes in page.elements)
+
+    def test_a_file_that_is_gone_is_told_without_its_folder(self, clips: list[str], tmp_path: Path) -> None:
+        """The page goes to somebody else; the folders of its sender are nobody's business."""
+        broken = tmp_path / "secret" / "broken.mp4"
+        broken.parent.mkdir()
+        broken.write_bytes(b"no film")
+
+        page = page_of(table_of([clips[0], "/home/jane/secret/gone.mp4", str(broken)]), tmp_path)
+
+        assert "its file is gone" in page
+        assert "broken.mp4 cannot be read" in page
+        assert "secret" not in page
+
+    @pytest.mark.parametrize("folder", [False, True])
+    def test_it_tells_nothing_of_its_sender(self, clips: list[str], tmp_path: Path, *, folder: bool) -> None:
+        """Neither folders, of results or of source pictures, nor the addresses that open files at the service."""
+        table = table_of(
+            clips[:2], output_video_url=["https://host.example/files/token-1", "https://host.example/files/token-2"],
+            image_url=["/home/jane/plans/a.png", "C:\\jane\\plans\\b.png"], model=[rb.ImageToVideo.endpoint_id] * 2,
+        )  # fmt: skip
+
+        written = report(table, tmp_path / "x.html", folder=folder)
+        page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
+
+        assert "a.png" in page
+        assert [told for told in ("jane", "token-", str(Path(clips[0]).parent), str(tmp_path)) if told in page] == []
+
+    @pytest.mark.parametrize("folder", [False, True])
+    def test_no_address_of_a_result_goes_out_at_any_depth(
+        self, clips: list[str], tmp_path: Path, *, folder: bool
+    ) -> None:
+        """A resize repeats its pictures in each size; also as JSON, as Python writes it, and in an array, they lose their addresses."""
+        told = [{"name": "wide", "images": [{"url": "https://host.example/files/token-1", "width": 640}]}]
+        table = table_of(
+            clips[:2], output_results=[told, told], output_images_url=[["https://host.example/files/token-2"]] * 2,
+            output_json=[json.dumps(told)] * 2, output_python=[repr(told)] * 2,
+            output_array=pd.Series([np.array(told, dtype=object)] * 2, dtype=object),
+            output_broken=["[{'url': 'https://host.example/files/token-3'", "see https://host.example/files/token-4"],
+            output_zip=[{"archive_url": "/files/token-5", "count": 41237}] * 2,
+        )  # fmt: skip
+
+        written = report(table, tmp_path / "x.html", folder=folder)
+        page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
+
+        assert "token-" not in page
+        assert "41237" in page
+        assert "640" in page
+        assert "token-1" in str(table["output_results"][0])
+
+    def test_runs_have_the_same_numbers_everywhere(self, clips: list[str], tmp_path: Path) -> None:
+        """Of tables that were joined, the index says the same twice: cards, recipes and the table count anew, together."""
+        both = pd.concat([table_of(clips[:2]), table_of(clips[2:4])])
+        apart = pd.concat({"one": table_of(clips[:2]), "two": table_of(clips[2:4])})
+
+        page, told = page_of(both, tmp_path), page_of(apart, tmp_path)
+
+        index = json.loads(re.findall(r'<script type="application/json">(\{"key".*?)</script>', page)[0])["columns"][0]
+        assert (index["name"], index["order"]) == ("run", [0, 1, 2, 3])
+        assert re.findall(r"<summary><b>(.*?)</b>", page) == ["run 0", "run 1", "run 2", "run 3"]
+        assert re.findall(r"<summary><b>(.*?)</b>", told) == ["run one 0", "run one 1", "run two 0", "run two 1"]
+        assert list(both.index) == [0, 1, 0, 1]
+
+    def test_what_is_set_aside_is_not_told_as_spent(self, clips: list[str], tmp_path: Path) -> None:
+        """Of a sweep under way: what it has cost so far, and apart from it what is set aside for the rest."""
+        states, sources = ["completed", "running", "waiting"], ["charged", "estimated", "estimated"]
+        table = table_of([clips[0], None, None], status=states, credits_source=sources, credits=[53, 53, 53])
+
+        page = page_of(table, tmp_path)
+
+        assert (
+            '<dt>credits</dt><dd class="rb-number">53</dd><dd class="rb-soft">charged · 106 more set aside</dd>' in page
+        )
+
+    def test_a_title_ends(self, clips: list[str], tmp_path: Path) -> None:
+        """One that somebody pasted is cut on the page."""
+        page = page_of(table_of(clips[:1]), tmp_path, title="boat " * 1000)
+
+        assert 150 < len(re.findall(r"<h1><bdi>(.*?)</bdi>", page)[0]) <= 200
+        assert len(re.findall(r"<title>(.*?)</title>", page)[0]) <= 200
+
+    def test_its_colours_can_be_chosen(self, clips: list[str], tmp_path: Path) -> None:
+        """For a page that is to look the same everywhere."""
+        with rb.options(theme="dark"):
+            page = page_of(table_of(clips[:1]), tmp_path)
+
+        assert '<body class="rb rb-report rb-dark">' in page
+        assert '<body class="rb rb-report">' in page_of(table_of(clips[:1]), tmp_path)
+
+
+class TestRecipes:
+    """How to make each again."""
+
+    def test_the_code_gives_the_same_input(self, clips: list[str], tmp_path: Path) -> None:
+        """It is code that runs; the JSON beside it is the whole input."""
+        page = page_of(table_of(clips), tmp_path)
+
+        codes = [html.unescape(code) for code in re.findall(r"<code>(.*?)</code>", page, re.DOTALL)]
+        spoken = [eval(code.partition("\n\n")[2], {"rb": rb}) for code in codes if code.startswith("import")]
+        plain = [json.loads(code) for code in codes if code.startswith("{")]
+
+        assert spoken == [rb.TextToVideo(prompt="a paper boat", seed=seed, num_frames=25) for seed in range(6)]
+        assert [one["seed"] for one in plain] == list(range(6))
+
+    def test_a_run_without_a_seed_names_the_one_that_was_drawn(self, clips: list[str], tmp_path: Path) -> None:
+        """Otherwise nobody could make it again."""
+        asked = canonical(rb.TextToVideo(prompt="a paper boat"))
+        table = table_of(clips[:1], seed=[None], output_seed=[1234], input_json=[asked])
+
+        assert "seed=1234" in page_of(table, tmp_path)
+
+    def test_a_picture_is_named_by_its_content(self, clips: list[str]) -> None:
+        """The ledger's form of it, a hash, becomes a picture of the library."""
+        asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
+        table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
+
+        code = groups_of(table, list(table.reel.paths()))[0].entries[0].code
+
+        assert code is not None
+        assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
+
+
+class TestFolder:
+    """`folder=True`."""
+
+    def test_whole_clips_lie_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
+        """Under names to read; each tells how it was made, and the page names them all."""
+        target = report(table_of(clips), tmp_path / "boats", folder=True)
+
+        films = sorted((target / "media").glob("*.mp4"))
+        page = (target / "index.html").read_text()
+
+        assert films[0].name.startswith("text-to-video-13b-distilled_seed-0_request")
+        assert len(films) == 6
+        assert all(f'src="media/{path.name}"' in page for path in films)
+        assert rb.provenance(films[3]).request_id == "request-3"
+        assert "data:video/mp4" not in page
+
+    def test_files_with_like_names_stay_apart(self, tmp_path: Path) -> None:
+        """Where nothing is known of the runs, names may be the same; the clips are not."""
+        paths = [str(film(tmp_path / f"interpolated-{frames}.mp4", frames=frames).path) for frames in (5, 9)]
+        table = pd.DataFrame({"output_video": paths})
+
+        target = report(table, tmp_path / "boats", folder=True)
+
+        sizes = sorted(path.stat().st_size for path in (target / "media").glob("*.mp4"))
+        assert sizes == sorted(Path(path).stat().st_size for path in paths)
+
+    def test_it_takes_the_place_of_its_predecessor_only(self, clips: list[str], tmp_path: Path) -> None:
+        """A report is replaced by a newer one; whatever else is there stays, and is an error."""
+        target = report(table_of(clips), tmp_path / "boats", folder=True)
+
+        report(table_of(clips[:2]), target, folder=True)
+
+        assert len(list((target / "media").glob("*.mp4"))) == 2
+        (target / "notes.txt").write_text("mine")
+        with pytest.raises(ReelbookError, match=r"notes\.txt"):
+            report(table_of(clips[:2]), target, folder=True)
+        assert (target / "notes.txt").read_text() == "mine"
+        assert [path.name for path in tmp_path.iterdir()] == ["boats"]
+
+    def test_a_folder_that_could_not_be_filled_leaves_the_old_one(
+        self, clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It appears whole or not at all."""
+        target = report(table_of(clips[:2]), tmp_path / "boats", folder=True)
+
+        def full(*_: Any, **__: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("reelbook.display.report.make_report.write_page", full)
+        with pytest.raises(ReelbookError, match="No space left"):
+            report(table_of(clips[:3]), target, folder=True)
+
+        assert len(list((target / "media").glob("*.mp4"))) == 2
+        assert [path.name for path in tmp_path.iterdir()] == ["boats"]
+
+
+class TestRefused:
+    """What makes no report."""
+
+    def test_a_table_without_rows(self, clips: list[str], tmp_path: Path) -> None:
+        """Said as such."""
+        with pytest.raises(ReelbookError, match="no rows"):
+            report(table_of(clips[:1]).iloc[:0], tmp_path / "x.html")
+
+    def test_a_table_that_names_no_files(self, tmp_path: Path) -> None:
+        """It says which columns it wants; nothing is written."""
+        with pytest.raises(ReelbookError, match="output_video"):
+            report(pd.DataFrame({"seed": [1]}), tmp_path / "x.html")
+        with pytest.raises(ReelbookError, match="nothing to report"):
+            report(pd.DataFrame({"seed": [1], "output_video": [None]}), tmp_path / "x.html")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_in_the_place_of_the_page_and_a_file_in_that_of_the_folder(
+        self, clips: list[str], tmp_path: Path
+    ) -> None:
+        """Neither is replaced."""
+        (tmp_path / "a.html").mkdir()
+        (tmp_path / "b").write_text("mine")
+
+        with pytest.raises(ReelbookError, match="is a folder"):
+            report(table_of(clips[:1]), tmp_path / "a.html")
+        with pytest.raises(ReelbookError, match="is a file"):
+            report(table_of(clips[:1]), tmp_path / "b", folder=True)
+
+    def test_a_folder_is_no_name_for_a_page(self, clips: list[str], tmp_path: Path) -> None:
+        """One that is there, or a path that ends like one: nothing is written beside it, and both ways out are named."""
+        (tmp_path / "mine").mkdir()
+
+        for path in (str(tmp_path / "mine"), tmp_path / "mine", f"{tmp_path}/new/"):
+            with pytest.raises(ReelbookError, match=r"is a folder.*report\.html.*folder=True"):
+                report(table_of(clips[:1]), path)
+
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+        assert report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
+
+    @pytest.mark.parametrize("folder", [False, True])
+    @pytest.mark.parametrize("path", [None, 7, "", "a\0b"])
+    def test_what_is_no_path_is_refused_in_words(self, clips: list[str], path: Any, *, folder: bool) -> None:
+        """With an example of one."""
+        with pytest.raises(ReelbookError, match=r"A report goes to a path, for instance table\.reel\.report"):
+            report(table_of(clips[:1]), path, folder=folder)
+
+
+class TestLayout:
+    """Where the clips stand."""
+
+    def test_two_axes_make_a_grid(self) -> None:
+        """The one with fewer values across, the other down; numbers in their order."""
+        table = table_of([None] * 6, seed=[3, 1, 2, 3, 1, 2], num_frames=[49, 49, 49, 97, 97, 97])
+
+        layout = layout_of(axes_of(table), 6)
+
+        assert layout.across is not None
+        assert layout.rows is not None
+        assert layout.across.values == ("49 frames", "97 frames")
+        assert layout.rows.values == ("seed 1", "seed 2", "seed 3")
+
+    def test_a_third_axis_makes_several_grids(self) -> None:
+        """Sentences head them: they fit nowhere else."""
+        prompts = ["a paper boat on a rainy street in June"] * 4 + ["a lighthouse in a storm at night, far away"] * 4
+        table = table_of([None] * 8, seed=[1, 1, 2, 2] * 2, num_frames=[49, 97] * 4, prompt=prompts)
+
+        layout = layout_of(axes_of(table), 8)
+
+        assert [axis.columns for axis in layout.facets] == [("prompt",)]
+        assert layout.is_grid
+
+    def test_what_moves_together_is_one_axis(self) -> None:
+        """Zipped columns vary as one."""
+        axes = axes_of(table_of([None] * 3, seed=[1, 2, 3], prompt=["a", "b", "c"]))
+
+        assert [axis.columns for axis in axes] == [("seed", "prompt")]
+        assert axes[0].values[0] == "seed 1 · a"
+
+    def test_points_spread_over_ranges_make_no_grid(self) -> None:
+        """Their grid would be holes."""
+        table = table_of([None] * 5, seed=[5, 3, 9, 1, 7], num_frames=[9, 17, 25, 17, 9])
+
+        assert not layout_of(axes_of(table), 5).is_grid
+
+    def test_lists_can_vary_too(self) -> None:
+        """Sizes, for instance; they have no hash."""
+        axes = axes_of(table_of([None] * 3, sizes=[[1, 2], [1, 3], [1, 2]]))
+
+        assert ("sizes",) in [axis.columns for axis in axes]
+
+    def test_columns_that_were_moved_or_added_do_not_confuse_it(self) -> None:
+        """What was asked is known by name where it stands elsewhere; measures and totals are no axes."""
+        table = table_of([None] * 2).assign(sharpness=[0.1, 0.2])[
+            ["output_video", "sharpness", "seed", "credits", "model"]
+        ]
+
+        assert [axis.columns for axis in axes_of(table)] == [("seed",)]
+
+    def test_what_varies_in_a_dropped_column_is_not_held(self, clips: list[str]) -> None:
+        """The inputs know of it, though the table does not any more."""
+        table = table_of(clips[:2]).drop(columns="seed")
+
+        held = groups_of(table, list(table.reel.paths()))[0].held
+
+        assert held == {"prompt": "a paper boat", "num_frames": "25"}
+
+    def test_models_are_kept_apart(self, clips: list[str], tmp_path: Path) -> None:
+        """Each has its plan and its clips; that there are several is said."""
+        mixed: pd.DataFrame = pd.concat(
+            [table_of(clips[:2]), table_of(clips[2:4], model=["svc/other"] * 2).drop(columns="prompt")]
+        )
+
+        page = page_of(mixed, tmp_path)
+
+        assert [len(group.entries) for group in groups_of(mixed, list(mixed.reel.paths()))] == [2, 2]
+        assert "2 models: " in page
+        assert page.count("<h3>") == 4
+
+
+def test_hostile_texts_stay_texts(clips: list[str], tmp_path: Path) -> None:
+    """Whatever prompts, errors, names, ids and titles say, the page has the elements of a friendly one."""
+
+    def shapes(texts: list[str]) -> set[tuple[str, str]]:
+        said = pd.Series(texts, dtype=object)  # A column of pandas' own texts would not take half of a letter.
+        table = table_of(
+            [clips[0]] * len(texts), prompt=said, error=said, error_type=said, request_id=said, status=said, model=said,
+            input_json=[json.dumps({"prompt": text}) for text in texts],
+        )  # fmt: skip
+        page = Read(page_of(table.rename(columns={"num_frames": texts[0]}), tmp_path, title=texts[0]))
+        return {(tag, attribute) for tag, attributes in page.elements for attribute in ["", *attributes]}
+
+    friends = [f"friend {number} {'of many words ' * (number % 20)}" for number in range(40)]
+
+    for start in range(0, len(TEXTS), 40):
+        assert shapes([*TEXTS[start : start + 40]]) - shapes(friends) == set()
+
+
+def test_the_watch_on_hostile_texts_works() -> None:
+    """The control of the test above: markup that is not escaped is noticed."""
+    assert Read("<p><img src=x onerror=alert(1)></p>").elements != Read("<p>a boat</p>").elements
+
+
+def test_work_that_takes_longer_says_how_far_it_is(
+    clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a terminal on one line, which is gone at the end; where nobody looks, nothing is written."""
+    release = threading.Event()
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> int:
+            release.set()
+            return super().write(text)
+
+    def slow(*_: Any, **__: Any) -> bytes:
+        release.wait(10)
+        return b"film"
+
+    terminal = Terminal()
+    monkeypatch.setattr(report_media, "PATIENCE", 0.0)
+    monkeypatch.setattr(report_media, "preview", slow)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    report(table_of(clips), tmp_path / "x.html")
+
+    assert re.search(r"\d of 6 files made ready for the report", terminal.getvalue())
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_in_a_notebook_a_line_is_left_and_no_gap(
+    clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What told of the progress ends with the name of the page and its size; nothing empty stays in the cell."""
+    outputs: list[dict[str, str]] = []
+
+    class Handle:
+        def update(self, bundle: dict[str, str], **_: Any) -> None:
+            outputs.append(bundle)
+
+    def displayed(bundle: dict[str, str]) -> Handle:
+        outputs.append(bundle)
+        return Handle()
+
+    release = threading.Event()
+    monkeypatch.setattr(report_media, "PATIENCE", 0.0)
+    monkeypatch.setattr(report_media, "preview", lambda *_, **__: release.wait(0.2) and None)
+    monkeypatch.setattr(report_progress, "kernel_shell", lambda: object())
+    monkeypatch.setattr(run_progress, "new_output", displayed)
+    written = report(table_of(clips), tmp_path / "<b>.html")
+
+    assert outputs[-1] == {
+        "text/plain": f"<b>.html · {size(written.stat().st_size)}",
+        "text/html": f"<div><bdi>&lt;b&gt;.html · {size(written.stat().st_size)}</bdi></div>",
+    }
+    assert all(all(output.values()) for output in outputs)
+
+
+def test_a_clock_marks_where_shorter_clips_end() -> None:
+    """One mark for each length but the longest, at its last frame; rates are told exactly."""
+    clips = [Clip("a.mp4", "", 64, 48, frames, Fraction(24000, 1001), "a boat") for frames in (25, 49, 49, 97)]
+
+    page = Read(on_one_clock(clips[0].markup, clips, name="4 clips"))
+
+    assert [mark["style"] for mark in page.all("i")] == ["--at:0.2500", "--at:0.5000"]
+    assert page.one("input")["max"] == "96"
+    assert next(each["data-rate"] for _, each in page.elements if "data-rate" in each) == "24000/1001"
+
+
+def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the notebook's folder; elsewhere no link of a page could reach it."""
+    from reelbook.display.page_link import LinkedPath
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "whole").mkdir()
+    page, elsewhere = LinkedPath("boats & <b>.html"), LinkedPath(tmp_path.parent / "boats.html")
+
+    assert page._repr_html_() == (
+        '<a href="./boats%20%26%20%3Cb%3E.html" target="_blank" rel="noopener">boats &amp; &lt;b&gt;.html</a>'
+    )
+    assert 'href="./whole/index.html"' in (LinkedPath(tmp_path / "whole")._repr_html_() or "")
+    assert elsewhere._repr_html_() is None
+    assert (page, str(page), page.suffix) == (Path("boats & <b>.html"), "boats & <b>.html", ".html")

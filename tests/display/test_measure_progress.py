@@ -1,0 +1,167 @@
+"""Waiting for figures: something moves when it takes longer than a moment, and nothing is left running."""
+
+from __future__ import annotations
+
+import io
+import queue
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from reelbook.display import measure_progress, run_progress
+from reelbook.display.measure_progress import Count, watch_measuring
+
+PATIENCE = 10
+cell_number: ContextVar[int] = ContextVar("cell_number", default=0)
+
+
+class Page:
+    """Stands in for a notebook's page, and keeps what it is told, with the cell that told it."""
+
+    def __init__(self) -> None:
+        self.told: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
+
+    def display(self, bundle: dict[str, Any], *, raw: bool, display_id: bool = False) -> Page:
+        self.told.put((cell_number.get(), bundle))
+        return self
+
+    def update(self, bundle: dict[str, Any], *, raw: bool) -> None:
+        self.told.put((cell_number.get(), bundle))
+
+    def until(self, words: str) -> dict[str, Any]:
+        """The first thing from now on that says so."""
+        while True:
+            _, bundle = self.told.get(timeout=PATIENCE)
+            if words in bundle["text/plain"]:
+                return bundle
+
+
+class Terminal(io.StringIO):
+    """A terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = threading.Event()
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self.written.set()
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_thread() -> Iterator[None]:
+    yield
+    assert not [one for one in threading.enumerate() if one.name.startswith("reelbook-measuring")]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """The page of a notebook, where nobody has patience and clocks tick quickly."""
+    page = Page()
+    monkeypatch.setattr(measure_progress, "kernel_shell", lambda: page)
+    monkeypatch.setattr("IPython.display.display", page.display)
+    monkeypatch.setattr(run_progress, "UPDATE_SECONDS", 0.005)
+    monkeypatch.setattr(measure_progress, "PATIENCE", 0.0)
+    return page
+
+
+def test_a_notebook_sees_a_bar_that_moves_and_then_a_line(page: Page) -> None:
+    """In the cell that waits, as the library's share first and then file by file."""
+    cell_number.set(7)
+
+    with watch_measuring(200) as tell:
+        tell(50, 200)
+        first = page.until("measuring: 50 of 200 files done")
+        tell(100, 200)
+        later = page.until("measuring: 100 of 200 files done")
+        tell(200, 200)
+
+    assert 'value="0.250"' in first["text/html"]
+    assert "about" in later["text/plain"]
+    last = page.until("200 files measured in")
+    assert "<progress" not in last["text/html"]
+
+
+def test_it_is_shown_in_the_cell_that_waits(page: Page) -> None:
+    """The thread that shows it knows whose it is, as kernels tell cells apart by context."""
+    cell_number.set(7)
+
+    with watch_measuring(2):
+        number, _ = page.told.get(timeout=PATIENCE)
+
+    assert number == 7
+
+
+def test_what_is_quick_shows_nothing(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the second that anybody waits."""
+    monkeypatch.setattr(measure_progress, "PATIENCE", 60.0)
+
+    with watch_measuring(2) as tell:
+        tell(2, 2)
+
+    assert page.told.empty()
+
+
+def test_an_interrupt_leaves_how_far_it_came(page: Page) -> None:
+    """And is raised all the same."""
+
+    def interrupted() -> None:
+        with watch_measuring(3) as tell:
+            tell(1, 3)
+            page.until("measuring: 1 of 3 files done")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    last = page.until("measuring stopped")
+    assert last["text/plain"] == "measuring stopped: 1 of 3 files done, which the library keeps"
+
+
+def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written over, and ended when all is done."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(measure_progress, "PATIENCE", 0.0)
+
+    with watch_measuring(1) as tell:
+        tell(0, 1)
+        assert terminal.written.wait(PATIENCE)
+        tell(1, 1)
+
+    lines = terminal.getvalue().split("\r\x1b[K")
+    assert "measuring: 0 of 1 file done" in lines[1]
+    assert lines[-1].startswith("1 file measured in")
+    assert terminal.getvalue().count("\n") == 1
+
+
+def test_a_pipe_sees_nothing_and_pays_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in scripts whose output goes to a file."""
+    pipe = io.StringIO()
+    monkeypatch.setattr("sys.stderr", pipe)
+    threads = set(threading.enumerate())
+
+    with watch_measuring(5) as tell:
+        tell(1, 5)
+        more = set(threading.enumerate()) - threads
+
+    assert (pipe.getvalue(), more) == ("", set())
+
+
+def test_the_time_that_is_left_counts_what_is_measured_now() -> None:
+    """Ninety of a hundred files came from the library; two more took ten seconds, so the other eight take forty."""
+    now = [0.0]
+    count = Count(100, clock=lambda: now[0])
+
+    count(90, 100)
+    before = count.line
+    now[0] = 10.0
+    count(92, 100)
+
+    assert before == "measuring: 90 of 100 files done · 0.0 s"
+    assert count.line == "measuring: 92 of 100 files done · 10 s · about 40 s left"

@@ -1,0 +1,113 @@
+"""Where a file comes from, as a table for a notebook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from reelbook.display.provenance_table import MOST_VALUES, provenance_table
+from reelbook.media.metadata.provenance import Provenance
+from reelbook.models.text_to_video import TextToVideo
+from tests.display.stand_in import Read
+
+BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
+FULL = Provenance(
+    model=BOAT.endpoint_id,
+    input=BOAT,
+    values=BOAT.wire(),
+    seed=7,
+    engine="sketch",
+    engine_version="1",
+    request_id="request-1",
+    credits=1060,
+    credits_source="charged",
+    made_at=datetime(2026, 3, 1, 12, 30, tzinfo=UTC),
+    service="https://host.example/api",
+)
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</td></table><img src=x onerror=alert(1)>",
+    "</bdi><style>*{display:none}</style>",
+    "&lt;b&gt; {0} %s {evil}",
+    "\x00\u202e turned around \ufffe",
+    "a very long one " * 2000,
+]
+
+
+def rows(provenance: Provenance) -> list[str]:
+    """The text of each row, its name and value with a colon between, and the small print."""
+    page = re.sub(r"</th>\s*<td[^>]*>", ": ", provenance_table(provenance).partition("</style>")[2])
+    return [Read(row).text for row in re.split(r"</tr>|</table>", page) if Read(row).text]
+
+
+def test_it_shows_what_was_asked_and_what_is_known_of_the_run() -> None:
+    """The model, what differs from its defaults, then the run; the seed once."""
+    assert rows(FULL) == [
+        "model: svc/text-to-video-13b-distilled",
+        "prompt: a paper boat",
+        "num_frames: 49",
+        "seed: 7",
+        "engine: sketch 1",
+        "service: https://host.example/api",
+        "request: request-1",
+        "credits: 1,060 (charged)",
+        "made: 2026-03-01 12:30 UTC",
+        "as the file says",
+    ]
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    """No row says `None`."""
+    assert rows(Provenance(model="svc/new", values={"strength": 0.5})) == [
+        "model: svc/new",
+        "strength: 0.5",
+        "as the file says; not all of it makes an input here",
+    ]
+
+
+def test_another_tools_words_are_labelled() -> None:
+    """Whoever reads the table knows whose they are."""
+    told = Provenance(
+        model="tiny", values={"prompt": "a boat", "steps": "20", "model": "tiny"}, seed=7, origin="another tool"
+    )
+
+    assert rows(told) == [
+        "model: tiny",
+        "prompt: a boat",
+        "steps: 20",
+        "seed: 7",
+        "as another tool wrote it into the file",
+    ]
+
+
+def test_thousands_of_values_are_counted_and_not_shown() -> None:
+    """A stranger's file does not fill a notebook."""
+    shown = rows(Provenance(values={f"field{number}": number for number in range(5000)}))
+
+    assert len(shown) == MOST_VALUES + 2
+    assert shown[-2] == f"…: and {5000 - MOST_VALUES} more"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:20])
+def test_a_hostile_text_stays_a_text(text: str) -> None:
+    """Whatever a file says, the page has the same elements and attributes as for a friendly one, and is as long."""
+
+    def page(words: str) -> str:
+        values: dict[str, Any] = {words: words, "list": [words], "dict": {words: words}}
+        told = replace(FULL, input=None, values=values, model=words, engine=words, service=words, request_id=words)
+        return provenance_table(replace(told, credits_source=words))
+
+    assert Read(page(text)).elements == Read(page("a paper boat")).elements
+    assert len(page(text)) < 20_000
+
+
+def test_it_brings_no_colours_of_its_own_and_no_scripts() -> None:
+    """The ten colours of the house are taken from the host, so the table fits into any theme."""
+    page = provenance_table(FULL).partition("</style>")[2]
+
+    assert not re.search(r"#[0-9a-f]{3,6}|font-family|<script|<style", page)
+    assert set(re.findall(r"(?<!-)color:([^;\"]*)", page)) == {"var(--rb-soft,inherit)"}

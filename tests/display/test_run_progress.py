@@ -1,0 +1,350 @@
+"""A run in its cell: what is sent to the page while it works, and what stays there."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.formatters import DisplayFormatter
+
+from reelbook.display import error_card, register, run_progress, terminal_line, update_clock
+from reelbook.display.run_progress import final_bundle, interrupted_bundle, kernel_shell, progress_bundle, show, watch
+from reelbook.display.run_text import status_line
+from reelbook.display.update_clock import ticker as clock
+from reelbook.errors import RunFailed
+from reelbook.models.pricing import Estimate
+from reelbook.runs.run import Run
+from tests.clips import film
+from tests.display.stand_in import bare, run_of
+
+PATIENCE = 10
+
+
+@dataclass
+class Cell:
+    """Stands in for a kernel's cell, and keeps every message that would go to the page."""
+
+    execution_count: int = 4
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    updates: queue.Queue[dict[str, Any]] = field(default_factory=queue.Queue)
+    kernel: Any = True
+
+    def display(self, bundle: dict[str, Any], *, raw: bool, display_id: bool = False) -> Cell:
+        assert raw
+        self.shown.append(bundle)
+        return self
+
+    def update(self, bundle: dict[str, Any], *, raw: bool) -> None:
+        assert raw
+        self.updates.put(bundle)
+
+    def next_update(self) -> dict[str, Any]:
+        return self.updates.get(timeout=PATIENCE)
+
+    @property
+    def last_update(self) -> dict[str, Any]:
+        found = self.updates.get_nowait()
+        while not self.updates.empty():
+            found = self.updates.get_nowait()
+        return found
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
+    """A cell of a notebook, with a clock that ticks quickly."""
+    cell = Cell()
+    monkeypatch.setattr(run_progress, "kernel_shell", lambda: cell)
+    monkeypatch.setattr("IPython.display.display", cell.display)
+    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.005)
+    yield cell
+    clock.join(PATIENCE)
+    assert not [thread for thread in threading.enumerate() if thread.name == "reelbook-progress"]
+
+
+def under_way(**state: Any) -> Run:
+    return run_of(**{"status": "IN_PROGRESS", "progress": (0.1, "painting"), "prompt": None, **state})
+
+
+def test_outside_a_notebook_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script sees no output and pays for no thread."""
+    monkeypatch.setattr("IPython.display.display", lambda *arguments, **options: pytest.fail("something was shown"))
+    threads = set(threading.enumerate())
+
+    with watch(under_way()):
+        more = set(threading.enumerate()) - threads
+
+    assert kernel_shell() is None
+    assert more == set()
+
+
+def test_the_line_follows_the_run(cell: Cell) -> None:
+    """Each change of the run is one message, which replaces the line before it."""
+    run = under_way(status="IN_QUEUE", progress=(0.0, "2 ahead in the queue"))
+
+    with watch(run):
+        vars(run).update(status="IN_PROGRESS", progress=(0.5, "painting"))
+        second = cell.next_update()
+        run.logs.append("Scene: one boat.")
+        third = cell.next_update()
+
+    assert cell.shown[0]["text/plain"] == "◔ 2 ahead in the queue · 3 s"
+    assert second["text/plain"].startswith("◑ painting · 50%")
+    assert "Scene: one boat." in third["text/html"]
+
+
+def test_nothing_is_sent_while_nothing_is_new(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is not bothered with the same line again, however often the run is looked at."""
+    looked = threading.Semaphore(0)
+
+    def counted(run: Run) -> dict[str, str]:
+        looked.release()
+        return progress_bundle(run)
+
+    monkeypatch.setattr(run_progress, "progress_bundle", counted)
+    with watch(under_way()):
+        for _ in range(20):
+            assert looked.acquire(timeout=PATIENCE)
+        sent = cell.updates.qsize()
+
+    assert sent == 0
+
+
+def test_the_result_takes_the_place_of_the_line(cell: Cell, tmp_path: Path) -> None:
+    """What stays is the figure, its strip as a picture of its own, and a line of text, in one message."""
+    run = run_of(film(tmp_path / "clip.mp4", frames=3))
+
+    with watch(run):
+        pass
+
+    left = cell.last_update
+    assert left.keys() == {"text/plain", "text/html", "image/jpeg"}
+    assert bare(left["text/html"]).one("video")["src"].startswith("data:video/mp4;base64,")
+    assert left["image/jpeg"].startswith(b"\xff\xd8\xff")
+    assert len(cell.shown) == 1
+
+
+def test_a_result_is_shown_once_in_its_cell(cell: Cell, tmp_path: Path) -> None:
+    """`rb.run(…)` as the last line of a cell shows one figure, not two; the next cell shows it again."""
+    run = run_of(film(tmp_path / "clip.mp4", frames=3))
+    with watch(run):
+        pass
+
+    show(run)
+    in_its_own_cell = len(cell.shown)
+    cell.execution_count += 1
+    show(run)
+
+    assert in_its_own_cell == 1
+    assert [sorted(bundle) for bundle in cell.shown[1:]] == [["image/jpeg", "text/html", "text/plain"]]
+
+
+def test_a_failure_stays_as_a_card(cell: Cell) -> None:
+    """The error goes on its way, and the cell keeps what the service said."""
+    run = run_of(status="failed", failure=RunFailed("r-1", "no such picture", None))
+
+    with pytest.raises(RunFailed), watch(run):
+        raise RunFailed("r-1", "no such picture", None)
+
+    left = cell.last_update
+    assert "no such picture" in bare(left["text/html"]).text
+    assert left["text/plain"].startswith("✕ failed: no such picture")
+    assert run.shown_in is None
+
+
+def test_an_interrupt_says_that_the_run_goes_on(cell: Cell) -> None:
+    """Stopping the cell stops the waiting only; what stays is the line of code that picks the run up again."""
+    run = under_way()
+
+    with pytest.raises(KeyboardInterrupt), watch(run):
+        raise KeyboardInterrupt
+
+    left = cell.last_update
+    code = "rb.attach('request-1', model='svc/text-to-video-13b-distilled')"
+    assert "the run goes on" in bare(left["text/html"]).text
+    assert bare(left["text/html"]).text.endswith(code)
+    assert left["text/plain"].endswith(code)
+
+
+def test_an_interrupt_after_the_end_shows_the_result(tmp_path: Path) -> None:
+    """Where the run was done already, there is nothing to pick up."""
+    run = run_of(film(tmp_path / "clip.mp4", frames=2))
+
+    assert interrupted_bundle(run) == final_bundle(run)
+
+
+def test_the_bar_shows_only_what_is_known() -> None:
+    """A service that tells no progress gets a bar without an end, not an empty one."""
+    told, untold = (bare(progress_bundle(under_way(progress=(n, "work")))["text/html"]) for n in (0.25, 0.0))
+
+    assert told.one("progress")["value"] == "0.250"
+    assert "value" not in untold.one("progress")
+    assert told.one("progress")["aria-label"] == "progress"
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</div></div>" * 3])
+def test_what_the_service_says_stays_a_text(text: str) -> None:
+    """A hostile log line or stage adds no element to the page, while it works or after an interrupt."""
+
+    def shapes(words: str) -> list[list[tuple[str, dict[str, str]]]]:
+        run = under_way(progress=(0.5, words), logs=[words], request_id=words, endpoint_id=words)
+        return [
+            bare(bundle(run)["text/html"]).elements for bundle in (progress_bundle, interrupted_bundle, final_bundle)
+        ]
+
+    assert shapes(text) == shapes("a boat")
+
+
+class TestHandle:
+    """A run that is the value of a cell while it is under way."""
+
+    def test_it_is_shown_as_it_goes_and_becomes_its_result(self, cell: Cell, tmp_path: Path) -> None:
+        """One output: where it stands, then how far it is, then the figure; all after the cell has ended."""
+        run = under_way(status="IN_QUEUE", progress=(0.0, "2 ahead in the queue"))
+
+        show(run)
+        cell.execution_count += 1
+        vars(run).update(status="IN_PROGRESS", progress=(0.5, "painting"))
+        second = cell.next_update()
+        vars(run).update(vars(run_of(film(tmp_path / "clip.mp4", frames=3))))
+        last = cell.next_update()
+        clock.join(PATIENCE)
+
+        assert [bundle["text/plain"] for bundle in cell.shown] == ["◔ 2 ahead in the queue · 3 s"]
+        assert second["text/plain"].startswith("◑ painting · 50%")
+        assert last.keys() == {"text/plain", "text/html", "image/jpeg"}
+        assert cell.updates.empty()
+
+    def test_what_ends_while_it_is_looked_at_is_looked_at_again(
+        self, cell: Cell, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last message shows the end, also where the run ends while a message is being made."""
+        run = under_way()
+
+        def ends_meanwhile(run: Run) -> dict[str, Any]:
+            told = {"text/plain": f"still {run.status}"}
+            vars(run).update(status="failed", failure=RunFailed("r-1", "no such picture", None))
+            return told
+
+        show(run)
+        monkeypatch.setattr(run_progress, "progress_bundle", ends_meanwhile)
+        vars(run).update(progress=(0.5, "painting"))
+        first, last = cell.next_update(), cell.next_update()
+
+        assert first["text/plain"] == "still IN_PROGRESS"
+        assert last["text/plain"].startswith("✕ failed")
+
+    def test_one_that_cannot_be_shown_stops_no_other(self, cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A display that fails is left as it is; the others go on."""
+        broken, whole = under_way(request_id="broken"), under_way(request_id="whole")
+        make = run_progress.progress_bundle
+
+        def picky(run: Run) -> dict[str, Any]:
+            if run.request_id == "broken" and run.progress[0] > 0.1:
+                raise ValueError("no picture of this one")
+            return make(run)
+
+        monkeypatch.setattr(run_progress, "progress_bundle", picky)
+        show(broken)
+        show(whole)
+        for run in (broken, whole):
+            vars(run).update(progress=(0.9, "painting"))
+        update = cell.next_update()
+        for run in (broken, whole):
+            vars(run).update(status="cancelled")
+        last = cell.next_update()
+
+        assert "90%" in update["text/plain"]
+        assert last["text/plain"].startswith("⊘ cancelled")
+
+    def test_many_in_one_cell_bring_pictures_only(self, cell: Cell, tmp_path: Path) -> None:
+        """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
+        clip = film(tmp_path / "clip.mp4", frames=3)
+        few, many = [under_way() for _ in range(run_progress.FEW)], [under_way() for _ in range(run_progress.FEW + 1)]
+
+        found = []
+        for runs in (few, many):
+            cell.execution_count += 1
+            for run in runs:
+                show(run)
+            for run in runs:
+                vars(run).update(vars(run_of(clip)))
+            found.append([len(bare(cell.next_update()["text/html"]).all("video")) for _ in runs])
+
+        assert found == [[1] * run_progress.FEW, [0] * (run_progress.FEW + 1)]
+
+
+class TestTerminal:
+    """`rb.run` in a script."""
+
+    def test_a_terminal_gets_one_line_that_moves(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """It is written over while the run works, and what stays says what came of it and where it is."""
+        monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
+        monkeypatch.setattr(terminal_line, "UPDATE_SECONDS", 0.001)
+        looked, run = threading.Event(), under_way()
+
+        def looked_at(run: Run) -> str:
+            looked.set()
+            return status_line(run)
+
+        monkeypatch.setattr(run_progress, "status_line", looked_at)
+        clip = film(tmp_path / "clip.mp4", frames=3)
+
+        with watch(run):
+            assert looked.wait(PATIENCE)
+            vars(run).update(vars(run_of(clip)))
+
+        written = capsys.readouterr().err
+        assert written.startswith("\r\x1b[K◑ painting")
+        assert written.rpartition("\x1b[K")[2].startswith("● completed · 3.2 s · 53 credits · ")
+        assert written.endswith("\n")
+
+    def test_no_text_of_a_service_gives_the_terminal_orders(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Escape sequences in a stage are signs, not orders."""
+        monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
+
+        with terminal_line.line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
+            pass
+
+        written = capsys.readouterr().err
+        assert written.count("\x1b") == 1
+        assert "\x07" not in written
+
+
+def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `register`, a notebook shows files as figures, prices as tables, and leaves runs to `show`."""
+    shown: list[Run] = []
+    monkeypatch.setattr(run_progress, "show", shown.append)
+    formatter: Any = DisplayFormatter()
+    run = object.__new__(Run)
+    monkeypatch.setattr(error_card, "hang", lambda shell: None)
+    register(SimpleNamespace(display_formatter=formatter, kernel=object()))
+
+    file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))
+    price, _ = formatter.format(Estimate(53))
+    of_run, _ = formatter.format(run)
+
+    assert file.keys() >= {"text/html", "image/jpeg", "text/plain"}
+    assert "53 credits" in price["text/html"]
+    assert (of_run, shown) == ({}, [run])
+
+
+def test_in_a_terminal_a_run_is_its_line_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing but text can be shown, no picture is made."""
+    monkeypatch.setattr(run_progress, "show", lambda run: pytest.fail("a figure was made"))
+    monkeypatch.setattr(Run, "__repr__", lambda run: "<Run of a model>")
+    formatter: Any = DisplayFormatter()
+    register(SimpleNamespace(display_formatter=formatter))
+
+    shown, _ = formatter.format(object.__new__(Run))
+
+    assert shown == {"text/plain": "<Run of a model>"}

@@ -1,0 +1,201 @@
+"""A plan and a running sweep as pictures: pure functions of what is known."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import reelbook as rb
+from reelbook.display.plan_card import headline, plan_card
+from reelbook.display.sweep_panel import HINT, panel_bundle, panel_html, panel_line
+from reelbook.display.sweep_progress import watch_job
+from reelbook.models.described.input_class import describe
+from reelbook.sweeps.execute.job import SweepJob
+from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
+from tests.models.described_inputs import with_fields
+from tests.support import png
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+PAYLOADS = (
+    HOSTILE,
+    "<script>alert(1)</script>",
+    '"><svg onload=alert(1)>',
+    "</style><script>alert(1)</script>",
+    "'\"><b>",
+)
+BOAT = rb.TextToVideo(prompt=HOSTILE, seed=7)
+
+
+def progress(**changes: Any) -> Progress:
+    """A sweep of ten, half-way."""
+    known: dict[str, Any] = {
+        "state": "running", "reason": None, "from_library": 1, "spent": 159, "reserved": 106, "spent_now": 159,
+        "reserved_now": 106, "budget": 530, "spend": None, "differs": None, "per_minute": 12.0,
+        "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
+    }  # fmt: skip
+    counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
+    return Progress(counts={**dict.fromkeys(STATUSES, 0), **counts}, **{**known, **changes})
+
+
+def test_a_plan_shows_axes_price_and_what_cannot_run() -> None:
+    """Each with its number, in words that are words."""
+    card = plan_card(rb.sweep(BOAT, num_frames=[49, 97, 5000], aspect_ratio=["16:9", "1:1"]))
+
+    assert all(
+        told in card for told in ("6 runs of", "212 credits (assumed)", "num_frames", "49, 97, 5000", "2 impossible")
+    )
+    assert HOSTILE not in card
+    assert "&lt;img src=x" in card
+
+
+def test_a_panel_tells_counts_money_time_and_failures() -> None:
+    """Everything at one glance, and the same on one line."""
+    group = Group("image_load_error", 1, 3, HOSTILE)
+
+    html, line = panel_html(progress(failures=(group,))), panel_line(progress())
+
+    assert line == (
+        "5 of 10 · 4 completed · 1 of them from the library · 2 running · 1 failed · 3 not started · "
+        "159 of 530 credits spent · 106 more set aside · 15 s · 12 a minute · about 25 s left"
+    )
+    assert all(
+        told in html
+        for told in (
+            'aria-valuenow="5"', "</span> 1 of them from the library", "</span> 1 · image load error · run 3",
+        )
+    )  # fmt: skip
+    assert "5 of 10 · 159 of 530 credits spent · 106 more set aside" in " ".join(re.sub(r"<[^>]*>", "", html).split())
+    # Every sign of a state has the colour of its state.
+    signs = dict(re.findall(r"--rb-(\w+)\) 75%,var\(--rb-ink\)\)\">(.)</span>", html))
+    assert signs == {"good": "◉", "accent": "◑", "bad": "✕", "soft": "○"}
+    assert HOSTILE not in html
+
+
+def test_a_sweep_that_stopped_says_why() -> None:
+    """While the last runs end, and afterwards."""
+    assert "Stopping: the budget is used up" in panel_html(progress(state="stopping", reason="the budget is used up"))
+    assert "Stopped: the budget is used up" in panel_html(progress(state="done", reason="the budget is used up"))
+
+
+def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
+    """Inside the panel itself, so that a saved notebook has them."""
+    good, bad = tmp_path / "a.png", tmp_path / "b.png"
+    good.write_bytes(png(640, 320))
+    bad.write_bytes(b"no picture")
+    values = {"seed": 7, "resolution": "480p"}
+    files = tuple(Result(number, path, values) for number, path in ((7, good), (8, bad)))
+
+    html = panel_html(progress(results=files))
+
+    assert html.count("<img ") == 1
+    # Told apart by what varies, and it says that there are more.
+    assert 'alt="seed 7 · 480p"' in html
+    assert html.count("seed 7 · 480p") == 3
+    assert "1 of 4 results" in html
+    assert len(html) < 20_000
+
+
+def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
+    """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
+    assert "min-height:82px" not in panel_html(progress(state="done"))
+    assert "min-height:82px" in panel_html(progress())
+
+
+def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written over and over, and left standing at the end; where nobody looks, nothing is written."""
+    job = cast(SweepJob, SimpleNamespace(progress=progress()))
+    terminal, file = io.StringIO(), io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+
+    for stream in (terminal, file):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with watch_job(job):
+            pass
+
+    assert terminal.getvalue().endswith("\n")
+    assert "5 of 10" in terminal.getvalue()
+    assert file.getvalue() == ""
+
+
+def test_a_panel_is_text_too() -> None:
+    """For frontends that show no HTML."""
+    assert set(panel_bundle(progress())) == {"text/plain", "text/html"}
+
+
+def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
+    """And only for those that there are; what it shows in colours stands below it in words."""
+    html = panel_html(progress())
+
+    assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
+    assert all(f"{mark}</span> {count} {word}" in html for mark, count, word in (
+        ("●", 4, "completed"), ("◑", 2, "running"), ("✕", 1, "failed"), ("○", 3, "not started"),
+    ))  # fmt: skip
+
+
+def test_a_cell_that_waits_says_how_to_get_buttons_until_it_is_over() -> None:
+    """A blocked kernel handles no buttons; what stays in the notebook says nothing of it."""
+    assert "plan.start(" in panel_html(progress(), hint=HINT)
+    assert "plan.start(" not in panel_html(progress(state="done"), hint=HINT)
+
+
+def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
+    """And nothing where nobody knows."""
+    facts = rb.sweep(BOAT, num_frames=[49, 97]).facts
+
+    assert headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
+    assert "about" not in headline(facts)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "line"),
+    [
+        ([1], "1 run of svc/test · price unknown"),
+        ([1, 2], "2 runs of svc/test · price unknown"),
+        ([1, 1, 1], "3 runs of svc/test · price unknown (1 run without one, counting what is the same once)"),
+        ([1, 1, 2], "3 runs of svc/test · price unknown (2 runs without one, counting what is the same once)"),
+    ],
+)
+def test_a_plan_says_how_many_of_its_runs_have_no_price(seeds: list[int], line: str) -> None:
+    """Runs that ask for the same count once, and where all lack a price no count is needed."""
+    kind = describe(with_fields({"seed": {"type": "integer"}}))
+
+    assert headline(rb.sweep(kind(), seed=seeds).facts) == line
+
+
+def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:
+    """With the values of the axes and the price of each; an impossible one says so."""
+    card = plan_card(rb.sweep(BOAT, num_frames=[49, 5000, 97, 121, 145, 169]))
+
+    rows = re.findall(r"<tr.*?</tr>", card.partition("<details")[2], re.DOTALL)
+    assert len(rows) == 1 + 5
+    assert "53" in rows[1]
+    assert "✕ impossible" in rows[2]
+    assert "plan.frame has all 6" in card
+
+
+@pytest.mark.parametrize("hostile", PAYLOADS)
+def test_words_of_others_stay_words(hostile: str) -> None:
+    """Reasons, kinds and examples of failures, and the reason of a stop."""
+    group = Group(hostile, 1, 3, hostile)
+
+    html = panel_html(progress(failures=(group,), reason=hostile))
+
+    assert hostile not in html
+
+
+def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:
+    """A kernel that has ended updates nothing: what stays in the notebook names the time, and is no countdown."""
+    html = panel_html(progress())
+
+    assert re.search(
+        r"It was running at \d\d:\d\d:\d\d\. If the kernel has ended since, the sweep ended with it: run its cells again",
+        html,
+    )
+    assert "nothing is paid twice" in html

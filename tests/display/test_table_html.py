@@ -1,0 +1,624 @@
+"""Tables with pictures: what stands there without a script, what any DataFrame becomes, and what a notebook has to carry."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from reelbook.display.tables import table_columns, table_media
+from reelbook.display.tables.table_cells import cells
+from reelbook.display.tables.table_columns import as_json, packed
+from reelbook.display.tables.table_html import FIRST, table_bundle, table_html, table_line, table_markup
+from reelbook.display.tables.table_media import Known
+from reelbook.display.theme import asset, module, script
+from reelbook.media import posters
+from tests.clips import film
+from tests.hostile import TEXTS
+from tests.support import png
+
+HUNDRED = 100
+
+
+class Page(HTMLParser):
+    """The elements of a page, in order, and its texts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.attributes.append((tag, dict(attrs)))
+        if tag not in ("img", "col"):
+            self._open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        for tag in set(self._open):
+            self.texts[tag][-1] += data
+
+    @property
+    def heads(self) -> list[str]:
+        return self.texts["th"]
+
+    @property
+    def payload(self) -> Any:
+        return json.loads(next(text for text in self.texts["script"] if text.startswith("{")))
+
+    @property
+    def notes(self) -> str:
+        return self.texts["p"][-1]
+
+
+def unpacked(value: Any) -> list[Any]:
+    """What the script makes of packed values."""
+    if isinstance(value, list):
+        return value
+    return [value["of"][at] for at in value["at"]] if "at" in value else value["of"] * value["n"]
+
+
+def runs(count: int, **columns: Any) -> pd.DataFrame:
+    """A table as a sweep gives it, without files."""
+    status = ["completed", "failed"] * count
+    table = pd.DataFrame(
+        {
+            "prompt": "a paper boat", "seed": range(count), "num_frames": 49, "frame_rate": 24, "resolution": "480p",
+            "output_seed": range(count), "status": pd.Categorical(status[:count]), "credits": 53, "credits_source": "charged",
+            "queued_s": np.linspace(0, 1, count), "request_id": [f"id-{row}" for row in range(count)],
+        },
+        index=pd.RangeIndex(count, name="run"),
+    )  # fmt: skip
+    return table.assign(**columns)
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two small clips."""
+    folder = tmp_path_factory.mktemp("films")
+    return [str(film(folder / f"{name}.mp4", frames=6).path) for name in ("one", "two")]
+
+
+class TestWithoutScripts:
+    """What is in the markup itself."""
+
+    def test_the_first_rows_stand_there_with_their_posters(self, clips: list[str]) -> None:
+        """A reader without scripts sees posters, states, what varies, and what it cost; and how many rows there are."""
+        page = Page(table_html(runs(30, output_video=clips * 15)))
+
+        assert page.heads == ["poster", "run", "status", "seed", "credits", "seconds"]
+        assert len(page.texts["tr"]) == FIRST + 1
+        assert page.texts["tr"][2] == "1✕ failed1532.04"
+        assert page.texts["p"][0] == "30 runs · 15 completed · 15 failed · 1,590 credits"
+        assert page.notes == f"The first {FIRST} of 30 rows."
+        pictures = [found for tag, found in page.attributes if tag == "img"]
+        assert len(pictures) == FIRST
+        assert (pictures[0]["width"], pictures[0]["height"]) == ("64", "48")
+        assert pictures[0]["alt"] == "a paper boat · seed 0 · 49 frames at 24/s · 2.0 s · 53 credits"
+        assert pictures[1]["alt"] == "a paper boat · seed 1 · 49 frames at 24/s · 2.0 s · 53 credits · ✕ failed"
+
+    def test_the_axes_of_the_sweep_come_first(self) -> None:
+        """Where pandas has kept what the sweep knew, its axes stand before other columns that vary, in its order."""
+        table = runs(4, sharpness=[0.5, 0.25, 1.0, 2.0])
+        table.attrs["reelbook"] = {"axes": ["resolution", "seed", "gone"]}
+
+        assert Page(table_html(table)).heads == [
+            "run",
+            "status",
+            "resolution",
+            "seed",
+            "sharpness",
+            "credits",
+            "seconds",
+        ]
+
+    def test_errors_are_shown_where_there_are_any(self) -> None:
+        """The reason of a failure is worth a column; a column of nothing is not."""
+        bad, good = runs(3, error=[None, "no such picture", None]), runs(3, error=[None] * 3)
+
+        assert Page(table_html(bad)).heads[-1] == "error"
+        assert "error" not in Page(table_html(good)).heads
+
+    def test_one_line_is_left_for_terminals(self) -> None:
+        """`text/plain` says how many runs, how they went, and what they cost; an estimate is marked."""
+        table = runs(2, credits_source=["charged", "estimated"])
+
+        assert (
+            table_bundle(table)["text/plain"] == table_line(table) == "2 runs · 1 completed · 1 failed · ≈ 106 credits"
+        )
+        assert table_line(runs(1)) == "1 run · 1 completed · 53 credits"
+        assert table_line(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
+
+    def test_only_what_is_spent_is_summed(self) -> None:
+        """While runs are under way, what is set aside for them is told apart; a clip that does not exist has no length."""
+        states = ["completed", "running", "waiting", "uncertain", "failed"]
+        sources = ["charged", "estimated", "estimated", "estimated", "charged"]
+        table = runs(5, status=states, credits=[53, 53, 53, 53, 0], credits_source=sources)
+
+        page = Page(table_html(table))
+        seconds = next(one for one in page.payload["columns"] if one["name"] == "seconds")
+
+        assert table_line(table).endswith("1 failed · 53 credits · 159 credits set aside")
+        assert unpacked(seconds["order"]) == [2.04, None, None, None, None]
+        assert (
+            table_line(runs(1, status=["waiting"], credits_source="estimated"))
+            == "1 run · 1 waiting · 53 credits set aside"
+        )
+
+    def test_a_file_has_a_length_whatever_the_table_says(self) -> None:
+        """A table without states is believed where it names a file, or where it says nothing of files at all."""
+        asked = runs(2)[["num_frames", "frame_rate"]]
+
+        def lengths(table: pd.DataFrame) -> list[Any]:
+            columns = Page(table_html(table)).payload["columns"]
+            return unpacked(next(one for one in columns if one["name"] == "seconds")["order"])
+
+        assert lengths(asked) == [2.04, 2.04]
+        assert lengths(asked.assign(output_video=pd.Series(["a.mp4", None]))) == [2.04, None]
+
+    def test_of_several_models_what_all_have_comes_first(self) -> None:
+        """Fields that one of them lacks vary for that reason only, and stand behind what every run has."""
+        models = pd.Categorical(["one", "two"])
+        table = pd.concat([runs(1, loras=["a"]), runs(1, negative_prompt=["b"])]).assign(
+            model=models, error=pd.array([None, "no"], dtype="string")
+        )
+
+        heads = Page(table_html(table)).heads
+
+        assert heads[:7] == ["run", "model", "prompt", "seed", "credits", "status", "error"]
+        assert {"loras", "negative_prompt"} <= set(heads[7:])
+
+    def test_the_box_can_be_scrolled_by_keys_without_a_script(self) -> None:
+        """It can have the focus, and has a name."""
+        box = next(found for _, found in Page(table_html(runs(1))).attributes if found.get("class") == "rb-box")
+
+        assert (box["tabindex"], box["role"], box["aria-label"]) == ("0", "region", "Table, scrolls")
+
+
+class TestAnyTable:
+    """Tables that no sweep has made."""
+
+    ODD = pd.DataFrame(
+        {
+            "whole": pd.array([1, None, 2**62], dtype="Int64"),
+            "real": [0.1 + 0.2, np.nan, np.inf],
+            "flag": pd.array([True, None, False], dtype="boolean"),
+            "kind": pd.Categorical(["low", None, "high"], categories=["low", "high"], ordered=True),
+            "day": pd.to_datetime(pd.Series(["2026-01-02", None, "2025-01-02 10:00"]), format="mixed").dt.tz_localize(
+                "Europe/Zurich"
+            ),
+            "lasts": pd.to_timedelta(["1 min", None, "2 s"]),
+            "list": [[1, 2], None, [[]]],
+            "dict": [{"path": "a"}, None, {}],
+            "array": [np.zeros(3), None, np.zeros((2, 2))],
+            "mixed": [1, "x", None],
+            "bytes": [b"\xff", None, b""],
+            "huge": ["x" * 5_000, None, ""],
+            "date": [datetime.date(2026, 1, 2), None, datetime.date(2025, 1, 2)],
+            "<b>": [1, 2, 3],
+            7: [1, 2, 3],
+            None: [1, 2, 3],
+            ("a", "b"): [1, 2, 3],
+        }
+    )
+
+    def test_cells_say_what_they_hold(self) -> None:
+        """Numbers to six digits, times with their zone, lists as Python writes them, long texts cut; nothing is None."""
+        words = {column.name: column.words for column in (cells(name, self.ODD[name]) for name in self.ODD.columns)}
+
+        assert words["whole"] == ["1", None, "4611686018427387904"]
+        assert words["real"] == ["0.3", None, "inf"]
+        assert words["flag"] == ["True", None, "False"]
+        assert words["day"] == ["2026-01-02 00:00:00+01:00", None, "2025-01-02 10:00:00+01:00"]
+        assert words["list"] == ["[1, 2]", None, "[[]]"]
+        assert words["dict"] == ["{'path': 'a'}", None, "{}"]
+        assert words["mixed"] == ["1", "x", None]
+        assert words["huge"] == ["x" * 2_000 + "… (5,000 characters)", None, ""]
+        assert list(words)[-4:] == ["<b>", "7", "None", "a / b"]
+
+    def test_cells_know_their_order(self) -> None:
+        """Numbers, flags, times and ordered categories are sorted by what they mean, all else by its words."""
+        order = {name: cells(name, self.ODD[name]).order for name in self.ODD.columns if isinstance(name, str)}
+
+        assert order["whole"] == [1, None, float(2**62)]
+        assert order["real"] == [0.3, None, pytest.approx(1.797e308, rel=1e-3)]
+        assert order["flag"] == [1, None, 0]
+        assert order["kind"] == [0, None, 1]
+        assert order["day"] == [1767308400000.0, None, 1735808400000.0]
+        assert order["lasts"] == [60_000, None, 2_000]
+        assert {name for name, one in order.items() if one is None} == {
+            "list",
+            "dict",
+            "array",
+            "mixed",
+            "bytes",
+            "huge",
+            "date",
+        }
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            ODD,
+            ODD.set_axis([1, 1, 1]),
+            ODD.set_index(["whole", "huge"]),
+            ODD.set_axis(["same"] * ODD.shape[1], axis=1),
+            ODD.head(0),
+            pd.DataFrame(),
+            pd.DataFrame(index=[1, 2]),
+            pd.DataFrame({("a", 1): [1], ("a", 2): [2], ("output_video", ""): ["x.mp4"]}),
+            pd.DataFrame([["a.mp4", "b.mp4"]], columns=["output_video", "output_video"]),
+            pd.DataFrame({"output_images": [5, "x", ["a.png", None], None]}),
+            pd.DataFrame({"output_video": [Path("a.mp4"), 3.5, None]}),
+            pd.DataFrame({"status": [1, None], "credits": ["many", None], "num_frames": ["a", "b"], "frame_rate": 0}),
+            pd.DataFrame({"credits": [np.inf, -np.inf], "status": ["completed", "odd one"]}),
+            pd.DataFrame({"when": pd.period_range("2026", periods=2), "part": pd.interval_range(0, 2)}),
+            pd.DataFrame({"z": [1j, 2j], "seconds": ["a", "b"], "num_frames": 1, "frame_rate": 0}),
+        ],
+        ids=lambda table: "-".join(map(str, table.shape)),
+    )  # fmt: skip
+    def test_every_table_can_be_shown(self, table: pd.DataFrame) -> None:
+        """Whatever the columns are called and hold, there is a table with a row for each row, and a payload that can be read."""
+        page = Page(table_html(table))
+
+        assert len(page.texts["tr"]) == len(table) + 1
+        assert page.payload["rows"] == len(table)
+        assert len({column["name"] for column in page.payload["columns"]}) >= table.shape[1]
+
+    @pytest.mark.parametrize("levels", [1, 2])
+    def test_half_a_character_in_an_index_breaks_nothing(self, levels: int) -> None:
+        """Pandas itself cannot keep such a text as a text; the table shows a `?` in its place, and in its name, too."""
+        half = [pd.Index(["a\ud800b", "c"], dtype=object)] * levels
+        index = pd.MultiIndex.from_arrays(half) if levels > 1 else half[0]
+        table = pd.DataFrame({"seed": [1, 2], "other": 3}, index=index.set_names(["n\ud800"] * levels))
+        table.columns = pd.Index(["seed", "\udfff"], dtype=object)
+
+        columns = Page(table_html(table)).payload["columns"]
+
+        assert table_html(table).encode()
+        assert [(one["name"], one["words"]) for one in columns[:levels]] == [("n?", ["a?b", "c"])] * levels
+        assert columns[-1]["name"] == "?"
+
+    def test_a_value_that_cannot_be_said_is_named_by_its_type(self) -> None:
+        """An object whose own text raises an error does not take the table with it."""
+
+        class Odd:
+            def __str__(self) -> str:
+                raise ValueError("no")
+
+            __repr__ = __str__
+
+        assert cells("odd", pd.Series([Odd(), [Odd()]])).words[0] == "<Odd>"
+        assert "Odd" in Page(table_html(pd.DataFrame({"odd": [Odd(), 1]}))).texts["td"][1]
+
+    @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+    def test_figures_keep_six_digits(self, values: list[float]) -> None:
+        """What is shown differs from the number by less than its sixth digit."""
+        for value, words in zip(values, cells("x", pd.Series(values, dtype=float)).words, strict=True):
+            assert float(words or "nan") == pytest.approx(value, rel=5.1e-6)
+
+    @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.text(max_size=3))))
+    def test_what_is_packed_can_be_unpacked(self, values: list[Any]) -> None:
+        """Each value is at its place again."""
+        assert unpacked(json.loads(json.dumps(packed(values)))) == values
+
+    def test_a_payload_reads_as_the_table(self) -> None:
+        """Every column is there with its words, or with numbers that read the same."""
+        table = runs(50, share=np.linspace(0, 1, 50))
+
+        columns = {one["name"]: one for one in Page(table_html(table)).payload["columns"]}
+
+        assert {*table.columns, "run", "seconds"} == set(columns)
+        assert unpacked(columns["seed"]["order"]) == list(range(50))
+        assert "words" not in columns["seed"]
+        assert unpacked(columns["share"]["words"]) == [f"{one:.5f}" for one in table["share"]]
+        assert unpacked(columns["status"]["keys"]) == list(table["status"])
+
+
+class TestHostile:
+    """Texts of strangers, in every place that takes one."""
+
+    def test_no_text_becomes_markup(self) -> None:
+        """With hundreds of hostile texts in cells, names and index, the page has the elements of a page with harmless ones."""
+        names = list(TEXTS[:40])
+
+        def table(texts: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
+            data = {
+                "prompt": texts,
+                "status": texts,
+                "error": texts,
+                "output_video": texts,
+                "resolution": texts,
+                "seed": texts,
+            }
+            found = pd.DataFrame({**data, **dict.fromkeys(names, texts)}, dtype=object)
+            return found.set_index("resolution").rename_axis(names[0]).tail(FIRST)
+
+        evil = Page(table_html(table(TEXTS, names)))
+        harmless = Page(table_html(table([f"text {n}" for n in range(len(TEXTS))], [f"name {n}" for n in range(40)])))
+        wanted = {tag for tag, _ in harmless.elements}
+
+        assert len(TEXTS) >= 150
+        assert {tag for tag, _ in evil.elements} <= wanted
+        handlers = {
+            name
+            for _, found in evil.attributes
+            for name in found
+            if name.startswith("on") or name in ("href", "srcdoc")
+        }
+        assert handlers == set()
+        assert len(evil.texts["script"]) == len(harmless.texts["script"]) == 2
+        assert evil.payload["rows"] == FIRST
+
+    def test_every_text_arrives_as_it_is(self) -> None:
+        """What the script reads from the page is the text itself; halves of characters, which cannot be sent, are told by a `?`."""
+        page = table_html(pd.DataFrame({"prompt": TEXTS}, dtype=object))
+
+        told = unpacked(next(one for one in Page(page).payload["columns"] if one["name"] == "prompt")["words"])
+
+        assert page.encode()
+        for words, text in zip(told, TEXTS, strict=True):
+            sound = text.encode("utf-8", "replace").decode()
+            assert words == sound or (len(text) > 2_000 and words[:2_000] == sound[:2_000])
+
+    def test_the_payload_cannot_end_its_element(self) -> None:
+        """No tag, comment or line end of a script stands in it."""
+        assert not set("<>&\u2028\u2029") & set(as_json(list(TEXTS)))
+
+    def test_a_file_that_is_no_clip_stays_where_it_is(self, tmp_path: Path) -> None:
+        """A table may come from anybody and name any file: what is not a picture or a clip is not put into the notebook."""
+        secret = base64.b64encode(b"secret secret secret").decode()
+        for name in ("id_rsa", "id.mp4", "id.png", "id.svg"):
+            (tmp_path / name).write_bytes(b"secret secret secret")
+        names = [str(tmp_path / name) for name in ("id_rsa", "id.mp4", "id.png", "id.svg")]
+
+        html = table_html(runs(5, output_video=[*names, "/dev/zero"]), embed="full")
+
+        assert secret not in html
+        assert all(not any(found) for found in Page(html).payload["clips"].values())
+
+
+class TestAddresses:
+    """What opens a file at the service."""
+
+    TOLD = [{"name": "wide", "images": [{"url": "https://host.example/token-1", "width": 640}]}]
+
+    def test_they_stay_out_of_a_notebook(self) -> None:
+        """Neither their own columns nor those that stand deeper, also as a text, come along; a notebook is sent around."""
+        table = runs(
+            2, output_results=[self.TOLD, self.TOLD], output_json=pd.array([json.dumps(self.TOLD)] * 2, dtype="string"),
+            output_images_url=[["https://host.example/token-2"]] * 2, output_video_url="https://host.example/token-3",
+        )  # fmt: skip
+
+        html = table_html(table)
+
+        assert "token-" not in html
+        assert "640" in html
+        assert "output_images_url" not in html
+
+    def test_they_are_there_where_they_are_shown_on_purpose(self) -> None:
+        """A table of nothing else is about them."""
+        table = pd.DataFrame({"output_video_url": ["https://host.example/token-1"]})
+
+        assert "token-1" in table_html(table)
+
+
+class TestWeight:
+    """What a notebook has to carry."""
+
+    @pytest.fixture
+    def noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Posters that no JPEG makes small, and that need no clips."""
+        grain = np.random.default_rng(7).integers(0, 255, (32, 54, 96, 3), np.uint8)
+        made = []
+        for picture in grain:
+            out = io.BytesIO()
+            Image.fromarray(picture).save(out, "JPEG", quality=75)
+            made.append(out.getvalue())
+        monkeypatch.setattr(posters, "posters", lambda paths: [made[n % 32] for n, _ in enumerate(paths)])
+
+    @pytest.mark.usefixtures("noise")
+    @pytest.mark.parametrize("count", [24, 240, 1_200])
+    def test_all_posters_together_stay_light(self, count: int) -> None:
+        """Also noise, of which no poster is small: at most 600 kB; and the rows that have none are told of once."""
+        page = Page(table_html(runs(count, output_video=[f"{row}.mp4" for row in range(count)])))
+
+        found = page.payload["posters"]
+        weight = sum(map(len, found["sheets"])) + sum(
+            len(str(one["src"])) for tag, one in page.attributes if tag == "img"
+        )
+        seen = FIRST + sum(spot is not None for spot in unpacked(found["at"]))
+
+        assert 0 < weight <= 600_000
+        assert seen == count or page.notes.endswith(
+            f"{count - seen:,} rows have no poster here, which would make the notebook too heavy."
+        )
+
+    @pytest.mark.usefixtures("noise")
+    def test_a_file_of_many_rows_is_carried_once(self) -> None:
+        """Two thousand rows of six files are as light as six, and every row has its poster."""
+        page = Page(table_html(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
+
+        found = page.payload["posters"]
+        spots = unpacked(found["at"])
+        assert "poster" not in page.notes
+        assert spots[FIRST:] == [[0, (row - FIRST) % 6] for row in range(FIRST, 2_004)]
+        assert len(found["sheets"]) == 1
+        assert len(found["at"]["of"]) == 7
+
+    def test_a_file_is_shrunk_once_in_a_session(self, clips: list[str]) -> None:
+        """The same table again makes no picture anew."""
+        table = runs(40, output_video=clips * 20)
+        table_html(table)
+        before = table_media._within.cache_info().misses
+
+        table_html(table)
+
+        assert table_media._within.cache_info().misses == before
+
+    @pytest.mark.usefixtures("noise")
+    def test_a_sweep_of_24_runs_leaves_room(self) -> None:
+        """With posters of noise, its notebook stays far below a megabyte."""
+        assert len(table_html(runs(24, output_video=[f"{row}.mp4" for row in range(24)]))) <= 400_000
+
+    def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The heaviest goes first, and the note names it; what is shown always comes along."""
+        monkeypatch.setattr(table_columns, "MOST_DATA", 200_000)
+        table = runs(
+            HUNDRED,
+            output_prompt=[f"{row}" * 600 for row in range(HUNDRED)],
+            prompt=[f"{row}" * 600 for row in range(HUNDRED)],
+        )
+
+        page = Page(table_html(table))
+        names = {one["name"] for one in page.payload["columns"]}
+
+        assert page.notes.endswith("Too heavy to come along: output_prompt.")
+        assert "output_prompt" not in names
+        assert {"prompt", "seed", "status", "credits"} <= names
+
+    def test_very_long_tables_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Beyond the limit the first rows are there, and the note says so."""
+        monkeypatch.setattr("reelbook.display.tables.table_html.MOST_ROWS", HUNDRED)
+
+        page = Page(table_html(runs(HUNDRED + 1)))
+
+        assert page.payload["rows"] == HUNDRED
+        assert table_line(runs(HUNDRED + 1)).startswith("the first 100 of 101 runs · 50 completed")
+        assert page.notes == "The first 24 of 100 rows. These are the first 100 of 101 rows."
+
+
+class TestClips:
+    """What plays without a kernel."""
+
+    def test_by_default_no_clip_is_in_the_page(self, clips: list[str]) -> None:
+        """A poster says where its clip is, and no more."""
+        payload = Page(table_html(runs(2, output_video=clips), key="word")).payload
+
+        assert payload["clips"] == {}
+        assert payload["key"] == "word"
+        assert [
+            [payload["files"]["in"][folder] + name for folder, name in found] for found in payload["files"]["of"]
+        ] == [[clips[0]], [clips[1]]]
+
+    def test_previews_are_small_clips(self, clips: list[str], tmp_path: Path) -> None:
+        """Each run has a small film of its own; of a picture it is a picture."""
+        (tmp_path / "a.png").write_bytes(png(40, 30))
+
+        payload = Page(table_html(runs(2, output_video=[clips[0], str(tmp_path / "a.png")]), embed="preview")).payload
+
+        kinds = [payload["clips"][row][0].partition(",")[0] for row in "01"]
+        assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
+        assert payload["previews"] == {"0": [0], "1": [0]}
+
+    def test_full_is_the_file_itself_while_there_is_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
+        path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
+        whole = path.read_bytes()
+        monkeypatch.setattr(table_media, "MOST_CLIP_BYTES", int(1.8 * len(whole)))
+
+        page = Page(
+            table_html(runs(2, output_video=[str(path), str(shutil.copy(path, tmp_path / "other.mp4"))]), embed="full")
+        )
+
+        first, second = (page.payload["clips"][row][0] for row in "01")
+        assert first == f"data:video/mp4;base64,{base64.b64encode(whole).decode()}"
+        assert second.startswith("data:video/mp4;base64,")
+        assert len(second) < len(first) / 2
+        assert page.notes.startswith("1 of the clips are small copies")
+
+    def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
+        """A report has posters and clips already: they are used, and none are made."""
+        posters, films = {clips[0]: Known("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
+
+        markup = table_markup(runs(2, output_video=clips), posters=posters, clips=films)
+
+        page = Page(markup)
+        assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
+        assert [found["src"] for tag, found in page.attributes if tag == "img"] == ["media/1.jpg"]
+        assert "<style" not in markup
+
+    def test_what_a_page_brings_keeps_its_shape(self, clips: list[str]) -> None:
+        """A portrait poster is as high as its row, and narrow; one that is smaller than its place is not blown up."""
+        posters = {clips[0]: Known("tall.jpg", 90, 160), clips[1]: Known("tiny.jpg", 40, 30)}
+
+        page = Page(table_markup(runs(2, output_video=clips), posters=posters, clips={}))
+
+        pictures = [(found["width"], found["height"]) for tag, found in page.attributes if tag == "img"]
+        assert pictures == [("30", "54"), ("40", "30")]
+        assert unpacked(page.payload["posters"]["sizes"]) == [[30, 54], [40, 30]]
+
+    def test_a_clip_that_is_gone_leaves_its_row(self, clips: list[str]) -> None:
+        """No poster, no error; the row is there."""
+        page = Page(table_html(runs(2, output_video=[os.devnull, clips[0]])))
+
+        assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
+        assert len(page.texts["tr"]) == 3
+
+
+FILES = (
+    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js",
+    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js",
+)  # fmt: skip
+
+
+class TestScripts:
+    """Scripts of several files, which a notebook has to hold in one."""
+
+    @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js"])
+    def test_a_module_has_all_it_needs(self, name: str) -> None:
+        """Every file once and after what it imports; nothing is left that asks for an address, and nothing ends the element."""
+        text = module(name)
+
+        names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
+        assert not re.search(r"^\s*(?:import|export)\b", text, re.MULTILINE)
+        assert len(names) == len(set(names)) > 0
+        assert not {"</script", "<!--", "<script"} & set(re.findall(r"</?script|<!--", text))
+        assert str(script(name)) == f'<script type="module">{text}</script>'
+
+    @pytest.mark.parametrize("name", ["table.js", "clock.js"])
+    def test_what_is_imported_stands_before_its_use(self, name: str) -> None:
+        """The files that a script names are in its module, before its own text; each of them is a script of its own, too."""
+        text, own = module(name), module(name).index(asset(name).rpartition("\nfor (const root")[2])
+
+        found = re.findall(r'import \{([^}]*)\} from "\./([\w.]+)"', asset(name))
+
+        assert len(found) >= 2
+        for words, file in found:
+            for word in words.replace(" ", "").split(","):
+                declared = re.search(rf"^(?:function|class|const) {word}\b", text, re.MULTILINE)
+                assert declared is not None
+                assert declared.start() < own
+            assert re.search(r"^export ", asset(file), re.MULTILINE)
+
+    def test_comments_stay_at_home(self) -> None:
+        """What explains a script to us makes no notebook heavier; what only looks like a comment is kept."""
+        text = module("table.js", "clock.js")
+
+        assert not re.search(r"^\s*(?://|/\*\*[^\n]*\*/$|\* )", text, re.MULTILINE)
+        assert "/\\.(mp4|m4v|mov|webm|mkv)$/i" in text
+        assert text.count("\nclass ") == len(re.findall(r"^export class", "".join(map(asset, FILES)), re.MULTILINE))

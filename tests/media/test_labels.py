@@ -1,0 +1,180 @@
+"""Labels in any script: which font has what, and what is written where none has it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw, features
+
+from reelbook.media.lettering import font_files, labels
+from reelbook.media.lettering.font_coverage import coverage
+from reelbook.media.lettering.font_files import FontFile
+from reelbook.media.lettering.labels import Lettering, flat, runs
+from tests.media.fonts import font
+
+ARABIC, CHINESE = "قارب ورقي", "纸船"
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A machine whose fonts the test chooses; at first it has none."""
+    for known in (labels.runs, labels._font_for, labels._usual, labels._opens):
+        known.cache_clear()
+    monkeypatch.setattr(labels, "font_files", lambda: ())
+    yield monkeypatch
+    for known in (labels.runs, labels._font_for, labels._usual, labels._opens):
+        known.cache_clear()
+
+
+def drawn(text: str, room: float | None = None) -> Image.Image:
+    """A label in black on white."""
+    picture = Image.new("L", (900, 60), 255)
+    Lettering(26).draw(ImageDraw.Draw(picture), 0, 0, text, "black", room=room)
+    return picture
+
+
+class TestCoverage:
+    @pytest.mark.parametrize("characters", ["abc", "a\u4e2d\u4e2e\u4e2f", "x\U0001f680\U0001f681", "\uffee"])
+    def test_it_has_what_the_font_has_and_nothing_else(self, tmp_path: Path, characters: str) -> None:
+        """Characters of the first plane and beyond it, which a font tells in two different tables."""
+        known = coverage(font(tmp_path / "some.ttf", characters))
+
+        assert all(character in known for character in characters)
+        assert not any(character in known for character in "bdyz\u4e2c\u4e30\U0001f682" if character not in characters)
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"no font", b"\0\1\0\0\0\1" + b"\0" * 6 + b"cmap" + b"\xff" * 12, b"ttcf" + b"\xff" * 40]
+    )
+    def test_what_is_no_font_has_nothing(self, content: bytes) -> None:
+        """Broken fonts lie about; they are passed over."""
+        assert "a" not in coverage(content)
+
+    def test_a_segment_with_its_own_list_of_glyphs_may_have_holes(self) -> None:
+        """A glyph 0 in the list, and one that the delta turns into 0, are not there."""
+        ends, starts, deltas, offsets = (67, 90, 0xFFFF), (65, 88, 0xFFFF), (0, -89 & 0xFFFF, 1), (6, 0, 0)
+        columns = (*ends, 0, *starts, *deltas, *offsets)
+        body = struct.pack(f">{len(columns)}H", *columns)
+        part = struct.pack(">7H", 4, 0, 0, 6, 0, 0, 0) + body + struct.pack(">3H", 5, 0, 6)
+        table = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + part
+        head = struct.pack(">IHHHH4sIII", 0x10000, 1, 0, 0, 0, b"cmap", 0, 28, len(table))
+
+        known = coverage(head + table)
+
+        assert [character for character in "ABCWXYZ" if character in known] == ["A", "C", "X", "Z"]
+
+
+class TestFonts:
+    def test_each_character_is_from_a_font_that_has_it(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
+        """What the usual font lacks comes from another one, and is drawn rather than named."""
+        other = FontFile(str(font(tmp_path / "other.ttf", CHINESE)))
+        only.setattr(labels, "font_files", lambda: (other,))
+
+        found = runs(f"boat {CHINESE} 7")
+
+        assert [(run.text, run.font == other) for run in found] == [
+            ("boat ", False),
+            (f"{CHINESE} ", True),
+            ("7", False),
+        ]
+        assert drawn(CHINESE).getpixel((8, 18)) == 0
+
+    def test_what_no_font_has_is_named(self, only: pytest.MonkeyPatch) -> None:
+        """A code point can be looked up; a row of boxes says nothing."""
+        assert "".join(run.text for run in runs("a 船 🚀 \ud83d")) == "a [U+8239] [U+1F680] [U+D83D]"
+
+    def test_signs_that_say_the_same_stand_in(self, only: pytest.MonkeyPatch) -> None:
+        """On a machine without fonts sizes and estimates stay readable."""
+        assert "".join(run.text for run in runs("1280×720 – ≈ 53")) == "1280x720 - ~ 53"
+
+    def test_a_font_that_cannot_be_opened_is_passed_over(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
+        """It tells its characters and is cut off after them, or is gone by now."""
+        whole = font(tmp_path / "whole.ttf", CHINESE)
+        torn = tmp_path / "torn.ttf"
+        torn.write_bytes(whole.read_bytes()[:-600])
+        fonts = (FontFile(str(tmp_path / "gone.ttf")), FontFile(str(torn)), FontFile(str(whole)))
+        only.setattr(labels, "font_files", lambda: fonts)
+        assert "船" in coverage(whole)
+
+        assert [run.font for run in runs(CHINESE)] == [fonts[2]]
+
+    def test_the_fonts_of_this_machine_are_files(self) -> None:
+        """Whatever it has; upright ones come before bold ones."""
+        found = font_files.font_files()
+
+        assert all(Path(one.path).suffix.lower() in font_files.ENDINGS for one in found)
+        ranks = [font_files._rank(one) for one in found]
+        assert ranks == sorted(ranks)
+
+    def test_folders_are_searched_where_nobody_lists_fonts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without fontconfig, and with one that fails."""
+        font(tmp_path / "mine.ttf", "a")
+        (tmp_path / "note.txt").touch()
+        monkeypatch.setattr(font_files, "_folders", lambda: [tmp_path, tmp_path / "not there"])
+        monkeypatch.setattr("shutil.which", lambda name: None)
+        without = font_files.font_files.__wrapped__()
+        monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "no program"))
+        failing = font_files.font_files.__wrapped__()
+
+        assert without == failing == (FontFile(str(tmp_path / "mine.ttf")),)
+
+
+class TestRightToLeft:
+    def test_facts_after_a_prompt_stay_where_they_are(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
+        """What follows a prompt that is written from the right does not move before it."""
+        only.setattr(labels, "font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC))),))
+
+        assert [run.text for run in runs(f"{ARABIC} · seed 7")] == [ARABIC, " · ", "seed 7"]
+
+    def test_words_of_two_fonts_stand_in_the_order_of_reading(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
+        """A sentence that begins at the right goes on to the left, where Pillow can turn letters around."""
+        only.setattr(
+            labels, "font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),)
+        )
+
+        found = [run.text.strip() for run in runs(f"{ARABIC} boat")]
+
+        assert found == (["boat", ARABIC] if features.check("raqm") else [ARABIC, "boat"])
+
+    def test_nothing_turns_the_rest_around(self) -> None:
+        """Signs that steer the order are left out, with those that steer a terminal."""
+        assert flat("a\u202eb\u2066c\x1b[31m\0d\ne\u2028f") == "abc[31md e f"
+
+
+class TestRoom:
+    def test_a_label_never_leaves_its_room(self) -> None:
+        """However long, of whatever letters; what was cut ends with an ellipsis."""
+        for text in ("a paper boat " * 200, "W" * 2000, "船" * 300, ARABIC * 50):
+            shown = Lettering(26).cut(text, 300)
+
+            assert shown.endswith("…")
+            assert 150 < Lettering(26).width(shown) <= 300
+            assert drawn(text, 300).crop((304, 0, 900, 60)).getextrema() == (255, 255)
+
+    def test_a_short_one_is_whole(self) -> None:
+        """Nothing is cut that fits."""
+        assert Lettering(26).cut("seed 7", 300) == "seed 7"
+        assert Lettering(26).cut("", 300) == ""
+
+    def test_lines_are_broken_between_words(self) -> None:
+        """Each fits; long words are broken; the last line tells that there is more."""
+        lines = Lettering(26).lines("a paper boat on a rainy street in the evening " + "w" * 90, 220, 4)
+
+        assert len(lines) == 4
+        assert all(Lettering(26).width(line) <= 220 for line in lines)
+        assert lines[0].split()[-1] in ("boat", "paper", "on")
+        assert lines[-1].endswith("…")
+        assert Lettering(26).lines("boat", 220, 4) == ["boat"]
+        assert Lettering(26).lines(" \n", 220, 4) == []
+
+    def test_a_mark_stays_with_its_letter(self) -> None:
+        """A cut does not fall between a letter and its accent."""
+        text = "e\u0301" * 100
+
+        for room in range(60, 120, 7):
+            shown = Lettering(26).cut(text, room).removesuffix("…")
+            assert len(shown) % 2 == 0

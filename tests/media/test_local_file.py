@@ -1,0 +1,373 @@
+"""Files that were brought home: what they hold, and stills from them."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+from PIL import Image
+
+import reelbook as rb
+from reelbook.media.local_file import Probe
+from reelbook.media.metadata.provenance import read
+from tests.clips import at, film, number_of
+from tests.media.making import FACTS, contained, content
+from tests.support import png
+
+
+@pytest.fixture(scope="module")
+def clip_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # One keyframe in ten, so that stills between keyframes are asked for too.
+    path = tmp_path_factory.mktemp("films") / "clip.mp4"
+    film(path, options={"g": "10"})
+    return path
+
+
+def test_a_film_tells_its_size_frames_and_rate(clip_path: Path) -> None:
+    """The probe of a film is what it was made with."""
+    probe = at(clip_path).probe
+
+    assert probe == Probe(64, 48, 25, Fraction(24))
+    assert probe.seconds == pytest.approx(25 / 24)
+    assert str(probe) == "64×48 · 25 frames at 24/s · 1.0 s"
+
+
+def test_a_broadcast_rate_is_kept_exact(tmp_path: Path) -> None:
+    """23.976 frames a second stay the fraction that they are."""
+    clip = film(tmp_path / "clip.mp4", frames=3, rate=Fraction(24000, 1001))
+
+    assert clip.probe.rate == Fraction(24000, 1001)
+    assert "3 frames at 23.976/s" in str(clip.probe)
+
+
+def test_a_picture_has_one_frame_and_no_rate(tmp_path: Path) -> None:
+    """The probe of a picture is its size."""
+    (tmp_path / "picture.png").write_bytes(png(32, 16))
+    picture = at(tmp_path / "picture.png")
+
+    assert picture.probe == Probe(32, 16, 1, None)
+    assert (str(picture.probe), picture.probe.seconds, picture.is_video) == ("32×16", 0.0, False)
+
+
+def test_every_frame_comes_in_order(clip_path: Path) -> None:
+    """All frames of a film, each once, first to last."""
+    assert [number_of(picture) for picture in at(clip_path).frames()] == list(range(25))
+
+
+def test_a_picture_is_its_own_only_frame(tmp_path: Path) -> None:
+    """A picture can be asked for all that a film can."""
+    (tmp_path / "picture.png").write_bytes(png(32, 16))
+    picture = at(tmp_path / "picture.png")
+
+    assert [frame.size for frame in picture.frames()] == [(32, 16)]
+    assert [frame.size for frame in picture.spread(6)] == [(32, 16)] * 6
+    assert picture.still(0.5).getpixel((31, 15)) == (0, 128, 128)
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 10, 11, 23, 24])
+def test_a_still_by_number_is_that_frame(clip_path: Path, number: int) -> None:
+    """The frame asked for by number, at keyframes, beside them and between them."""
+    assert number_of(at(clip_path).still(frame=number)) == number
+
+
+def test_a_still_by_time_is_the_frame_on_the_screen(clip_path: Path) -> None:
+    """A frame is on the screen from its own time until the next one's, however its time is rounded."""
+    clip = at(clip_path)
+
+    for number in range(25):
+        assert number_of(clip.still(seconds=number / 24)) == number
+        assert number_of(clip.still(seconds=(number + 0.9) / 24)) == number
+
+
+@pytest.mark.parametrize(("fraction", "number"), [(0.0, 0), (0.5, 12), (1.0, 24)])
+def test_a_still_by_fraction_runs_from_first_to_last(clip_path: Path, fraction: float, number: int) -> None:
+    """0 is the first frame, 1 the last."""
+    assert number_of(at(clip_path).still(fraction)) == number
+
+
+@pytest.mark.parametrize(
+    ("place", "number"), [({"frame": -3}, 0), ({"frame": 99}, 24), ({"seconds": 99.0}, 24), ({"at": 1.5}, 24)]
+)
+def test_a_place_beyond_the_film_is_its_nearest_end(clip_path: Path, place: dict[str, float], number: int) -> None:
+    """Before the start is the first frame, after the end the last."""
+    assert number_of(at(clip_path).still(**place)) == number  # type: ignore[arg-type]  # Names vary, types fit.
+
+
+def test_frames_spread_evenly_include_both_ends(clip_path: Path) -> None:
+    """Six frames of twenty-five, from first to last; more frames than there are repeat some."""
+    clip = at(clip_path)
+
+    assert [number_of(picture) for picture in clip.spread(6)] == [0, 5, 10, 14, 19, 24]
+    assert [number_of(picture) for picture in clip.spread(1)] == [0]
+    assert len(clip.spread(40)) == 40
+
+
+def test_a_film_of_one_frame_gives_as_many_as_asked(tmp_path: Path) -> None:
+    """The shortest film there is has a strip too."""
+    clip = film(tmp_path / "clip.mp4", frames=1)
+
+    assert [number_of(picture) for picture in clip.spread(6)] == [0] * 6
+    assert number_of(clip.still(1.0)) == 0
+
+
+class TestSaving:
+    """Copies under names of yours."""
+
+    def test_a_copy_is_saved_under_a_name_or_into_a_folder(self, clip_path: Path, tmp_path: Path) -> None:
+        """`save` takes a file's name or a folder, says where the copy is, and leaves the original."""
+        clip = at(clip_path)
+
+        named, placed = clip.save(tmp_path / "boat.mp4"), clip.save(tmp_path)
+
+        assert (named, placed) == (tmp_path / "boat.mp4", tmp_path / "clip.mp4")
+        assert named.read_bytes() == placed.read_bytes() == clip_path.read_bytes()
+
+    def test_a_copy_of_a_run_tells_where_it_comes_from(self, clip_path: Path, tmp_path: Path) -> None:
+        """What is known of the run is in the copy, and the original keeps the bytes that were received."""
+        before = clip_path.read_bytes()
+
+        saved = replace(at(clip_path), facts=FACTS).save(tmp_path / "boat.mp4")
+
+        told = read(saved)
+        assert (told.model, told.seed, told.request_id, told.credits) == (FACTS["model"], 7, "request-12345678", 53)
+        assert content(saved) == content(clip_path)
+        assert clip_path.read_bytes() == before
+
+    def test_in_a_folder_a_copy_gets_a_readable_name(self, tmp_path: Path) -> None:
+        """Model, seed, run and content; several files of one run do not take each other's place."""
+        (tmp_path / "out").mkdir()
+        names = []
+        for digest in ("9f86d081" * 8, "60303ae2" * 8):
+            (tmp_path / f"{digest}.png").write_bytes(png())
+            facts = {**FACTS, "model": "svc/video-gen/v2.1/master/smart resize/"}
+            names.append(replace(at(tmp_path / f"{digest}.png"), facts=facts).save(tmp_path / "out").name)
+            names.append(replace(at(tmp_path / f"{digest}.png"), facts={"model": "a/b"}).save(f"{tmp_path}/new/").name)
+
+        assert names == [
+            "smart-resize_seed-7_request_9f86d081.png", "b_9f86d081.png",
+            "smart-resize_seed-7_request_60303ae2.png", "b_60303ae2.png",
+        ]  # fmt: skip
+        assert len(list((tmp_path / "new").iterdir())) == 2
+
+    @pytest.mark.parametrize(
+        "model", ["../../etc/passwd", "svc/..", "/", "a\\b", "x" * 500, "船/größer", "svc/.hidden", "a\0b"]
+    )
+    def test_a_readable_name_stays_in_its_folder(self, model: str, tmp_path: Path) -> None:
+        """A service may call its models anything; a name made of that is a name, and not a way to somewhere."""
+        (tmp_path / "a.png").write_bytes(png())
+        hostile = {"model": model, "request_id": "../../x", "seed": "../7"}
+
+        saved = replace(at(tmp_path / "a.png"), facts=hostile).save(f"{tmp_path}/out/")
+
+        assert saved.parent == tmp_path / "out"
+        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.png", saved.name)
+
+    @pytest.mark.parametrize("name", ["boat.png", "boat.webm", "boat.JPG", "boat.gif"])
+    def test_a_suffix_of_another_kind_is_refused(self, name: str, clip_path: Path, tmp_path: Path) -> None:
+        """A film called a picture opens nowhere; saving does not convert."""
+        with pytest.raises(
+            rb.ReelbookError, match=r"is no \.\w+ file, and saving does not convert it\. .*ends in \.mp4"
+        ):
+            at(clip_path).save(tmp_path / name)
+
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("name", "saved"),
+        [("boat", "boat.mp4"), ("boat.v2", "boat.v2.mp4"), ("boat.MP4", "boat.MP4"), ("boat.m4v", "boat.m4v"), (".x", ".x.mp4")],
+    )  # fmt: skip
+    def test_a_name_without_a_suffix_gets_one(self, name: str, saved: str, clip_path: Path, tmp_path: Path) -> None:
+        """So that the system knows what to open it with; one that means the same kind stays."""
+        assert at(clip_path).save(tmp_path / name) == tmp_path / saved
+        assert (tmp_path / saved).exists()
+
+    def test_a_file_of_an_unknown_kind_may_be_called_anything(self, tmp_path: Path) -> None:
+        """Whoever saves it knows more than we do."""
+        (tmp_path / "a.bin").write_bytes(b"anything")
+
+        assert at(tmp_path / "a.bin").save(tmp_path / "b.dat").read_bytes() == b"anything"
+
+    def test_a_missing_folder_is_made(self, clip_path: Path, tmp_path: Path) -> None:
+        """And a file that was there is written over, as anywhere else."""
+        target = tmp_path / "a" / "b" / "boat.mp4"
+
+        for _ in range(2):
+            at(clip_path).save(target)
+
+        assert [path.name for path in target.parent.iterdir()] == ["boat.mp4"]
+
+    @pytest.mark.parametrize("place", ["file/boat.mp4", "x" * 300, "folder.mp4"])
+    def test_a_place_that_cannot_be_written_to_says_so(self, place: str, clip_path: Path, tmp_path: Path) -> None:
+        """A file where a folder should be, a name that is too long, a folder where the file should be."""
+        (tmp_path / "file").write_bytes(b"")
+        (tmp_path / "folder.mp4").mkdir()
+        (tmp_path / "folder.mp4" / "clip.mp4").mkdir()
+
+        with pytest.raises(rb.ReelbookError, match=r"could not be copied to .* Choose a place that can be written to"):
+            at(clip_path).save(tmp_path / place)
+
+        assert not list(tmp_path.rglob("*.part"))
+
+    def test_an_original_that_is_gone_says_so(self, tmp_path: Path) -> None:
+        """The library may have been cleaned since."""
+        with pytest.raises(rb.ReelbookError, match="cannot be opened"):
+            at(tmp_path / "gone.mp4").save(tmp_path / "boat.mp4")
+
+    def test_the_original_is_not_saved_over(self, clip_path: Path) -> None:
+        """Its name is its content's, or the library would not find it again."""
+        with pytest.raises(rb.ReelbookError, match="is the original itself"):
+            replace(at(clip_path), facts=FACTS).save(clip_path)
+
+
+class TestAsSource:
+    """Files as source pictures of other runs."""
+
+    def test_a_picture_gives_its_own_bytes(self, tmp_path: Path) -> None:
+        """Nothing is decoded and encoded again on the way."""
+        (tmp_path / "boat.webp").write_bytes(png(kind="WEBP"))
+
+        assert at(tmp_path / "boat.webp").__reel_picture__() == (png(kind="WEBP"), "boat.webp")
+
+    def test_a_film_gives_its_last_frame(self, clip_path: Path) -> None:
+        """As a PNG, so that a clip can be continued from where it ends."""
+        data, label = at(clip_path).__reel_picture__()
+
+        with Image.open(io.BytesIO(data)) as picture:
+            assert (picture.format, picture.size, number_of(picture)) == ("PNG", (64, 48), 24)
+        assert label == "last frame of clip.mp4"
+
+    def test_an_input_takes_it_where_a_picture_goes(self, clip_path: Path) -> None:
+        """`image_url=run.video` is the last frame of that video."""
+        clip = at(clip_path)
+
+        asked = rb.ImageToVideo(prompt="on and on", image_url=clip)
+
+        assert asked.image_url == asked.revised(image_url=clip.__reel_picture__()[0]).image_url
+
+    def test_a_file_that_is_gone_says_so(self, tmp_path: Path) -> None:
+        """A picture and a film alike."""
+        for name in ("gone.png", "gone.mp4"):
+            with pytest.raises(rb.ReelbookError, match=r"cannot be read.*rb\.attach"):
+                at(tmp_path / name).__reel_picture__()
+
+
+@pytest.mark.parametrize("suffix", [".webm", ".mkv", ".mov", ".m4v"])
+def test_films_in_other_containers_are_films(suffix: str, clip_path: Path, tmp_path: Path) -> None:
+    """A model that only a description tells about may return them; all that an MP4 can do, they can."""
+    clip = at(contained(clip_path, tmp_path / f"clip{suffix}"))
+
+    assert clip.is_video
+    assert clip.probe == Probe(64, 48, 25, Fraction(24))
+    assert [number_of(picture) for picture in clip.spread(6)] == [0, 5, 10, 14, 19, 24]
+    assert [number_of(clip.still(frame=number)) for number in (0, 11, 24)] == [0, 11, 24]
+    assert number_of(Image.open(io.BytesIO(clip.__reel_picture__()[0]))) == 24
+
+
+def test_a_gif_is_a_picture(tmp_path: Path) -> None:
+    """It plays in a page without a player."""
+    (tmp_path / "a.gif").write_bytes(png(kind="GIF"))
+
+    assert not at(tmp_path / "a.gif").is_video
+
+
+def test_a_playlist_that_is_called_a_film_leads_nowhere(clip_path: Path, tmp_path: Path) -> None:
+    """FFmpeg would follow a text named `.mp4` to other files of this machine; it is told what to expect."""
+    playlist = tmp_path / "clip.mp4"
+    (tmp_path / "secret.mp4").write_bytes(clip_path.read_bytes())
+    playlist.write_text("ffconcat version 1.0\nfile secret.mp4\n")
+    with av.open(str(playlist)) as control:
+        assert control.format.name == "concat"
+
+    with pytest.raises(rb.ReelbookError, match="cannot be read as a video"):
+        at(playlist).still()
+
+
+def test_two_files_at_one_path_are_the_same(clip_path: Path) -> None:
+    """A local file is where it is: what it is called at the service makes no difference."""
+    assert at(clip_path) == at(clip_path)
+    assert hash(at(clip_path)) == hash(at(clip_path))
+
+
+@pytest.mark.parametrize("name", ["clip.mp4", "picture.png", "unknown.bin"])
+@pytest.mark.parametrize("content", [b"", b"\0\0\0\x20ftypisom" + bytes(200), b"<html>expired</html>"])
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, name: str, content: bytes) -> None:
+    """Whatever a decoder stumbles over arrives as one of our errors, which names the file and the way on."""
+    (tmp_path / name).write_bytes(content)
+    broken = at(tmp_path / name)
+
+    for ask in (lambda: broken.probe, broken.still, lambda: broken.spread(6), lambda: list(broken.frames())):
+        with pytest.raises(rb.ReelbookError, match=rf"{name} cannot be read as a (video|picture).*rb\.attach"):
+            ask()
+
+
+def test_a_film_that_breaks_off_says_so(clip_path: Path, tmp_path: Path) -> None:
+    """A film whose second half is missing is no strip of its first half."""
+    content = bytearray(clip_path.read_bytes())
+    movie_data = content.index(b"mdat") + 4
+    index = content.index(b"moov") - 4
+    middle = (movie_data + index) // 2
+    content[middle:index] = bytes(index - middle)
+    (tmp_path / "clip.mp4").write_bytes(content)
+
+    with pytest.raises(rb.ReelbookError, match=r"rb\.attach"):
+        at(tmp_path / "clip.mp4").spread(6)
+
+
+class TestPreview:
+    """Small copies of films."""
+
+    def test_a_small_copy_has_all_frames_and_the_same_shape(self, tmp_path: Path) -> None:
+        """The copy of a grainy film is a fraction of it, no side longer than asked, and plays as long."""
+        clip = film(tmp_path / "clip.mp4", frames=25, size=(320, 180), noise=15)
+
+        small = clip.preview(longest=160, most_bytes=200_000)
+
+        assert small is not None
+        (tmp_path / "small.mp4").write_bytes(small)
+        copy = at(tmp_path / "small.mp4")
+        assert copy.probe == Probe(160, 90, 25, Fraction(24))
+        assert len(small) < clip.path.stat().st_size / 4
+        assert [number_of(picture) for picture in copy.frames()] == list(range(25))
+
+    def test_it_stays_within_the_bytes_there_are(self, tmp_path: Path) -> None:
+        """With little room it is coarse, and never larger than asked."""
+        clip = film(tmp_path / "clip.mp4", frames=48, size=(320, 180), noise=100)
+
+        small = clip.preview(longest=320, most_bytes=150_000)
+
+        assert small is not None
+        assert 30_000 < len(small) <= 150_000
+
+    def test_there_is_none_where_it_would_be_nothing(self, tmp_path: Path) -> None:
+        """Where even a coarse copy does not fit, there is none, rather than a bad one."""
+        clip = film(tmp_path / "clip.mp4", frames=10, noise=60)
+
+        assert clip.preview(longest=64, most_bytes=500) is None
+
+    def test_it_is_made_without_x264_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""
+        clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90))
+
+        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("libvpx-vp9",))
+        small = clip.preview(longest=80, most_bytes=100_000)
+        monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("no-such-encoder",))
+        none = clip.preview(longest=80, most_bytes=100_000)
+
+        assert small is not None
+        assert b"vp09" in small
+        assert none is None
+
+    def test_an_odd_shape_becomes_an_even_one(self, tmp_path: Path) -> None:
+        """Shrinking a tall, narrow film never makes a side odd or empty."""
+        clip = film(tmp_path / "clip.mp4", frames=2, size=(16, 480))
+
+        small = clip.preview(longest=90, most_bytes=100_000)
+
+        assert small is not None
+        (tmp_path / "small.mp4").write_bytes(small)
+        assert at(tmp_path / "small.mp4").still().size == (4, 90)

@@ -1,0 +1,482 @@
+"""Many files at once: in processes of our own, by executors of others, and never twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reelbook
+from reelbook.errors import ReelbookError
+from reelbook.media.measuring import measure_pool
+from reelbook.media.measuring.measures import METRICS, Cache, Measured, measure_file, measured
+from tests.media.moving import flat, panned, picture, written
+
+BACK_SECONDS = 2.0
+"""How soon the prompt is back after an interrupt."""
+FEW = ["sharpness", "motion"]
+SOURCE = str(Path(reelbook.__file__).parents[1])
+
+FATAL = f"""
+import os, sys
+sys.path.append({SOURCE!r})
+from reelbook.media.measuring import measure_worker as worker
+measure_file = worker.measure_file
+def deadly(path, *args, **options):
+    if "deadly" in path:
+        os.kill(os.getpid(), 9)
+    return measure_file(path, *args, **options)
+worker.measure_file = deadly
+worker.main()
+"""
+"""A process for measuring that dies over some files, as a decoder with a flaw would."""
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three small films that differ; nobody changes them."""
+    folder = tmp_path_factory.mktemp("clips")
+    return [
+        written(folder / f"{speed}.mp4", panned(speed, (speed, 0), frames=6, size=(64, 48)), crf=20)
+        for speed in (1, 2, 3)
+    ]
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A file over which a decoder waits for ever: a pipe into which nobody writes."""
+    os.mkfifo(tmp_path / "endless.mp4")
+    return tmp_path / "endless.mp4"
+
+
+class Awaited:
+    """The other end of an endless file: there when a process has opened it, and knows when that process is gone."""
+
+    def __init__(self, endless: Path) -> None:
+        # Returns when the other side opens it too.
+        self.file = os.open(endless, os.O_WRONLY)
+
+    def is_left(self, *, within: float) -> bool:
+        """Whether the process that had it open ends in time."""
+        poll = select.poll()
+        poll.register(self.file, select.POLLERR)
+        return bool(poll.poll(within * 1000))
+
+    def close(self) -> None:
+        os.close(self.file)
+
+
+@pytest.fixture
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Called, it makes every process for measuring a mistake of the test."""
+
+    def refuse(*args: Any, **options: Any) -> None:
+        raise AssertionError("something was measured")
+
+    return lambda: monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+class TestOwnProcesses:
+    """What measures when nobody gives an executor."""
+
+    def test_figures_come_in_the_order_of_the_files(self, clips: list[Path], tmp_path: Path) -> None:
+        """Good files and bad ones, one of them twice; each with what it gives by itself, and progress on the way."""
+        (tmp_path / "bad.mp4").write_bytes(b"I am not a film")
+        paths = [clips[2], tmp_path / "bad.mp4", clips[0], clips[2]]
+        told: list[tuple[int, int]] = []
+
+        figures = measured(paths, FEW, progress=lambda done, of: told.append((done, of)))
+
+        assert figures == [measure_file(path, FEW) for path in paths]
+        assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+    def test_a_reference_reaches_the_processes(self, clips: list[Path]) -> None:
+        """Compared there with the same file as here."""
+        figures = measured(clips[:2], ["ssim", "psnr"], reference=str(clips[0]))
+
+        assert figures == [measure_file(path, ["ssim", "psnr"], reference=clips[0]) for path in clips[:2]]
+
+    def test_a_process_that_dies_costs_one_file(
+        self, clips: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The file says what happened, another process takes its place, and all others are measured."""
+        monkeypatch.setattr(measure_pool, "_MAIN", FATAL)
+        monkeypatch.setattr(measure_pool, "_cores", lambda: 1)
+        deadly = picture(tmp_path / "deadly.png", flat(1))
+
+        figures = measured([clips[0], deadly, clips[1]], FEW)
+
+        assert figures[1] == {
+            "sharpness": None,
+            "motion": None,
+            "error": f"{deadly} could not be measured: the process that did it was ended by SIGKILL.",
+        }
+        assert [figures[0], figures[2]] == [measure_file(path, FEW) for path in clips[:2]]
+
+    def test_a_file_that_takes_for_ever_is_given_up(
+        self, clips: list[Path], endless: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After the longest time allowed its process is ended, and the next file is measured."""
+        monkeypatch.setattr(measure_pool, "_cores", lambda: 1)
+        monkeypatch.setattr(measure_pool, "FILE_SECONDS", 1.5)
+
+        figures = measured([endless, clips[0]], FEW)
+
+        assert "took longer than 1.5 s" in str(figures[0]["error"])
+        assert figures[1] == measure_file(clips[0], FEW)
+
+    def test_where_no_process_can_start_the_caller_learns_why(
+        self, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One error with the reason, and not one for each file."""
+        monkeypatch.setattr(measure_pool, "_MAIN", "raise SystemExit('no numbers today')")
+
+        with pytest.raises(ReelbookError, match=r"No process for measuring can be started here \(no numbers today"):
+            measured(clips, FEW)
+
+    def test_a_reference_that_is_not_there_is_said_once(self, clips: list[Path], no_processes: Any) -> None:
+        """Before anything is started."""
+        no_processes()
+
+        with pytest.raises(ReelbookError, match=r"There is no reference at .*nowhere\.mp4"):
+            measured(clips, ["ssim"], reference="nowhere.mp4")
+
+    def test_scripts_need_no_guard(self, clips: list[Path]) -> None:
+        """A script from standard input measures from a thread, and the processes do not run the script again."""
+        script = f"""
+import json, threading
+from reelbook.media.measuring.measures import measured
+thread = threading.Thread(target=lambda: print(json.dumps(measured([{str(clips[0])!r}], {FEW!r}))))
+thread.start()
+thread.join()
+"""
+        done = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=60)
+
+        assert done.stderr == ""
+        assert json.loads(done.stdout) == [measure_file(clips[0], FEW)]
+
+    def test_a_strange_module_in_the_folder_is_not_picked_up(
+        self, clips: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A notebook may lie beside a queue.py of its own."""
+        (tmp_path / "queue.py").write_text("raise SystemExit('the wrong module')")
+        monkeypatch.chdir(tmp_path)
+
+        assert measured(clips[:1], FEW)[0]["error"] is None
+
+
+INTERRUPTED = """
+import signal, sys
+from reelbook.media.measuring.measures import measured
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    measured([sys.argv[1]], ["sharpness"])
+except KeyboardInterrupt:
+    print("back", flush=True)
+"""
+
+
+class TestTheEnd:
+    """Whatever ends the call ends the processes."""
+
+    @pytest.fixture
+    def script(self, endless: Path) -> Iterator[subprocess.Popen[str]]:
+        """A script that measures an endless file."""
+        command = [sys.executable, "-c", INTERRUPTED, str(endless)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            yield process
+            process.kill()
+
+    def test_an_interrupt_gives_the_prompt_back(self, script: subprocess.Popen[str], endless: Path) -> None:
+        """Within two seconds, with the process gone that was in the middle of a file."""
+        awaited = Awaited(endless)
+        began = time.monotonic()
+        script.send_signal(signal.SIGINT)
+
+        assert script.stdout is not None
+        assert script.stdout.readline() == "back\n"
+        assert time.monotonic() - began < BACK_SECONDS
+        assert awaited.is_left(within=BACK_SECONDS)
+        awaited.close()
+
+    def test_a_killed_kernel_leaves_no_process_behind(self, script: subprocess.Popen[str], endless: Path) -> None:
+        """The pipe closes, and the process ends in the middle of a file."""
+        awaited = Awaited(endless)
+        script.kill()
+
+        assert awaited.is_left(within=5)
+        awaited.close()
+
+    def test_an_error_of_the_callback_ends_the_processes(
+        self, clips: list[Path], endless: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is raised where the call was made, and nothing goes on behind it."""
+        monkeypatch.setattr(measure_pool, "_cores", lambda: 2)
+        with ThreadPoolExecutor(1) as beside:
+            opened = beside.submit(Awaited, endless)
+
+            def fail(done: int, of: int) -> None:
+                if done:
+                    opened.result()
+                    raise ZeroDivisionError
+
+            with pytest.raises(ZeroDivisionError):
+                measured([endless, clips[0]], FEW, progress=fail)
+
+            assert opened.result().is_left(within=5)
+            opened.result().close()
+
+
+class Pickling(Executor):
+    """An executor that sends everything there and back as bytes, as a cluster does."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        sent, given, named = pickle.loads(pickle.dumps((fn, args, options)))
+        future.set_result(pickle.loads(pickle.dumps(sent(*given, **named))))
+        return future
+
+
+class Breaking(Executor):
+    """An executor that loses its second task and breaks at the third."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        self.count += 1
+        if self.count > 2:
+            raise BrokenExecutor("it is broken")
+        future: Future[Any] = Future()
+        if self.count == 2:
+            future.set_exception(BrokenExecutor("a worker died"))
+        else:
+            future.set_result(fn(*args, **options))
+        return future
+
+
+class Failing(Executor):
+    """An executor whose tasks all fail, and say no more than that."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(TimeoutError())
+        return future
+
+
+class TestExecutors:
+    """What measures when somebody gives an executor."""
+
+    @pytest.fixture(autouse=True)
+    def _no_processes_of_ours(self, no_processes: Callable[[], None]) -> None:
+        no_processes()
+
+    @pytest.mark.parametrize("make", [Pickling, lambda: ThreadPoolExecutor(2)], ids=["pickling", "threads"])
+    def test_any_executor_gives_the_same_figures(self, clips: list[Path], make: Callable[[], Executor]) -> None:
+        """In order, with progress, and compared with the same reference."""
+        told: list[int] = []
+
+        with make() as executor:
+            figures = measured(
+                clips, None, reference=clips[1], executor=executor, progress=lambda done, of: told.append(done)
+            )
+
+        assert figures == [measure_file(path, reference=clips[1]) for path in clips]
+        assert told == [0, 1, 2, 3]
+
+    def test_what_an_executor_loses_says_so(self, clips: list[Path]) -> None:
+        """A worker that died and an executor that broke cost their files, and no others."""
+        good, lost, never = measured(clips, FEW, executor=Breaking())
+
+        assert good == measure_file(clips[0], FEW)
+        assert lost["error"] == (
+            f"{clips[1]} could not be measured: the executor lost it (BrokenExecutor: a worker died). Measure it again."
+        )
+        assert "lost it (BrokenExecutor: it is broken)" in str(never["error"])
+        assert never["sharpness"] is None
+
+    def test_files_whose_tasks_all_fail_say_so_each(self, clips: list[Path], tmp_path: Path) -> None:
+        """By name, whatever the error; the call comes back with them, and nothing of it is kept."""
+        cache = Cache(tmp_path / "measures")
+
+        figures = measured(clips, FEW, executor=Failing(), cache=cache)
+
+        assert [str(found["error"]) for found in figures] == [
+            f"{path} could not be measured: the executor lost it (TimeoutError). Measure it again." for path in clips
+        ]
+        assert list(cache.folder.rglob("*.json")) == []
+
+
+def test_a_process_pool_gives_the_same_figures(clips: list[Path], tmp_path: Path) -> None:
+    """The standard library's own processes, started anew and so with nothing but what was sent to them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import json, multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from reelbook.media.measuring.measures import measured
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        print(json.dumps(measured({[str(path) for path in clips]!r}, executor=executor)))
+"""
+    )
+
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == [measure_file(path) for path in clips]
+
+
+class Counting(Pickling):
+    """An executor that remembers what it was asked to measure."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        path, metrics = args
+        self.asked.append((Path(path).name, metrics))
+        return super().submit(fn, *args, **options)
+
+
+class TestCache:
+    """What was measured once is not measured again."""
+
+    @pytest.fixture
+    def cache(self, tmp_path: Path) -> Cache:
+        """A cache in a folder that is not there yet."""
+        return Cache(tmp_path / "library" / "measures")
+
+    def test_a_second_call_measures_nothing(self, clips: list[Path], cache: Cache, no_processes: Any) -> None:
+        """The same figures, without a single process; progress says at once that all is done."""
+        first = measured(clips[:2], reference=clips[1], cache=cache)
+        no_processes()
+        told: list[tuple[int, int]] = []
+
+        second = measured(clips[:2], reference=clips[1], cache=cache, progress=lambda done, of: told.append((done, of)))
+
+        assert second == first
+        assert told == [(2, 2)]
+
+    def test_only_what_is_missing_is_measured(self, clips: list[Path], cache: Cache) -> None:
+        """Another metric and another file are measured; what is known is not."""
+        executor = Counting()
+        measured(clips[:1], ["sharpness"], cache=cache, executor=executor)
+
+        figures = measured(clips[:2], FEW, cache=cache, executor=executor)
+
+        assert executor.asked == [("1.mp4", ("sharpness",)), ("1.mp4", ("motion",)), ("2.mp4", ("sharpness", "motion"))]
+        assert figures == [measure_file(path, FEW) for path in clips[:2]]
+
+    def test_another_version_or_reference_is_measured_anew(
+        self, clips: list[Path], cache: Cache, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A figure is of one definition and of one reference; the other figures of the file stay."""
+        executor = Counting()
+        both = ["sharpness", "psnr"]
+        measured(clips[:1], both, reference=clips[1], cache=cache, executor=executor)
+
+        measured(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
+        monkeypatch.setitem(METRICS, "sharpness", METRICS["sharpness"]._replace(version=99))
+        measured(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
+
+        assert [metrics for _, metrics in executor.asked] == [("sharpness", "psnr"), ("psnr",), ("sharpness",)]
+
+    def test_the_content_counts_and_not_the_name(self, clips: list[Path], cache: Cache, tmp_path: Path) -> None:
+        """A copy elsewhere is known; another film under the same name is not."""
+        copy = tmp_path / "copy.mp4"
+        executor = Counting()
+        measured(clips[:1], FEW, cache=cache, executor=executor)
+
+        copy.write_bytes(clips[0].read_bytes())
+        measured([copy], FEW, cache=cache, executor=executor)
+        copy.write_bytes(clips[1].read_bytes())
+        measured([copy], FEW, cache=cache, executor=executor)
+
+        assert [name for name, _ in executor.asked] == ["1.mp4", "copy.mp4"]
+
+    def test_a_file_of_the_shelf_is_known_by_its_name(self, cache: Cache, no_processes: Any, tmp_path: Path) -> None:
+        """The shelf names files by their hash, so that none is read through to find out."""
+        no_processes()
+        cache.keep("ab" * 32, {"sharpness 1": 12.5})
+
+        assert measured([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache) == [
+            {"sharpness": 12.5, "error": None}
+        ]
+
+    def test_trouble_is_not_kept(self, cache: Cache, tmp_path: Path) -> None:
+        """What could not be measured is tried again the next time."""
+        (tmp_path / "bad.mp4").write_bytes(b"I am not a film")
+        executor = Counting()
+
+        for _ in range(2):
+            assert measured([tmp_path / "bad.mp4"], FEW, cache=cache, executor=executor)[0]["error"]
+
+        assert len(executor.asked) == 2
+
+    @pytest.mark.parametrize("content", ["", "{", "[1]", '{"sharpness 1": [1]}', "\x00"])
+    def test_a_torn_file_is_as_if_it_were_not_there(self, clips: list[Path], cache: Cache, content: str) -> None:
+        """What cannot be read is measured again, and is whole afterwards."""
+        executor = Counting()
+        measured(clips[:1], ["sharpness"], cache=cache, executor=executor)
+        (kept,) = cache.folder.rglob("*.json")
+        kept.write_text(content)
+
+        for _ in range(2):
+            assert measured(clips[:1], ["sharpness"], cache=cache, executor=executor) == [
+                measure_file(clips[0], ["sharpness"])
+            ]
+
+        assert len(executor.asked) == 2
+
+    def test_a_folder_that_cannot_be_written_costs_nothing_else(self, clips: list[Path], tmp_path: Path) -> None:
+        """Where a file is in the way of the folder, figures come and are not kept."""
+        (tmp_path / "in the way").write_text("a file")
+
+        figures = measured(clips[:1], FEW, cache=Cache(tmp_path / "in the way"), executor=Pickling())
+
+        assert figures == [measure_file(clips[0], FEW)]
+
+    def test_many_writers_lose_nothing(self, cache: Cache) -> None:
+        """Figures of one file that arrive from all sides at once are all there, and never half."""
+
+        def work(writer: int) -> list[dict[str, Any]]:
+            seen = []
+            for turn in range(10):
+                cache.keep("cafe", {f"{writer}-{turn}": turn, "common": "the same"})
+                seen.append(dict(cache.find("cafe")))
+            return seen
+
+        with ThreadPoolExecutor(4) as executor:
+            seen = [found for each in executor.map(work, range(4)) for found in each]
+
+        assert len(cache.find("cafe")) == 41
+        assert all(found["common"] == "the same" for found in seen)
+        assert list(cache.folder.rglob("*.part")) == []
+
+    @settings(max_examples=30, deadline=None)
+    @given(
+        st.dictionaries(
+            st.text(min_size=1, max_size=20), st.none() | st.integers() | st.floats(allow_nan=False) | st.text()
+        )
+    )
+    def test_what_is_kept_is_found_to_the_last_digit(self, values: Measured) -> None:
+        """Any figure, infinity included, and any text."""
+        with TemporaryDirectory() as folder:
+            Cache(folder).keep("cafe", values)
+
+            assert Cache(folder).find("cafe") == values

@@ -1,0 +1,266 @@
+"""A description is read as it is meant, or refused in one sentence."""
+
+from __future__ import annotations
+
+import socket
+from datetime import date
+from typing import Any
+
+import pytest
+
+from reelbook.errors import BadDescription, InvalidInput
+from reelbook.models.described.input_class import describe
+from tests.models.described_inputs import document, with_fields
+
+TEXT = {"type": "object", "properties": {"prompt": {"type": "string"}}}
+NUMBER = {"type": "object", "properties": {"size": {"type": "integer"}}}
+ENVELOPE = {"type": "object", "properties": {"endpointId": {"type": "string"}, "input": {"type": "object"}}}
+
+
+def post(schema: Any, media: str = "application/json") -> dict[str, Any]:
+    """One address that takes a body."""
+    return {"post": {"requestBody": {"content": {media: {"schema": schema}}}, "responses": {}}}
+
+
+def hinted(word: str, value: Any) -> dict[str, Any]:
+    """An address whose model is told by an extension."""
+    return {"post": {**post(NUMBER)["post"], word: value}}
+
+
+def several(**paths: Any) -> dict[str, Any]:
+    """A description of several addresses, `a__b` standing for `/a/b`."""
+    return {"openapi": "3.1.0", "paths": {f"/{name.replace('__', '/')}": entry for name, entry in paths.items()}}
+
+
+def part(name: str) -> dict[str, str]:
+    """A reference to a part."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def nested(levels: int, word: str) -> Any:
+    """A rule that has another inside, and so on."""
+    rule: Any = {"type": "string"}
+    for _ in range(levels):
+        rule = {word: {"a": rule}} if word == "properties" else {word: [rule]} if word == "allOf" else {word: rule}
+    return rule
+
+
+def multiplying(levels: int, word: str) -> dict[str, Any]:
+    """Parts of which each names three of the next kind, with fields that differ."""
+    parts: dict[str, Any] = {
+        f"{one}{levels}": {"properties": {"a": {"type": "integer", "minimum": 1}}} for one in "ABC"
+    }
+    for level in range(levels):
+        next_kind = [part(f"{one}{level + 1}") for one in "ABC"]
+        parts |= {f"{one}{level}": {word: next_kind, "properties": {"a": {"title": f"{one}{level}"}}} for one in "ABC"}
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("description", "endpoint_id", "fields", "named"),
+    [
+        (several(svc__a=post(TEXT), svc__b=post(NUMBER)), "svc/b", ["size"], "svc/b"),
+        (several(svc__a=post(TEXT), v1__svc__b=post(NUMBER)), "svc/b", ["size"], "svc/b"),
+        (several(svc__a=post(TEXT), svc__b=post(NUMBER)), "/svc/b/", ["size"], "svc/b"),
+        (several(svc__a=post(TEXT), svc__b=post(NUMBER)), None, ["prompt"], "svc/a"),
+        (several(models__run=post(ENVELOPE), svc__b=post(NUMBER)), None, ["size"], "svc/b"),
+        (several(models__run=post(ENVELOPE), svc__b=post(NUMBER)), "svc/unheard-of", ["size"], "svc/unheard-of"),
+        (several(upload=post(TEXT, media="multipart/form-data"), svc__b=post(NUMBER)), None, ["size"], "svc/b"),
+        (several(a={"get": {}}, svc__b=post(NUMBER, media="application/vnd.x+json")), None, ["size"], "svc/b"),
+        (several(svc__a=post(TEXT), run=hinted("x-endpoint-id", "svc/b")), "svc/b", ["size"], "svc/b"),
+        (several(run=hinted("x-endpoint-id", "svc/b")), None, ["size"], "svc/b"),
+        (several(run=hinted("x-service", {"endpointId": "svc/b"})), None, ["size"], "svc/b"),
+        ({**several(run=post(NUMBER)), "info": {"x-endpoint-id": "svc/b"}}, None, ["size"], "svc/b"),
+    ],
+)
+def test_the_input_and_the_model_are_found(
+    description: dict[str, Any], endpoint_id: str | None, fields: list[str], named: str
+) -> None:
+    """By the address, by a hint, or as the first that is no run call and takes JSON."""
+    kind = describe(description, endpoint_id)
+
+    assert list(kind.model_fields) == fields
+    assert kind.endpoint_id == named
+
+
+def test_references_are_followed_wherever_they_lead() -> None:
+    """Through chains, into the middle of other parts, to `$defs` of the schema itself, and back to the beginning."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "size": {"$ref": "#/components/schemas/Chain"},
+            "corner": {"$ref": "#/components/schemas/Sizes/oneOf/1"},
+            "voice": {"$ref": "#/$defs/Voice"},
+            "inner": {"$ref": "#"},
+        },
+        "$defs": {"Voice": {"enum": ["alto", "tenor"]}},
+    }
+    sizes = {"oneOf": [{"type": "string"}, {"type": "integer", "maximum": 9}]}
+    kind = describe(document(schema, Chain=part("Link"), Link=part("Sizes"), Sizes=sizes))
+
+    assert kind(size="big", corner=3, voice="alto", inner={"size": 2}).wire()["inner"] == {"size": 2}
+    for wrong in ({"size": 10}, {"corner": "big"}, {"voice": "bass"}, {"inner": {"size": 10}}):
+        with pytest.raises(InvalidInput):
+            kind(**wrong)
+
+
+def test_bodies_and_addresses_may_be_references() -> None:
+    """OpenAPI allows them there, too."""
+    description = {
+        **several(svc__b={"$ref": "#/components/pathItems/B"}),
+        "components": {
+            "pathItems": {"B": {"post": {"requestBody": {"$ref": "#/components/requestBodies/B"}}}},
+            "requestBodies": {"B": {"content": {"application/json": {"schema": NUMBER}}}},
+        },
+    }
+
+    assert list(describe(description).model_fields) == ["size"]
+
+
+def test_in_3_0_nothing_counts_beside_a_reference() -> None:
+    """In 3.1 it does."""
+    fields = {"a": {**part("Word"), "maxLength": 1, "description": "Told beside it."}}
+
+    old = describe(document({"properties": fields}, version="3.0.3", Word={"type": "string"}))
+    new = describe(document({"properties": fields}, Word={"type": "string"}))
+
+    assert old(a="long").a == "long"
+    assert old.model_fields["a"].description == "Told beside it."
+    with pytest.raises(InvalidInput, match="1 at most"):
+        new(a="long")
+
+
+def test_nullable_is_a_word_of_3_0_only() -> None:
+    """It adds null to the types, beside a list of parts also to those; in 3.1 it means nothing."""
+    fields = {
+        "a": {"type": "string", "nullable": True, "default": "x"},
+        "b": {"allOf": [part("Word")], "nullable": True, "default": "x"},
+    }
+
+    old = describe(document({"properties": fields}, version="3.0.3", Word={"type": "string"}))
+    new = describe(document({"properties": fields}, Word={"type": "string"}))
+
+    assert old(a=None, b=None).wire() == {"a": None, "b": None}
+    for name in fields:
+        with pytest.raises(InvalidInput, match="needs text, not nothing"):
+            new(**{name: None})
+
+
+@pytest.mark.parametrize(
+    ("description", "reason"),
+    [
+        (None, "The description should be an object and is null."),
+        ([], "The description should be an object and is a list."),
+        ({}, "it has no field `openapi`"),
+        ({"swagger": "2.0"}, "its `swagger` is '2.0'"),
+        ({"openapi": 3.1}, "its `openapi` is 3.1"),
+        ({"openapi": "3.1.0"}, "has no POST that takes JSON"),
+        ({"openapi": "3.1.0", "paths": []}, "#/paths should be an object and is a list."),
+        ({"openapi": "3.1.0", "paths": {"/a": "b"}}, "#/paths/~1a should be an object and is text."),
+        ({"openapi": "3.1.0", "paths": {"/a": {"post": None}}}, "#/paths/~1a/post should be an object and is null."),
+        (several(a={"get": {}}), "has no POST that takes JSON"),
+        (several(a={"post": {"requestBody": []}}), "requestBody should be an object and is a list."),
+        (several(a={"post": {"requestBody": {"content": 1}}}), "content should be an object and is a number."),
+        (several(a=post(TEXT, media="text/plain")), "has no POST that takes JSON"),
+        (several(models__run=post(ENVELOPE)), "only run calls"),
+        ({"openapi": "3.1.0", "paths": {"/": post(TEXT)}}, "pass its endpoint_id"),
+        ({"openapi": "3.1.0", "paths": {"/{model}/run": post(TEXT)}}, "pass its endpoint_id"),
+        (document("a schema"), "should be an object and is text."),
+        (document(None), "should be an object and is null."),
+        (document(False), "it should be an object with fields."),
+        (document({"type": "array"}), "The input is of the type array"),
+        (document(part("Missing")), "leads to nothing"),
+        (document({"$ref": 5}), "should be text and is a number."),
+        (document({"$ref": "http://127.0.0.1:9/x.json#/A"}), "nothing was fetched"),
+        (document({"$ref": "file:///etc/passwd"}), "nothing was fetched"),
+        (document({"$ref": "other.json"}), "nothing was fetched"),
+        (with_fields({"a": {"$ref": "https://example.org/a"}}), "nothing was fetched"),
+        (document({"$ref": "#anchor"}), "names an anchor"),
+        (document({"$dynamicRef": "#x"}), "cannot be followed"),
+        (document(part("A"), A=part("A")), "goes round in a circle"),
+        (document(part("A"), A=part("B"), B=part("A")), "goes round in a circle"),
+        (document(part("A"), A={"type": "object", "allOf": [part("A")]}), "in a circle and never says what it takes"),
+        (document({"properties": {"a": part("A")}}, A={"anyOf": [part("A"), {"type": "null"}]}), "in a circle"),
+        (document(nested(1000, "properties")), "more than 40 levels deep"),
+        (document(nested(1000, "allOf")), "more than 40 levels deep"),
+        (with_fields({"a": nested(1000, "items")}), "more than 40 levels deep"),
+        (with_fields({"a": {"default": nested(1000, "items")}}), "more than 40 levels deep"),
+        (with_fields({"a": {"x-deep": nested(1000, "allOf")}}), "more than 40 levels deep"),
+        (document(nested(30, "allOf")), "in a row only refer to one another"),
+        (with_fields({f"f{n}": {} for n in range(10_001)}), "more than 10,000 rules"),
+        (document(part("A0"), **multiplying(11, "anyOf")), "once its parts are put together"),
+        (document({"type": "any"}), "should be one of null, boolean"),
+        (document({"type": []}), "should be one of null, boolean"),
+        (document({"properties": ["a"]}), "properties should be an object and is a list."),
+        (with_fields({"a": "string"}), "properties/a should be an object and is text."),
+        (with_fields({"a": {"required": True}}), "a/required should be a list of names and is True."),
+        (with_fields({"a": {"minimum": "1"}}), "a/minimum should be a number and is '1'."),
+        (with_fields({"a": {"maximum": float("nan")}}), "a/maximum should be a number and is nan."),
+        (with_fields({"a": {"multipleOf": 0}}), "a/multipleOf should be a number above 0 and is 0."),
+        (with_fields({"a": {"maxLength": -1}}), "a/maxLength should be a whole number from 0 and is -1."),
+        (with_fields({"a": {"enum": "b"}}), "a/enum should be a list and is 'b'."),
+        (with_fields({"a": {"allOf": []}}), "a/allOf should be a list of schemas and is an empty list."),
+        (with_fields({"a": {"anyOf": {}}}), "a/anyOf should be a list of schemas and is an object."),
+        (with_fields({"a": {"pattern": 5}}), "a/pattern should be text and is 5."),
+        (with_fields({"a": {"title": ["b"]}}), "a/title should be text and is ['b']."),
+        (with_fields({"a": {"default": date(2024, 1, 1)}}), "which JSON cannot say"),
+        (with_fields({"a": {"maximum": 10**5000}}), "which JSON cannot say"),
+        (with_fields({1: {}}), "has the name 1, which is a number and no text."),  # type: ignore[dict-item]
+        (with_fields({"\ud800": {}}), "cannot be written as UTF-8"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_sentence(
+    description: Any, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says where and why; nothing else is raised, and nothing is fetched."""
+    monkeypatch.setattr(socket, "socket", None)
+
+    with pytest.raises(BadDescription) as caught:
+        describe(description)
+
+    assert reason in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_description_that_holds_itself_is_refused() -> None:
+    """As Python objects can, though JSON cannot."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema["properties"]["inner"] = schema
+
+    with pytest.raises(BadDescription, match="more than 40 levels deep"):
+        describe(document(schema))
+
+
+def test_a_long_chain_of_references_is_no_trouble() -> None:
+    """A thousand names for one thing are followed one after the other."""
+    chain: dict[str, Any] = {f"N{n}": part(f"N{n + 1}") for n in range(1000)}
+
+    kind = describe(document(part("N0"), **{**chain, "N1000": TEXT}))
+
+    assert kind(prompt="a boat").wire() == {"prompt": "a boat"}
+
+
+def test_a_huge_list_of_choices_is_no_trouble() -> None:
+    """A hundred thousand choices are checked, and only the first are listed."""
+    kind = describe(with_fields({"style": {"enum": [f"style {n}" for n in range(100_000)]}}))
+
+    assert kind(style="style 99999").style == "style 99999"
+    with pytest.raises(InvalidInput, match="and 99,960 more") as caught:
+        kind(style="stile 7")
+    assert len(str(caught.value)) < 1000
+
+
+def test_parts_that_multiply_are_judged_in_a_moment() -> None:
+    """Eleven levels of three parts with three parts each are still one form."""
+    kind = describe(document(part("A0"), **multiplying(11, "allOf")))
+
+    assert kind(a=5).wire() == {"a": 5}
+    with pytest.raises(InvalidInput, match="`a` = 0 is outside"):
+        kind(a=0)
+
+
+def test_texts_that_cannot_be_shown_are_mended() -> None:
+    """Half of a surrogate pair would break whatever shows it."""
+    kind = describe(with_fields({"a": {"title": "half \ud800"}}))
+
+    assert kind.model_json_schema()["properties"]["a"]["title"] == "half ?"

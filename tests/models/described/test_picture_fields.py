@@ -1,0 +1,213 @@
+"""Pictures in described inputs: where they are taken, what becomes of them, and what is left alone."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE
+from reelbook.models.described.input_class import Described, describe
+from reelbook.models.described.picture_fields import has_pictures
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images import Image, pictures_of
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.service_file import File
+from reelbook.models.smart_resize import SmartResize
+from tests.models.described_inputs import DESCRIPTIONS, document, with_fields, wrapped
+
+DOT = np.zeros((2, 3), np.uint8)
+STRING = {"type": "string"}
+MARKED = {"type": "string", "x-media": "image"}
+
+PLACES = {
+    "marked": ("look", MARKED),
+    "marked, and may be null": ("look", {"anyOf": [MARKED, {"type": "null"}]}),
+    "an address whose name says image": ("start_image", {"type": "string", "format": "uri"}),
+    "an address whose title says picture": ("start", {"type": "string", "format": "uri", "title": "Start Picture"}),
+    "in another spelling": ("startImage", {"type": ["string", "null"], "format": "url"}),
+    "named the address of an image": ("tail_image_url", STRING),
+    "in other words": ("photo-uri", STRING),
+}
+OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "any text": ("prompt", STRING),
+    "an address of something else": ("video_url", {"type": "string", "format": "uri"}),
+    "a word about pictures": ("image_style", STRING),
+    "a choice": ("image_url", {"type": "string", "enum": ["a.png", "b.png"]}),
+    "anything": ("image_url", {}),
+    "a number": ("image_url", {"type": "integer"}),
+    "marked as something else": ("image_url", {"type": "string", "x-media": "video"}),
+}
+
+
+def taking(name: str, rule: Any) -> type[Described]:
+    return describe(with_fields({name: rule}))
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_a_place_for_a_picture_takes_what_any_picture_field_takes(case: str) -> None:
+    """By its mark, or by what its name and format say together."""
+    name, rule = PLACES[case]
+    kind = taking(name, rule)
+
+    for value in (DOT, Pillow.fromarray(DOT), Path("a.png"), "a.png", File(url="https://a.org")):
+        request = kind(**{name: value})
+        ((place, picture),) = pictures_of(request)
+        assert place == (name,)
+        assert picture == Image.of(value)
+        assert type(picture) is type(Image.of(value))
+        assert type(request.wire()[name]) is str
+        assert pickle.loads(pickle.dumps(request))[name] == picture
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_any_other_place_is_left_alone(case: str) -> None:
+    """Text stays text there, and no picture is found."""
+    name, rule = OTHERS[case]
+    kind = taking(name, rule)
+    value = 5 if rule.get("type") == "integer" else "a.png"
+
+    request = kind(**{name: value})
+
+    assert type(request[name]) is type(value)
+    assert pictures_of(request) == []
+    assert not has_pictures({"properties": {name: rule}}, {})
+    with pytest.raises(InvalidInput):
+        taking("prompt", STRING)(prompt=Pillow.fromarray(DOT))
+
+
+def test_a_picture_that_is_given_as_one_is_taken_for_any_text() -> None:
+    """Descriptions leave much unsaid; whoever writes `Image.of` has said it."""
+    request = taking("reference", STRING)(reference=Image.of("a.png"))
+
+    assert pictures_of(request) == [(("reference",), "a.png")]
+    assert isinstance(request.reference, Image)
+
+
+def test_on_the_wire_every_text_stays_as_it_is() -> None:
+    """A description that is served here judges text alone."""
+    request = taking("image_url", MARKED).model_validate({"image_url": "a.png"}, context=WIRE)
+
+    assert type(request.image_url) is str
+
+
+@pytest.mark.parametrize("text", ["", "none", "gs://bucket/a.png", "https://example.org/a.png", "data:,", "file_0a"])
+def test_a_text_that_may_mean_something_to_the_service_stays_as_it_is(text: str) -> None:
+    """Nothing at all, the default, a scheme that it may know, and every address."""
+    request = taking("image_url", {**MARKED, "default": "none"})(image_url=text)
+
+    assert (request.image_url, type(request.image_url)) == (text, str)
+
+
+def test_rules_for_the_text_do_not_hold_for_what_stands_in_its_place() -> None:
+    """A path does not begin with https, and what is sent for it is for the service to judge."""
+    kind = taking("image_url", {**MARKED, "pattern": "^https://", "maxLength": 20})
+
+    assert kind(image_url=DOT).image_url == Image.of(DOT)
+    assert kind(image_url="boat.png").image_url == "boat.png"
+    with pytest.raises(InvalidInput, match="has 38 characters"):
+        kind(image_url="https://example.org/a-very-long-one.pn")
+
+
+NESTED = document(
+    {"type": "object", "properties": {"shots": {"type": "array", "items": {"$ref": "#/components/schemas/Shot"}}, "image_urls": {"type": "array", "items": STRING}}},
+    Shot={"type": "object", "properties": {"image_url": STRING, "length": {"type": "integer", "default": 3}, "after": {"$ref": "#/components/schemas/Shot"}}},
+)  # fmt: skip
+
+
+def test_pictures_are_found_at_any_depth() -> None:
+    """In objects of lists of objects, whose description refers to itself."""
+    request = describe(NESTED)(
+        shots=[{"image_url": DOT, "after": {"image_url": "b.png"}}, {"length": 2}], image_urls=["https://a.org", DOT]
+    )
+
+    assert pictures_of(request) == [
+        (("shots", 0, "image_url"), Image.of(DOT)),
+        (("shots", 0, "after", "image_url"), "b.png"),
+        (("image_urls", 0), "https://a.org"),
+        (("image_urls", 1), Image.of(DOT)),
+    ]
+    assert request.shots[0].image_url.content == Image.of(DOT).content  # type: ignore[attr-defined]
+    assert request.shots[0].length == 3
+
+
+def test_a_stack_of_arrays_is_a_list_of_pictures() -> None:
+    """And a single one is not."""
+    kind = describe(NESTED)
+
+    assert len(kind(image_urls=np.zeros((5, 4, 6, 3))).image_urls) == 5
+    for alone in (np.zeros((4, 6, 3)), Pillow.fromarray(DOT), io.BytesIO(b"..."), Path("a.png")):
+        with pytest.raises(InvalidInput) as caught:
+            kind(image_urls=alone)
+        assert [problem.message for problem in caught.value.problems] == ["`image_urls` needs a list and has one picture: put it in brackets."]  # fmt: skip
+
+
+def test_a_bad_picture_is_told_once_and_by_its_place() -> None:
+    """Beside whatever else is wrong."""
+    with pytest.raises(InvalidInput) as caught:
+        describe(NESTED)(shots=[{"image_url": np.zeros((3, 4, 5)), "length": "x"}], image_urls=["a", b"no"])
+
+    assert [problem.field for problem in caught.value.problems] == [
+        "shots[0].image_url",
+        "shots[0].length",
+        "image_urls[1]",
+    ]
+    assert caught.value.problems[0].message.startswith("`shots[0].image_url` is an array of shape (3, 4, 5). An array")
+
+
+def test_numbers_in_an_array_are_still_numbers() -> None:
+    """Where a description has a list of them, beside a place for a picture."""
+    kind = describe(with_fields({"image_url": MARKED, "sizes": {"type": "array", "items": {"type": "integer"}}}))
+
+    assert kind(image_url=DOT, sizes=np.array([3, 4])).sizes == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (ImageToVideo, {"prompt": "a", "image_url": DOT}),
+        (SmartResize, {"image_url": Path("a.png"), "target_sizes": ["16x16"]}),
+        (ImagesToVideo, {"images": [Frame(url=DOT, frames=2), {"url": "b.png", "frames": 3}]}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_our_own_models_take_the_same_pictures_once_described(kind: Any, values: dict[str, Any]) -> None:
+    """A picture that stands in a value of ours keeps its content, too."""
+    ours, theirs = kind(**values), describe(wrapped(kind))(**values)
+
+    assert pictures_of(theirs) == pictures_of(ours)
+    assert theirs.wire() == ours.wire()
+    assert [getattr(picture, "content", None) for _, picture in pictures_of(theirs)] == [getattr(picture, "content", None) for _, picture in pictures_of(ours)]  # fmt: skip
+    again = pickle.loads(pickle.dumps(theirs))
+    assert again == theirs == theirs.revised()
+    assert [getattr(picture, "content", None) for _, picture in pictures_of(again)] == [getattr(picture, "content", None) for _, picture in pictures_of(ours)]  # fmt: skip
+
+
+def test_a_repr_is_code_for_an_equal_input() -> None:
+    """With the pictures in it, wherever they are."""
+    kind = describe(NESTED)
+    request = kind(shots=[{"image_url": DOT}], image_urls=["a.png"])
+
+    assert eval(repr(request), {"model": lambda name: kind, "Image": Image}) == request
+
+
+def test_the_published_descriptions_have_pictures_where_a_reader_sees_them() -> None:
+    """Of those kept beside these tests."""
+    with_pictures = {name for name, told in DESCRIPTIONS.items() if describe(told)._form.has_pictures}
+
+    assert with_pictures == {"enums_of_numbers", "additional_properties", "two_kinds", "all_of", "arrays_of_objects"}
+
+
+def test_a_value_that_holds_itself_is_still_refused() -> None:
+    """And not walked through for ever."""
+    loop: list[Any] = []
+    loop.append(loop)
+
+    with pytest.raises(InvalidInput, match="does not hold itself"):
+        describe(NESTED)(shots=loop)

@@ -1,0 +1,487 @@
+"""Any description becomes an input of the same kind as those written by hand."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import math
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from random import Random
+from typing import Any
+
+import jsonschema_rs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import validate
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import CATALOG
+from reelbook.models.described.input_class import Described, describe
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from reelbook.service.openapi_document import of_model
+from tests.models.described_inputs import DESCRIPTIONS, document, reference, with_fields, wrapped
+from tests.models.near import Near
+
+ACROSS_FIELDS = {"skip_too_large", "too_many_frames", "no_preset", "size_range"}
+"""Refusals by hand-written rules that no schema has words for."""
+
+OURS = [pytest.param(row.input, id=row.input.__name__) for row in CATALOG]
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+def on_the_wire(kind: type[Input], value: Any) -> Input | None:
+    """What a service reads; None where it refuses."""
+    try:
+        return kind.model_validate(value, context=dict(WIRE))
+    except ValidationError as error:
+        own = {found["type"] for found in error.errors()} <= ACROSS_FIELDS
+        return kind.model_construct() if own else None
+
+
+def refusal(make: Callable[[], object]) -> str:
+    """The sentence of a refusal."""
+    with pytest.raises(InvalidInput) as caught:
+        make()
+    return str(caught.value)
+
+
+def values_near(schema: dict[str, Any], seed: int, count: int) -> list[dict[str, Any]]:
+    """Objects near what a schema allows."""
+    drawn = (Near(schema, random).value(schema) for random in map(Random, range(seed, seed + count)))
+    return [value for value in drawn if isinstance(value, dict)]
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_every_description_here_is_valid_openapi(name: str) -> None:
+    """What the other tests read is what services may send."""
+    validate(DESCRIPTIONS[name])
+
+    assert len(DESCRIPTIONS) == 12
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_an_input_accepts_exactly_what_its_description_accepts(name: str) -> None:
+    """For values near the mark, the reference says of the description what the input says; both answers occur."""
+    kind, expected = describe(DESCRIPTIONS[name]), reference(name)
+    shown = kind.model_json_schema()
+    verdicts: Counter[bool] = Counter()
+
+    @settings(max_examples=30, deadline=None, database=None)
+    @given(SEEDS)
+    def agree(seed: int) -> None:
+        for value in values_near(shown, seed, 12):
+            accepted = on_the_wire(kind, value) is not None
+            verdicts[accepted] += 1
+            assert accepted is expected.is_valid(value), value
+
+    agree()
+
+    assert min(verdicts[True], verdicts[False]) >= 5, verdicts
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_its_json_schema_says_the_same_as_the_description(name: str) -> None:
+    """Forms can be built from it: all fields are at the top, and it accepts the same values."""
+    kind, expected = describe(DESCRIPTIONS[name]), reference(name)
+    schema = kind.model_json_schema()
+    shown = jsonschema_rs.Draft202012Validator(schema)
+
+    values = values_near(schema, 0, 100)
+
+    assert {place if field.alias is None else field.alias for place, field in kind.model_fields.items()} == set(
+        schema["properties"]
+    )
+    # That an object inside is closed though its description is silent, is the input's own rule.
+    silent = [value for value in values if name == "all_of" and "texture" in value]
+    assert [shown.is_valid(value) for value in values if value not in silent] == [
+        expected.is_valid(value) for value in values if value not in silent
+    ]
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_an_accepted_input_survives_every_journey(name: str) -> None:
+    """The wire, `repr`, a pickle, a copy and `revised` give back the same input."""
+    kind, expected = describe(DESCRIPTIONS[name]), reference(name)
+    made = (on_the_wire(kind, value) for value in values_near(kind.model_json_schema(), 1, 400))
+    requests = list(islice((request for request in made if request is not None), 10))
+
+    for request in requests:
+        again = [
+            kind.model_validate(json.loads(json.dumps(request.wire())), context=dict(WIRE)),
+            kind.model_validate_json(request.model_dump_json()),
+            eval(repr(request), {"model": {kind.endpoint_id: kind}.__getitem__}),
+            pickle.loads(pickle.dumps(request)),
+            copy.deepcopy(request),
+            request.revised(),
+        ]
+
+        assert expected.is_valid(request.wire())
+        assert again == [request] * len(again)
+        assert {hash(one) for one in again} == {hash(request)}
+        assert [one.wire() for one in again] == [request.wire()] * len(again)
+    assert len(requests) == 10
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_our_own_inputs_come_back_from_their_descriptions(kind: type[Input]) -> None:
+    """Names, order, what is required, defaults, bounds, choices and texts are all there again."""
+    again = describe(wrapped(kind))
+
+    assert again.model_json_schema() == kind.model_json_schema()
+    assert list(again.model_json_schema()["properties"]) == list(kind.model_fields)
+    assert again.endpoint_id == kind.endpoint_id
+    for name, field in kind.model_fields.items():
+        assert again.model_fields[name].is_required() == field.is_required()
+        assert again.model_fields[name].description == field.description
+        if not field.is_required():
+            assert again.model_fields[name].get_default() == field.get_default()
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_described_input_and_the_hand_written_one_accept_the_same(kind: type[Input]) -> None:
+    """On the wire both say yes and no to the same values, but for rules across fields; both answers occur."""
+    again = describe(wrapped(kind))
+    verdicts: Counter[bool] = Counter()
+
+    @settings(max_examples=30, deadline=None, database=None)
+    @given(SEEDS)
+    def agree(seed: int) -> None:
+        for value in values_near(kind.model_json_schema(), seed, 12):
+            expected = on_the_wire(kind, value) is not None
+            verdicts[expected] += 1
+            assert (on_the_wire(again, value) is not None) is expected, value
+
+    agree()
+
+    assert min(verdicts[True], verdicts[False]) >= 5, verdicts
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in CATALOG])
+def test_the_embedded_service_describes_our_inputs(row: Any) -> None:
+    """What our own service says about a model is enough to write its input by itself."""
+    again = describe(of_model(row, "http://127.0.0.1")).model_json_schema()
+
+    assert {word: value for word, value in again.items() if word != "x-order"} == row.input.model_json_schema()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"prompt": 5},
+        {"promt": "a boat"},
+        {"prompt": "a boat", "num_frames": 5},
+        {"prompt": "a boat", "num_frames": "49"},
+        {"prompt": "a boat", "frame_rate": 24.5},
+        {"prompt": "a boat", "seed": True},
+        {"prompt": "a boat", "seed": float("nan")},
+        {"prompt": "a boat", "resolution": "1080p"},
+        {"prompt": "a boat", "expand_prompt": "true"},
+        {"prompt": "a boat", "temporal_adain_factor": 0.07},
+        {"prompt": "a boat", "loras": {1, 2}},
+        {"prompt": "a boat", "loras": [{"path": "a", "scael": 1, "scale": 9}]},
+        {"prompt": "half \ud800"},
+    ],
+)
+def test_a_refusal_reads_like_that_of_the_hand_written_input(values: dict[str, Any]) -> None:
+    """Word for word: field, value, bounds, nearest value, and what was probably meant."""
+    described = describe(wrapped(TextToVideo))
+
+    assert refusal(lambda: described(**values)) == refusal(lambda: TextToVideo(**values))
+
+
+def test_it_is_immutable_hashable_and_as_deep_as_its_values() -> None:
+    """Lists become tuples and objects become records, which are read by item or by attribute."""
+    kind = describe(DESCRIPTIONS["arrays_of_objects"])
+    board = kind(scenes=[{"prompt": "a quay", "actors": [{"name": "Ida"}]}], tags=["sea"])
+    scene = board["scenes"][0]
+
+    assert board.scenes is board["scenes"]
+    assert scene.actors[0].name == scene["actors"][0]["name"] == "Ida"
+    assert {board, board.revised(tags=("sea",))} == {board}
+    assert "cannot be set" in refusal(lambda: setattr(board, "tags", ()))
+    assert "cannot be set" in refusal(lambda: setattr(scene, "prompt", "a pier"))
+    with pytest.raises(TypeError):
+        scene["prompt"] = "a pier"
+    with pytest.raises(AttributeError, match="Did you mean `prompt`"):
+        _ = scene.promt
+    with pytest.raises(KeyError, match="Did you mean 'scenes'"):
+        _ = board["scene"]
+
+
+def test_a_revised_input_is_checked_again() -> None:
+    """A change is refused like a first value, and None takes back an optional one."""
+    kind = describe(DESCRIPTIONS["no_defaults"])
+    request = kind(prompt="a boat", seed=7)
+
+    assert request.revised(strength=0.5) == kind(prompt="a boat", seed=7, strength=0.5)
+    assert request.revised(seed=None).wire() == {"prompt": "a boat"}
+    assert "`strength` = 2.0 is outside 0 to 1" in refusal(lambda: request.revised(strength=2))
+    assert "Did you mean `strength`?" in refusal(lambda: request.revised(strenght=1))
+
+
+def test_python_values_are_taken_as_json_has_them() -> None:
+    """Numpy's scalars and arrays, tuples and our own small values are welcome; noise in the last digits is lost."""
+    described = describe(wrapped(TextToVideo))
+
+    request = described(
+        prompt=np.str_("a boat"),
+        num_frames=np.int64(49),
+        reverse_video=np.bool_(True),
+        temporal_adain_factor=np.linspace(0, 1, 21)[3],
+        frame_rate=30.0,
+        loras=(LoRA(path="ink"), {"path": "oil", "scale": np.float32(0.5)}),
+    )
+
+    assert repr(request) == (
+        "model('svc/text-to-video-13b-distilled')(prompt='a boat', loras=({'path': 'ink', 'scale': 1.0}, "
+        "{'path': 'oil', 'scale': 0.5}), num_frames=49, frame_rate=30, reverse_video=True, temporal_adain_factor=0.15)"
+    )
+    assert on_the_wire(described, {"prompt": "a boat", "temporal_adain_factor": np.linspace(0, 1, 21)[3]}) is None
+
+
+def test_defaults_are_spelled_out_at_every_depth() -> None:
+    """So that leaving a default out and writing it down are one and the same request."""
+    kind = describe(DESCRIPTIONS["arrays_of_objects"])
+
+    short = kind(scenes=[{"prompt": "a quay"}])
+    long = kind(title="Untitled", tags=[], palette=["#102030", "#f0e0d0"], scenes=[{"prompt": "a quay", "seconds": 4}])
+
+    assert short == long
+    assert short.wire() == long.wire()
+    assert list(short.wire()) == ["title", "scenes", "tags", "palette"]
+    assert repr(long) == "model('svc/storyboard')(scenes=({'prompt': 'a quay', 'seconds': 4.0},))"
+
+
+def test_nulls_are_sent_only_where_they_say_something() -> None:
+    """A null that is required or differs from the default goes out; one that means "left out" does not."""
+    kind = describe(DESCRIPTIONS["optional_by_null"])
+
+    request = kind(text="hello", speaker=None, seed=None, pitch=None, style=None)
+
+    assert request.wire() == {"text": "hello", "speaker": None, "speed": 1.0, "style": None}
+    assert request == kind(text="hello", speaker=None, style=None)
+
+
+def test_a_default_that_its_own_rule_refuses_is_never_sent() -> None:
+    """Sloppy descriptions have them; the service fills them in itself."""
+    kind = describe(
+        with_fields({"size": {"enum": ["s", "m"], "default": "xl"}, "seed": {"type": "integer", "default": None}})
+    )
+
+    assert kind().wire() == {}
+    assert (kind().size, kind().seed) == ("xl", None)
+    assert kind(size="m").wire() == {"size": "m"}
+
+
+def test_a_default_goes_only_with_the_form_that_has_it() -> None:
+    """Of two kinds of object, one must not get the other's defaults."""
+    kind = describe(DESCRIPTIONS["two_kinds"])
+
+    assert kind(kind="circle", radius=1).wire() == {"kind": "circle", "radius": 1.0, "color": "red", "thin": False}
+    assert kind(kind="square", side=2).wire() == {"kind": "square", "side": 2, "color": "red", "corners": "sharp"}
+    assert "is not one of 'circle', 'square'" in refusal(lambda: kind(kind="circel", radius=1))
+    assert "There is no field `radius`" in refusal(lambda: kind(kind="square", side=2, radius=1))
+
+
+def test_a_field_that_says_which_form_is_meant_stays_in_the_code() -> None:
+    """Though it has its default: without it, another form's default would be filled in."""
+    either = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    kind = describe(
+        with_fields({"a": {"type": "integer", "default": 1}, "b": {"type": "integer", "default": 2}}, **either)
+    )
+
+    request = kind(b=2)
+
+    assert request.wire() == {"b": 2}
+    assert repr(request) == "model('svc/test')(b=2)"
+
+
+def test_defaults_without_end_are_left_to_the_service() -> None:
+    """An object whose default has a field whose default is such an object again, is taken as it is given."""
+    part = {"type": "object", "properties": {"left": {"$ref": "#/components/schemas/Part", "default": {}}}}
+    kind = describe(document({"properties": {"part": {"$ref": "#/components/schemas/Part"}}}, Part=part))
+
+    assert kind(part={}).wire() == {"part": {}}
+
+
+def test_every_name_works_and_none_breaks_a_method() -> None:
+    """Keywords, dashes, spaces, methods of ours and of pydantic, markup, and the empty name."""
+    kind = describe(DESCRIPTIONS["hostile_names"])
+    names = [name for name in kind.model_json_schema()["properties"] if name not in ("prompt", "nested")]
+
+    request = kind(prompt="a boat", **{name: 1000 + place for place, name in enumerate(names)})
+
+    assert [request[name] for name in names] == list(range(1000, 1000 + len(names)))
+    assert [request.wire()[name] for name in names] == [request[name] for name in names]
+    assert request.revised(revised=5, self=6)["revised"] == 5
+    assert (getattr(request, "my-field"), request.größe, request.copy_) == tuple(
+        request[name] for name in ("my-field", "größe", "copy_")
+    )
+    for name in ("revised", "wire", "changed", "copy", "json", "dict", "model_dump", "model_json_schema"):
+        assert callable(getattr(request, name)), name
+    assert inspect.signature(kind).parameters["prompt"].default is inspect.Parameter.empty
+    assert {place for place in kind.model_fields if not hasattr(Described, place)} == set(kind.model_fields)
+
+
+def test_a_field_whose_name_is_taken_can_be_given_by_its_attribute_too() -> None:
+    """As what goes over the fields of a class does; on the wire only the name counts."""
+    kind = describe(with_fields({"copy": {"type": "integer"}, "_seed": {"type": "integer"}}))
+
+    assert kind(copy_=1, seed=2) == kind(copy=1, _seed=2) == kind().revised(copy_=1, seed=2)
+    assert on_the_wire(kind, {"copy": 1, "_seed": 2}) == kind(copy=1, _seed=2)
+    assert on_the_wire(kind, {"copy_": 1}) is None
+
+
+def test_hostile_texts_stay_texts() -> None:
+    """They are kept for the form to show, and nothing in them is filled in or run."""
+    kind = describe(DESCRIPTIONS["hostile_names"])
+    source = DESCRIPTIONS["hostile_names"]["paths"]["/svc/hostile/'\"); import os"]["post"]["requestBody"]
+    properties = source["content"]["application/json"]["schema"]["properties"]
+
+    assert kind.model_json_schema()["properties"] == properties
+    assert kind.__name__.isidentifier()
+    assert refusal(lambda: kind(prompt="a", **{"{problem}": "{sentence}"})).endswith(
+        "`{problem}` needs a whole number, not '{sentence}' (str)."
+    )
+    assert eval(repr(kind(prompt="a")), {"model": lambda endpoint_id: kind}) == kind(prompt="a")
+
+
+def test_fields_stand_in_the_order_that_is_wished_for() -> None:
+    """`x-order` is a list on the object or a number on each field; what it leaves out follows."""
+    numbered = describe(DESCRIPTIONS["sixty_fields"]).model_json_schema()["properties"]
+    listed = describe(with_fields({"a": {}, "b": {}, "c": {}}, **{"x-order": ["c", "a"]}))
+
+    assert [field["x-order"] for field in numbered.values()] == list(range(60))
+    assert list(listed.model_fields) == ["c", "a", "b"]
+    assert list(describe(DESCRIPTIONS["all_of"]).model_fields)[:2] == ["image_url", "faces"]
+
+
+def test_extensions_are_kept_for_the_form() -> None:
+    """Such as which text names a picture, at any depth."""
+    kind = describe(DESCRIPTIONS["arrays_of_objects"])
+    upscale = describe(DESCRIPTIONS["enums_of_numbers"])
+
+    assert kind.model_json_schema()["$defs"]["Actor"]["properties"]["image_url"]["x-media"] == "image"
+    assert upscale.model_fields["image_url"].json_schema_extra == {"x-media": "image"}
+
+
+def test_typos_are_refused_wherever_fields_are_listed() -> None:
+    """Also where a description is silent about other fields; where it allows them, they pass."""
+    size = {"type": "object", "properties": {"width": {"type": "integer"}}}
+    silent = describe(with_fields({"size": size, "tags": {"type": "object"}}))
+    open_ = describe(
+        with_fields({"size": {**size, "additionalProperties": True}}, additionalProperties={"type": "integer"})
+    )
+
+    assert "There is no field `widht` of `size`. Did you mean `width`?" in refusal(lambda: silent(size={"widht": 1}))
+    assert "There is no field `sise`. Did you mean `size`?" in refusal(lambda: silent(sise={}))
+    assert silent(tags={"anything": [1]}).tags.anything == (1,)
+    assert open_(size={"widht": 1}, more=3).wire() == {"size": {"widht": 1}, "more": 3}
+    assert open_(more=3)["more"] == 3
+    assert "`more` needs a whole number" in refusal(lambda: open_(more="3"))
+
+
+def test_parts_that_refine_a_field_are_read_together() -> None:
+    """A form put together of parts lists each field once, with all that is said about it."""
+    schema = describe(DESCRIPTIONS["all_of"]).model_json_schema()
+
+    assert schema["required"] == ["image_url", "faces"]
+    assert schema["properties"]["seed"] == {"type": "integer", "minimum": 0, "maximum": 2147483647, "default": 42}
+    assert schema["title"] == "ImageTo3D"
+
+
+def test_a_form_that_does_not_list_a_field_takes_anything_in_it() -> None:
+    """As its description says; only names that no form lists are refused."""
+    one = {"properties": {"kind": {"const": "a"}, "x": {"type": "integer"}}, "required": ["kind"]}
+    other = {"properties": {"kind": {"const": "b"}}, "required": ["kind"]}
+    kind = describe(document({"anyOf": [one, other]}))
+    shown = jsonschema_rs.Draft202012Validator(kind.model_json_schema())
+
+    assert kind(kind="b", x="text").wire() == {"kind": "b", "x": "text"}
+    assert shown.is_valid({"kind": "b", "x": "text"})
+    assert not shown.is_valid({"kind": "a", "x": "text"})
+    assert "`x` needs a whole number" in refusal(lambda: kind(kind="a", x="text"))
+    assert "There is no field `y`" in refusal(lambda: kind(kind="b", y=1))
+
+
+def test_what_only_the_service_writes_is_not_asked_for() -> None:
+    """A field that is read-only is neither required nor taken."""
+    kind = describe(DESCRIPTIONS["version_3_0"])
+
+    assert "id" not in kind.model_fields
+    assert "id" not in kind.model_json_schema()["required"]
+    asked = {"allOf": [{"properties": {"id": {"readOnly": True}}}, {"required": ["id"]}]}
+    assert describe(document(asked))(id=7).wire() == {"id": 7}
+    assert "`id` is written by the service" in refusal(
+        lambda: kind(video_url="v", audio_url="a", language=None, id="7")
+    )
+
+
+@pytest.mark.parametrize("levels", [35, 39, 40, 5000])
+def test_a_value_may_be_deep_but_not_bottomless(levels: int) -> None:
+    """Up to a limit it is judged; beyond, it is refused in words, never with a RecursionError."""
+    kind = describe(DESCRIPTIONS["recursive"])
+    names: Any = "leaf"
+    for _ in range(levels):
+        names = [names]
+
+    if levels < 40:
+        assert kind(shape="box", names=names).wire()["names"] == names
+    else:
+        assert "`names` needs at most 40 levels" in refusal(lambda: kind(shape="box", names=names))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400], ids=["inf", "-inf", "nan", "large"])
+@pytest.mark.parametrize(
+    "rule",
+    [{"multipleOf": 2}, {"multipleOf": 0.5}, {"minimum": 0, "maximum": 9}, {"exclusiveMinimum": 0, "maximum": 9}],
+)
+def test_numbers_without_end_are_refused_in_words(rule: dict[str, Any], number: float) -> None:
+    """They come from a division in somebody's table, and have no nearest value."""
+    kind = describe(
+        with_fields({"a": {"type": "number", **rule}, "b": {"type": "array", "items": {"type": "number", **rule}}})
+    )
+
+    for values in ({"a": number}, {"b": [2, number]}):
+        if number == 10**400 and "maximum" not in rule:
+            assert kind(**values).wire() == values
+        else:
+            with pytest.raises(InvalidInput, match=r"`[ab]"):
+                kind(**values)
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    """In words, and at once, although it branches."""
+    endless: list[Any] = []
+    endless += [endless, endless]
+
+    found = refusal(lambda: describe(DESCRIPTIONS["recursive"])(shape="box", names=endless))
+
+    assert "a value that does not hold itself" in found
+
+
+def test_the_same_description_gives_the_same_class() -> None:
+    """So that inputs made on either side are equal; another description gives another class."""
+    one, same = describe(DESCRIPTIONS["all_of"]), describe(copy.deepcopy(DESCRIPTIONS["all_of"]))
+    other = describe(DESCRIPTIONS["all_of"], "svc/other")
+
+    assert one is same
+    assert other is not one
+    assert repr(other(image_url="a", faces=100)) == "model('svc/other')(image_url='a', faces=100)"
+
+
+def test_nobody_can_change_a_class_through_its_schema() -> None:
+    """The schema is handed out as a copy."""
+    kind = describe(DESCRIPTIONS["all_of"])
+
+    kind.model_json_schema()["properties"].clear()
+
+    assert "faces" in kind.model_json_schema()["properties"]

@@ -1,0 +1,122 @@
+"""What the queue says, in whatever shape it says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reelbook.models.queue_status import STATUSES, QueueStatus, fresh_lines
+from tests.spec import tables
+
+
+def status(**values: Any) -> QueueStatus:
+    return QueueStatus.model_validate({"status": "IN_PROGRESS", "request_id": "1", **values})
+
+
+def test_the_statuses_are_those_of_the_specification() -> None:
+    """Three, in the order in which a request goes through them."""
+    assert list(STATUSES) == tables.SERVICE["statuses"]
+
+
+@pytest.mark.parametrize("name", ["completed", " Completed ", "COMPLETED"])
+def test_a_known_status_is_known_however_it_is_written(name: str) -> None:
+    """A run that is over must not be followed for ever because of a small letter."""
+    assert status(status=name).finished
+    assert status(status="in progress").status == "IN_PROGRESS"
+    assert status(status="in_limbo").status == "in_limbo"
+
+
+@pytest.mark.parametrize("name", [*tables.SERVICE["statuses"], "CANCELLED", "PAUSED", ""])
+def test_only_completed_is_finished(name: str) -> None:
+    """A status that nobody knows counts as still going."""
+    assert status(status=name).finished == (name == "COMPLETED")
+
+
+def test_status_and_request_are_all_that_is_needed() -> None:
+    """Everything else may be missing; without these two nothing is known."""
+    assert QueueStatus.model_validate({"status": "IN_QUEUE", "request_id": "1"}).queue_position is None
+    for told in ({"status": "IN_QUEUE"}, {"request_id": "1"}):
+        with pytest.raises(ValidationError):
+            QueueStatus.model_validate(told)
+
+
+@pytest.mark.parametrize(
+    ("logs", "lines"),
+    [
+        (None, []),
+        ({}, []),
+        ([], []),
+        ({"entries": []}, []),
+        ({"entries": None}, []),
+        ({"entries": [{"message": "warming up", "level": "INFO"}, "done"]}, ["warming up", "done"]),
+        ([{"message": "warming up", "timestamp": "2026"}, {"text": "odd"}], ["warming up", "{'text': 'odd'}"]),
+        ({"stage": "first pass", "step": 3}, ["stage: first pass", "step: 3"]),
+        ("one line", ["one line"]),
+        ("two\nlines", ["two", "lines"]),
+        ({"entries": {"stage": "first pass"}}, ["stage: first pass"]),
+        ({"entries": 7}, ["7"]),
+        (7, ["7"]),
+    ],
+    ids=str,
+)
+def test_logs_of_any_shape_become_lines(logs: Any, lines: list[str]) -> None:
+    """The specification types them as a free-form object; others send lists, null or text."""
+    assert status(logs=logs).lines == lines
+
+
+def test_what_else_the_queue_says_is_kept() -> None:
+    """A failure comes as further fields, and metrics are free-form."""
+    told = {"error": "The engine broke off.", "error_type": "engine_error", "metrics": {"inference_time": 2.5}}
+
+    shown = status(**told).model_dump()
+
+    assert {name: shown[name] for name in told} == told
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "read"),
+    [
+        ("queue_position", "3", 3),
+        ("queue_position", 3.0, 3),
+        ("queue_position", "soon", None),
+        ("queue_position", 2.5, None),
+        ("queue_position", True, None),
+        ("queue_position", -1, None),
+        ("queue_position", float("nan"), None),
+        ("queue_position", "9" * 5_000, None),
+        ("queue_position", [3], None),
+        ("metrics", [1], None),
+        ("metrics", "fast", None),
+        ("metrics", {"inference_time": "odd"}, {"inference_time": "odd"}),
+        ("status_url", 7, None),
+        ("response_url", {}, None),
+        ("cancel_url", None, None),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_an_odd_value_in_an_optional_field_counts_as_missing(field: str, value: object, read: object) -> None:
+    """It is no reason to lose sight of a run that is paid for."""
+    assert getattr(status(**{field: value}), field) == read
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "fresh"),
+    [
+        ("", "", ""),
+        ("", "ab", "ab"),
+        ("ab", "ab", ""),
+        ("ab", "abc", "c"),
+        ("ab", "a", ""),
+        ("ab", "", ""),
+        ("abc", "bcd", "d"),
+        ("abc", "cde", "de"),
+        ("abc", "xyz", "xyz"),
+        ("aa", "aaa", "a"),
+        ("abab", "ababc", "c"),
+    ],
+)
+def test_of_a_log_that_is_told_again_only_the_new_lines_count(known: str, told: str, fresh: str) -> None:
+    """Services send all of it each time, or a window that moves along it."""
+    assert list(fresh_lines(list(known), list(told))) == list(fresh)

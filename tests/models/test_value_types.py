@@ -1,0 +1,229 @@
+"""The types of the tables: strict about JSON, kind to numpy."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+import time
+from collections import OrderedDict, deque
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import WIRE
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.models.value_types import MOST_DIGITS, is_multiple, nearest_multiple, ordered
+
+
+def factor(value: Any) -> float:
+    """A multiple of 0.05 as Python takes it."""
+    return TextToVideo(prompt="a", temporal_adain_factor=value).temporal_adain_factor
+
+
+def factor_on_the_wire(value: Any) -> float:
+    """The same as the service takes it."""
+    return TextToVideo.model_validate(
+        {"prompt": "a", "temporal_adain_factor": value}, context=WIRE
+    ).temporal_adain_factor
+
+
+def refused(**values: Any) -> bool:
+    try:
+        TextToVideo(**{"prompt": "a", **values})
+    except InvalidInput:
+        return True
+    return False
+
+
+TWENTIETHS = [float(f"{count / 20:.2f}") for count in range(21)]
+NOISY = {
+    "numpy.linspace": numpy.linspace(0, 1, 21),
+    "numpy.arange": numpy.arange(21) * 0.05,
+    "products": [count * 0.05 for count in range(21)],
+    "sums": list(itertools.accumulate([0.0] + [0.05] * 20)),
+    "backwards": [1 - count * 0.05 for count in range(20, -1, -1)],
+    "single precision": numpy.linspace(0, 1, 21, dtype=numpy.float32),
+    "decimals": [Decimal(count) / 20 for count in range(21)],
+    "fractions": [Fraction(count, 20) for count in range(21)],
+    "a column": pandas.DataFrame({"factor": numpy.linspace(0, 1, 21)}).factor,
+}
+
+
+@pytest.mark.parametrize("values", list(NOISY.values()), ids=list(NOISY))
+def test_noise_in_the_last_digits_is_rounded_away_in_python(values: Any) -> None:
+    """However a sweep's multiples were computed, they arrive as one would write them, and within the bounds."""
+    taken = [factor(value) for value in values]
+
+    assert taken == TWENTIETHS
+    assert list(map(repr, taken)) == list(map(repr, TWENTIETHS))
+
+
+def test_noise_is_refused_on_the_wire() -> None:
+    """A service reads a number as it is written: 0.15000000000000002 is no multiple of 0.05."""
+    noisy = [count * 0.05 for count in range(21) if count * 0.05 not in TWENTIETHS]
+
+    assert len(noisy) >= 5
+    for value in noisy:
+        with pytest.raises(ValidationError):
+            factor_on_the_wire(value)
+
+
+@given(st.floats(0, 1))
+@settings(max_examples=200, deadline=None)
+def test_only_noise_is_rounded(value: float) -> None:
+    """What is not a multiple up to its last digits is refused, not bent into one."""
+    nearest = nearest_multiple(value, "0.05")
+
+    if abs(value - nearest) < 1e-8:
+        assert factor(value) == nearest
+    elif abs(value - nearest) > 1e-7:
+        assert refused(temporal_adain_factor=value)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["0.05", "0.1", "0.25", "0.001", "1", "3"]))
+@settings(max_examples=200, deadline=None)
+def test_every_multiple_as_written_is_one(count: int, step: str) -> None:
+    """Judged in decimal, whatever the binary digits say; and the nearest multiple of a multiple is itself."""
+    written = float(str(count * Decimal(step)))
+
+    assert is_multiple(written, step)
+    assert nearest_multiple(written, step) == written
+    assert not is_multiple(written + float(step) / 2, step)
+
+
+@given(st.floats(-1e6, 1e6))
+@settings(max_examples=200, deadline=None)
+def test_the_nearest_multiple_is_a_multiple_and_near(value: float) -> None:
+    """At most half a step away, and never a minus zero."""
+    nearest = nearest_multiple(value, "0.05")
+
+    assert is_multiple(nearest, "0.05")
+    assert abs(nearest - value) <= 0.025 + 1e-9
+    assert repr(nearest) != "-0.0"
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e300, 1e-300, 2.0**1000])
+def test_extreme_numbers_are_judged_quickly(value: float) -> None:
+    """The quotient of very large and very small numbers has hundreds of digits, and is still exact."""
+    assert is_multiple(value, "0.05") == (value > 1)
+
+
+class Level(enum.IntEnum):
+    """Numbers with names."""
+
+    FRAMES = 49
+
+
+class Shape(enum.StrEnum):
+    """Texts with names."""
+
+    WIDE = "16:9"
+
+
+def test_numpys_and_other_numbers_become_plain_ones() -> None:
+    """An input holds Python's own numbers, so that its `repr` and its JSON are plain."""
+    request = TextToVideo(
+        prompt=numpy.str_("a paper boat"),
+        num_frames=Level.FRAMES,
+        seed=numpy.int64(7),
+        frame_rate=numpy.float64(30),
+        aspect_ratio=Shape.WIDE,
+        reverse_video=numpy.bool_(True),
+        tone_map_compression_ratio=numpy.float32(0.25),
+        loras=numpy.array([{"path": "b", "scale": numpy.int8(2)}]),
+    )
+
+    assert repr(request) == (
+        "TextToVideo(prompt='a paper boat', loras=(LoRA(path='b', scale=2.0),), seed=7, num_frames=49, "
+        "frame_rate=30, reverse_video=True, tone_map_compression_ratio=0.25)"
+    )
+    assert {type(value) for value in request.model_dump().values()} <= {str, int, float, bool, tuple}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, numpy.nan, numpy.float32("inf"), Decimal("NaN"), Decimal("sNaN"), 10**400, Fraction(10**400)])  # fmt: skip
+def test_a_number_that_is_not_finite_is_refused(value: Any) -> None:
+    """Neither can JSON write it, nor would a model know what to do."""
+    with pytest.raises(InvalidInput, match="`cfg_scale` needs a finite number"):
+        ImageToVideo(prompt="a", image_url="b", cfg_scale=value)
+    assert refused(num_frames=value)
+
+
+@pytest.mark.parametrize("value", ["49", "", True, False, numpy.bool_(True), 49.5, None, [49], 49j, b"49", numpy.array([49, 50])], ids=repr)  # fmt: skip
+def test_what_only_looks_like_a_whole_number_is_refused(value: Any) -> None:
+    """Text and booleans are not numbers, and half a frame is no frame."""
+    with pytest.raises(InvalidInput, match="`num_frames` needs a whole number"):
+        TextToVideo(prompt="a", num_frames=value)
+
+
+@pytest.mark.parametrize("value", [1, 0, 1.0, "true", "False", "", None, [], numpy.int64(1)], ids=repr)
+def test_only_true_and_false_are_booleans(value: Any) -> None:
+    """1 is a number, and "true" is a text."""
+    with pytest.raises(InvalidInput, match="`reverse_video` needs True or False"):
+        TextToVideo(prompt="a", reverse_video=value)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a boat \udfff"])
+def test_half_a_character_is_refused(text: str) -> None:
+    """A lone surrogate cannot be written as UTF-8, and so cannot be sent."""
+    for field in ("prompt", "negative_prompt", "resolution"):
+        assert refused(**{field: text})
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        TextToVideo(prompt=text)
+
+
+def test_a_whole_number_can_have_as_many_digits_as_can_be_written() -> None:
+    """A seed has no bounds, but Python neither prints nor reads more than so many digits."""
+    longest = 10**MOST_DIGITS - 1
+
+    request = TextToVideo(prompt="a", seed=-longest)
+
+    assert eval(repr(request), {"TextToVideo": TextToVideo}) == request
+    with pytest.raises(InvalidInput, match=r"`seed` needs a whole number of at most 4,300 digits"):
+        TextToVideo(prompt="a", seed=longest + 1)
+
+
+def test_anything_in_order_is_a_list() -> None:
+    """Lists, tuples, arrays, columns, `zip` and generators have an order; text, sets and mappings have not."""
+    sizes = [[300, 600], [640, 480]]
+    columns = pandas.DataFrame(sizes, columns=["width", "height"])
+    sequences: list[Any] = [
+        sizes,
+        tuple(sizes),
+        numpy.array(sizes),
+        deque(sizes),
+        (size for size in sizes),
+        zip([300, 640], [600, 480], strict=True),
+        zip(columns.width, columns.height, strict=True),
+        columns.to_numpy(),
+        pandas.Series(["300x600", "640x480"]),
+    ]
+
+    taken = [SmartResize(image_url="a", target_sizes=sequence).target_sizes for sequence in sequences]
+
+    assert {tuple(map(str, sizes)) for sizes in taken} == {("300x600", "640x480")}
+    unordered: Any
+    for unordered in ("300x600", b"300x600", {"300x600"}, frozenset(), {"300x600": 1}, OrderedDict(a=1), 5, None):
+        with pytest.raises(InvalidInput, match="`target_sizes` needs a list"):
+            SmartResize(image_url="a", target_sizes=unordered)
+
+
+def test_an_iterator_without_an_end_is_left_after_a_while() -> None:
+    """A mistake such as `itertools.count()` gets its message instead of filling the memory."""
+    started = time.process_time()
+
+    assert len(ordered(itertools.count())) == 100_001
+    with pytest.raises(InvalidInput, match="at most 100 entries"):
+        SmartResize(image_url="a", target_sizes=itertools.repeat("300x600"))
+
+    assert time.process_time() - started < 5

@@ -1,0 +1,421 @@
+"""From an input to an accepted run: paid for once, whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.client import Client
+from reelbook.runs import follower
+from reelbook.runs.submission import Submission
+from reelbook.storage.ledger.claims import Budget
+from reelbook.util.background_loop import background
+from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.transport.variants import Hosted, Received, Reply, page
+
+STITCH = rb.ImagesToVideo.endpoint_id
+BOAT = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=7)
+RUN = "/models/run"
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    """A service that shows only the specification, and does what the test says."""
+    with Hosted() as service:
+        yield service
+
+
+@pytest.fixture
+def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
+        yield client
+
+
+def dot(colour: str = "teal") -> rb.ImagesToVideo:
+    """The quickest job there is, a different one for each colour."""
+    return rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16, colour), frames=1)])
+
+
+def states(client: Client) -> list[tuple[str, int, str | None]]:
+    """State, take and request of every run in the library."""
+    rows = client._books.look(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
+    return [tuple(row) for row in rows]
+
+
+def reserved(served: Served) -> list[str]:
+    """The requests that were paid for, as the service's own charge log has them."""
+    return [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
+
+
+def test_a_finished_seeded_run_is_served_from_the_library(serve: Serve, tmp_path: Path) -> None:
+    """The second run, also of another client on another day, costs nothing and says so; fresh=True pays again."""
+    served = serve()
+    boat = dot()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        first = client.run(boat)
+        again = client.run(boat)
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        later = client.run(boat)
+        paid = reserved(served)
+        fresh = client.run(boat, fresh=True)
+
+    assert (first.from_library, again.from_library, later.from_library, fresh.from_library) == (
+        False,
+        True,
+        True,
+        False,
+    )
+    assert paid == [first.request_id]
+    assert later.video.path == first.video.path
+    assert "from the library" in repr(later)
+    assert (later.credits, later.credits_source) == (53, "charged")
+    assert (fresh.take, len(reserved(served))) == (1, 2)
+
+
+def test_a_run_of_one_service_is_not_served_for_another(serve: Serve, tmp_path: Path) -> None:
+    """A clip of the embedded service is not the hosted model's clip of the same input."""
+    one, other = serve(), serve()
+    with rb.connect(one.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        client.run(dot())
+    with rb.connect(other.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        run = client.run(dot())
+
+    assert not run.from_library
+    assert len(reserved(other)) == 1
+
+
+def test_without_a_seed_each_start_is_a_new_take(hosted: Hosted, client: Client) -> None:
+    """Four starts are four clips; a run joins the one that is under way, and opens a new one after it."""
+    unseeded = BOAT.revised(seed=None)
+    gate = threading.Event()
+    count = iter(range(100))
+    hosted.on("POST", RUN, lambda _: Reply(200, {"requestId": f"r{next(count)}"}))
+    for number in range(6):
+        _script(hosted, f"r{number}", gate)
+
+    first, second = client.start(unseeded), client.start(unseeded)
+    waiting = threading.Thread(target=client.run, args=(unseeded,))
+    waiting.start()
+    gate.set()
+    waiting.join(30)
+    first.wait(30), second.wait(30)
+    third = client.run(unseeded)
+
+    assert [first.take, second.take, third.take] == [0, 1, 2]
+    assert len(hosted.seen("POST", RUN)) == 3
+
+
+def _script(hosted: Hosted, request_id: str, gate: threading.Event) -> None:
+    one = f"/{BOAT.endpoint_id}/requests/{request_id}"
+    hosted.on(
+        "GET", f"{one}/status", lambda _: Reply(200, {"status": "COMPLETED", "request_id": request_id}, gate=gate)
+    )
+    hosted.on("GET", one, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 1, "prompt": "a boat"})
+    hosted.on("GET", "/file", Reply(200, png()))
+
+
+def test_the_same_run_from_many_threads_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
+    """All of them get the same run."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        found: list[rb.Run] = []
+        threads = [threading.Thread(target=lambda: found.append(client.run(dot()))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+
+    assert len({run.request_id for run in found}) == 1
+    assert len(found) == 8
+    assert len(reserved(served)) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Reply(fault="close"), Reply(fault="reset"), Reply(fault="half"), Reply(fault="garbage"), page(502), Reply(500, {"detail": "oops"}),
+     Reply(409, {"detail": "conflict"}), Reply(200, {"nothing": "useful"}), Reply(200, "not JSON")],
+    ids=["closed", "reset", "half", "garbage", "proxy", "500", "409", "no id", "no JSON"],
+)  # fmt: skip
+def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itself(
+    hosted: Hosted, client: Client, answer: Reply
+) -> None:
+    """One POST; the second call sends nothing and says what to do."""
+    hosted.on("POST", RUN, answer)
+
+    with pytest.raises(rb.UncertainRun, match="not sent again"):
+        client.run(BOAT)
+    with pytest.raises(rb.UncertainRun, match=r"rb.library\(\).uncertain"):
+        client.run(BOAT)
+
+    assert len(hosted.seen("POST", RUN)) == 1
+    assert states(client) == [("uncertain", 0, None)]
+
+
+@pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 405, 413, 415, 422])
+def test_a_definite_refusal_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
+    """Nothing was paid; the same input is sent once more when it is run once more."""
+    hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+
+    with pytest.raises(rb.ServiceError, match="not like this"):
+        client.run(BOAT)
+    after = states(client)
+    run = client.run(BOAT)
+
+    assert after == [("rejected", 0, None)]
+    assert run.status == "completed"
+    assert states(client) == [("stored", 0, "r1")]
+
+
+def _set() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def test_a_service_that_says_later_is_asked_later(
+    hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """429 is waited out, no shorter than it says, and the run goes through."""
+    waited: list[float] = []
+
+    def later(error: rb.TooManyRequests, attempt: int) -> float:
+        waited.append(float(error.facts["retry_after"]))
+        return 0.0
+
+    monkeypatch.setattr("reelbook.runs.submission._later", later)
+    hosted.on("POST", RUN, Reply(429, {"detail": "later"}, {"retry-after": "3"}), {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+
+    run = client.run(BOAT)
+
+    assert run.status == "completed"
+    assert waited == [3.0]
+
+
+def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None:
+    """The run may be run again as soon as the service is back."""
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+        client.features()
+        hosted.stop_listening()
+
+        with pytest.raises(rb.Unreachable, match="Nothing was charged"):
+            client.run(BOAT)
+
+        assert [state for state, *_ in states(client)] in (["planned"], [])
+
+
+def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -> None:
+    """Money for five of twenty: five are paid for, the others are refused before anything is sent."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        submissions = [
+            Submission(client._open_desk(), dot(f"#0000{number:02x}"), budget=Budget("plan", 5 * 53 + 52))
+            for number in range(20)
+        ]
+
+        outcomes = [background.submit(client.submitted(one)) for one in submissions]
+        errors = [future.exception(60) for future in outcomes]
+
+    assert [type(error) for error in errors].count(rb.OverBudget) == 15
+    assert errors.count(None) == 5
+    assert len(reserved(served)) == 5
+
+
+def test_a_killed_process_s_run_is_taken_up_by_the_next(serve: Serve, tmp_path: Path) -> None:
+    """Accepted by the first process, finished and stored by the second, paid for once."""
+    served = serve()
+    script = (
+        "import os, sys, signal, reelbook as rb\n"
+        f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
+        "client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
+        "client.start(boat)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script, served.base_url, KEY, str(tmp_path / "library")], timeout=60, check=False
+    )
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        before = states(client)
+        run = client.run(BOAT)
+
+    assert killed.returncode == -9
+    assert before[0][0] in ("accepted", "running")
+    assert run.request_id == before[0][2]
+    assert reserved(served) == [run.request_id]
+
+
+def test_after_a_fork_parent_and_child_both_see_the_run(serve: Serve, tmp_path: Path) -> None:
+    """The child waits for its parent's run and starts one of its own."""
+    served = serve()
+    script = (
+        "import os, sys, reelbook as rb\n"
+        f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
+        "client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
+        "run = client.start(boat)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    run.wait(60)\n"
+        "    own = client.run(boat.revised(seed=8))\n"
+        "    os._exit(0 if run.video.path.exists() and own.video.path.exists() else 3)\n"
+        "run.wait(60)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, served.base_url, KEY, str(tmp_path / "library")],
+        capture_output=True, text=True, timeout=90, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )  # fmt: skip
+
+    assert (done.stdout.strip(), done.returncode) == ("0", 0), done.stderr
+    assert len(reserved(served)) == 2
+
+
+def test_a_file_that_is_gone_from_the_shelf_is_fetched_again_at_no_cost(serve: Serve, tmp_path: Path) -> None:
+    """Somebody tidied the folder up: the next use brings the file back."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        path = client.run(dot()).video.path
+        path.unlink()
+
+        run = client.run(dot())
+
+    assert run.video.path.exists()
+    assert len(reserved(served)) == 1
+
+
+def test_an_idempotent_service_is_asked_again_with_the_same_key(hosted: Hosted, tmp_path: Path) -> None:
+    """Its lost answers are repeated: one key, one run, nothing uncertain."""
+    keys: list[str] = []
+
+    def answer(received: Received) -> Reply:
+        keys.append(received.headers["idempotency-key"])
+        return Reply(fault="close") if len(keys) < 3 else Reply(200, {"requestId": "r1"})
+
+    hosted.on("GET", "/", {"service": "x", "id": "svc-1", "features": ["idempotency"]})
+    hosted.on("POST", RUN, answer)
+    _script(hosted, "r1", _set())
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+        run = client.run(BOAT)
+
+    assert run.status == "completed"
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_a_picture_in_memory_can_be_used_again_from_the_library(serve: Serve, tmp_path: Path) -> None:
+    """Its bytes are kept, so that the input that repr shows is one that runs."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        run = client.run(dot())
+        same = eval(repr(run.input), {"ImagesToVideo": rb.ImagesToVideo, "Frame": rb.Frame, "Image": rb.Image})
+        again = client.run(same)
+
+    assert again.from_library
+
+
+def test_an_attached_run_is_kept_in_the_library(serve: Serve, tmp_path: Path) -> None:
+    """A run of another notebook, known by its id only, is fetched, kept, and found again without its model."""
+    served = serve()
+    request_id = served.submitted(STITCH, {"images": [{"url": as_data_uri(png(16, 16)), "frames": 1}]})
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        run = client.attach(request_id, model=STITCH).wait(30)
+        again = client.attach(request_id)
+        with pytest.raises(rb.NotFound, match="knows no request"):
+            client.attach("no-such-request", model=STITCH)
+        with pytest.raises(rb.ReelbookError, match="its model must be named"):
+            client.attach("no-such-request")
+        rows = states(client)
+
+    assert run.video.path == again.video.path
+    assert again.from_library
+    assert rows == [("stored", 0, request_id)]
+
+
+def test_where_a_service_keeps_its_requests_is_remembered_over_a_restart(tmp_path: Path) -> None:
+    """It answered with addresses of its own, and the usual ones are not there: the next kernel finds the run, and pays nothing."""
+    with Hosted() as hosted:
+        own = "/queue/of/r1"
+        named = {"statusUrl": f"{hosted.base_url}{own}/state", "responseUrl": f"{hosted.base_url}{own}"}
+        hosted.on("POST", RUN, {"requestId": "r1", **named})
+        hosted.on("GET", f"{own}/state", {"status": "IN_PROGRESS", "request_id": "r1"})
+        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+            client.start(BOAT)
+        hosted.on("GET", f"{own}/state", {"status": "COMPLETED", "request_id": "r1"})
+        hosted.on("GET", own, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 7, "prompt": "a boat"})
+        hosted.on("GET", "/file", Reply(200, png()))
+
+        with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+            run = client.run(BOAT)
+
+        assert run.status == "completed"
+        assert len(hosted.seen("POST", RUN)) == 1
+
+
+def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_paid_for_again(
+    hosted: Hosted, client: Client
+) -> None:
+    """A gateway said 404 for a while: once it is over, the first result comes, and nothing more is paid."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
+    run = client.start(BOAT)
+    client._books.now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
+    client._books.live.clear()
+    _script(hosted, "r1", _set())
+
+    again = client.run(BOAT)
+
+    assert again.request_id == run.request_id
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+@pytest.mark.parametrize("answer", [{}, {"video": None}, {"detail": "overloaded"}, {"video": {}}])
+def test_a_result_without_a_file_is_not_kept_as_the_result(
+    hosted: Hosted, client: Client, answer: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for again when the run is wanted again, at no cost."""
+    monkeypatch.setattr(follower, "RESULT_SECONDS", 0.2)
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)
+
+    with pytest.raises(rb.ReelbookError, match="run the same again"):
+        client.run(BOAT)
+    _script(hosted, "r1", _set())
+    run = client.run(BOAT)
+
+    assert run.media[0].path.read_bytes() == png()
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+@pytest.mark.parametrize("take", ["abc", -1, 1.5, True, 2**70])
+def test_a_take_is_a_number(hosted: Hosted, client: Client, take: object) -> None:
+    """Anything else is refused before anything is sent; so is one together with `fresh`."""
+    with pytest.raises(rb.ReelbookError, match="number of a repetition"):
+        client.run(BOAT, take=take)  # type: ignore[arg-type]  # That is the point.
+    with pytest.raises(rb.ReelbookError, match="only one of them"):
+        client.run(BOAT, take=1, fresh=True)
+
+    assert hosted.seen("POST", RUN) == []
+
+
+def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Path) -> None:
+    """Capitals, slashes and dots in its address do not make it another one, which would be paid again."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    port = hosted.port
+    found = []
+    for address in (f"http://localhost:{port}", f"HTTP://LocalHost:0{port}/./", f"http://LOCALHOST:{port}//"):
+        with rb.connect(address, api_key="a-key-of-this-test", library=tmp_path) as client:
+            found.append(client.run(BOAT).from_library)
+
+    assert found == [False, True, True]
+    assert len(hosted.seen("POST", RUN)) == 1

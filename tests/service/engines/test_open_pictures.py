@@ -1,0 +1,364 @@
+"""Source pictures of every kind, sound and hostile."""
+
+from __future__ import annotations
+
+import io
+import struct
+import threading
+import warnings
+import zlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from reelbook.service.engines import open_pictures
+from reelbook.service.engines.open_pictures import FORMATS, flattened, opened, stored_size, upright_size
+from reelbook.service.engines.protocol import PictureError
+
+
+def encoded(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    return data.getvalue()
+
+
+def ramp(width: int = 256, height: int = 4) -> np.ndarray[Any, Any]:
+    """Grey from black to white."""
+    return np.tile(np.linspace(0, 255, width), (height, 1))
+
+
+def quarters(size: tuple[int, int] = (40, 24)) -> Image.Image:
+    """Red, green, blue and white in the four corners: no two of its turns look the same."""
+    picture = Image.new("RGB", size, "white")
+    half = size[0] // 2, size[1] // 2
+    picture.paste((255, 0, 0), (0, 0, *half))
+    picture.paste((0, 255, 0), (half[0], 0, size[0], half[1]))
+    picture.paste((0, 0, 255), (0, half[1], half[0], size[1]))
+    return picture
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def png_of(width: int, height: int, depth: int, kind: int, rows: bytes, extra: bytes = b"") -> bytes:
+    """A PNG made by hand, for what Pillow cannot write."""
+    header = chunk(b"IHDR", struct.pack(">II5B", width, height, depth, kind, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def grey_levels() -> dict[str, bytes]:
+    """The same ramp, in every depth that a file can have."""
+    sixteen = np.rint(ramp() * 257).astype(np.uint16)
+    as_float = Image.fromarray(ramp().astype(np.float32) / 255)
+    holes = ramp().astype(np.float32)
+    holes[0, 0], holes[0, 1], holes[0, -1] = np.nan, -np.inf, np.inf
+    rows = b"".join(b"\0" + np.repeat(row.astype(">u2"), 3).tobytes() for row in sixteen)
+    return {
+        "8 bits": encoded(Image.fromarray(ramp().astype(np.uint8))),
+        "16 bits": encoded(Image.fromarray(sixteen)),
+        "16 bits, big end first": encoded(Image.fromarray(sixteen.astype(">u2")), "TIFF"),
+        "16 bits, colour": png_of(256, 4, 16, 2, rows),
+        "32 bits": encoded(Image.fromarray((ramp() * 1e6).astype(np.int32)), "TIFF"),
+        "32 bits with negative numbers": encoded(Image.fromarray((ramp() * 100 - 12750).astype(np.int32)), "TIFF"),
+        "floating": encoded(as_float, "TIFF"),
+        "floating, with holes": encoded(Image.fromarray(holes), "TIFF"),
+    }
+
+
+@pytest.mark.parametrize("depth", grey_levels())
+def test_every_depth_keeps_its_greys(depth: str) -> None:
+    """Whatever a channel's depth, black stays black, white stays white, and the steps between are even."""
+    picture = opened("a", grey_levels()[depth])
+
+    assert picture.mode == "RGB"
+    shown = np.asarray(picture)[2].astype(float)
+    assert np.abs(shown - ramp()[2][:, None]).max() <= 1
+
+
+def test_two_colours_are_enough() -> None:
+    """A picture of one bit a pixel is black and white."""
+    picture = opened("a", encoded(Image.fromarray(ramp() > 127)))
+
+    assert np.unique(np.asarray(picture)).tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "TIFF"])
+def test_printing_colours_become_light(kind: str) -> None:
+    """CMYK is converted; no ink is white, all ink is black."""
+    inks = Image.new("CMYK", (32, 16), (0, 0, 0, 0))
+    inks.paste((0, 0, 0, 255), (16, 0, 32, 16))
+
+    picture = opened("a", encoded(inks, kind))
+
+    assert picture.mode == "RGB"
+    assert np.asarray(picture)[8, 4].min() >= 250
+    assert np.asarray(picture)[8, 28].max() <= 5
+
+
+def test_palettes_become_colours() -> None:
+    """A palette is looked up, and one of its colours may be transparent."""
+    palette = quarters().quantize(4)
+    white = palette.getpixel((39, 23))
+
+    plain = opened("a", encoded(palette))
+    holed = opened("a", encoded(palette, transparency=white))
+
+    assert plain.mode == "RGB"
+    assert plain.getpixel((1, 1)) == (255, 0, 0)
+    assert holed.mode == "RGBA"
+    assert holed.getpixel((1, 1)) == (255, 0, 0, 255)
+    assert holed.getchannel("A").getpixel((39, 23)) == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encoded(Image.new("RGBA", (8, 8), (200, 100, 0, 0))),
+        encoded(Image.new("LA", (8, 8), (200, 0))),
+        encoded(Image.new("RGB", (8, 8), (200, 100, 0)), transparency=(200, 100, 0)),
+        encoded(Image.new("L", (8, 8), 200), transparency=200),
+        encoded(Image.new("RGBA", (8, 8), (200, 100, 0, 0)), "WEBP", lossless=True, exact=True),
+        encoded(Image.new("RGBA", (8, 8), (200, 100, 0, 0)), "TIFF"),
+    ],
+    ids=["RGBA", "grey with alpha", "keyed colour", "keyed grey", "WebP", "TIFF"],
+)
+def test_hidden_colour_stays_hidden(data: bytes) -> None:
+    """What is transparent comes out black, in whatever way the file says that it is."""
+    picture = opened("a", data)
+
+    assert picture.mode == "RGBA"
+    assert flattened(picture).getextrema() == ((0, 0), (0, 0), (0, 0))
+
+
+def test_half_transparent_is_half_as_bright() -> None:
+    """Laid over black, a colour keeps its opacity's share of its brightness."""
+    assert flattened(Image.new("RGBA", (1, 1), (200, 100, 0, 128))).getpixel((0, 0)) == (100, 50, 0)
+
+
+TURNS = {
+    1: None,
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+    0: None,
+    9: None,
+}
+
+
+BEST: dict[str, dict[str, Any]] = {"JPEG": {"quality": 98, "subsampling": 0}, "WEBP": {"lossless": True}}
+
+
+def tagged(kind: str, orientation: int, size: tuple[int, int] = (40, 24)) -> bytes:
+    tag = Image.Exif()
+    tag[0x0112] = orientation
+    return encoded(quarters(size), kind, exif=tag, **BEST.get(kind, {}))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("orientation", TURNS)
+def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
+    """The eight ways to hold a camera are undone; a number that means nothing changes nothing."""
+    data = tagged(kind, orientation)
+    turn = TURNS[orientation]
+    wanted = quarters() if turn is None else quarters().transpose(turn)
+
+    picture = opened("a", data)
+
+    assert picture.size == wanted.size == upright_size("a", data)
+    assert np.abs(np.asarray(picture, float) - np.asarray(wanted, float)).max() <= 12
+    assert sorted(stored_size("a", data)) == [24, 40]
+
+
+def test_a_damaged_tag_does_not_spoil_the_picture() -> None:
+    """Nobody should lose a picture because a camera wrote nonsense beside it."""
+    data = bytearray(tagged("JPEG", 6))
+    place = data.index(b"Exif\0\0") + 6
+    data[place : place + 14] = b"II*\0\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff"
+
+    assert opened("a", bytes(data)).size == (40, 24)
+
+
+def test_a_png_may_hide_its_orientation_at_its_end() -> None:
+    """The tag counts also where it stands behind the pixels."""
+    data = tagged("PNG", 6)
+    place = data.index(b"eXIf") - 4
+    length = 12 + struct.unpack(">I", data[place : place + 4])[0]
+    tag, data = data[place : place + length], data[:place] + data[place + length :]
+    data = data[:-12] + tag + data[-12:]
+
+    assert upright_size("a", data) == opened("a", data).size == (24, 40)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
+def test_of_an_animation_the_first_frame_is_taken(kind: str) -> None:
+    """An animation counts as the picture it begins with."""
+    frames = [Image.new("RGB", (16, 16), colour) for colour in ("red", "lime", "blue")]
+
+    data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
+
+    assert flattened(opened("a", data)).getpixel((8, 8)) == pytest.approx((255, 0, 0), abs=3)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_cut_files_are_refused(kind: str) -> None:
+    """Half a file is no picture, whatever its format."""
+    rough = np.random.default_rng(2).integers(0, 255, (60, 60, 3), dtype=np.uint8)
+    data = encoded(Image.fromarray(rough), kind)
+
+    for share in (0.05, 0.5, 0.9):
+        with pytest.raises(PictureError) as caught:
+            opened("https://example.org/half.png", data[: int(len(data) * share)])
+        assert "half.png" in str(caught.value)
+
+
+PROGRAMS = {
+    "nothing": b"",
+    "text": b"hello",
+    "a page": b"<!DOCTYPE html><script>alert(1)</script>",
+    "a drawing": b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>',
+    "a list of files": b"ffconcat version 1.0\nfile /etc/passwd\n",
+    "a printing program": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) run\n",
+    "a document": b"%PDF-1.7\n",
+    "a video": b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41",
+    "an unusual format": encoded(quarters(), "PPM"),
+}
+
+
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_only_pictures_are_opened(what: str) -> None:
+    """Files of any other kind are refused by what they are, and the error says which formats are taken."""
+    with pytest.raises(PictureError) as caught:
+        opened("a", PROGRAMS[what])
+
+    assert caught.value.reason == "it is empty" or all(kind in caught.value.reason for kind in FORMATS)
+
+
+@pytest.mark.parametrize("look", [opened, stored_size, upright_size])
+def test_a_bomb_is_judged_by_its_header(look: Any) -> None:
+    """A small file that would unpack to a huge picture is refused before anything is unpacked."""
+    bomb = png_of(7000, 6000, 8, 2, b"")
+
+    with pytest.raises(PictureError, match=r"7,000 × 6,000 pixels; the limit is 40 megapixels"):
+        look("a", bomb)
+
+
+def test_webp_has_a_limit_of_its_own() -> None:
+    """Its decoder takes so much memory that the usual limit would end the worker."""
+    data = bytearray(encoded(Image.new("RGBA", (16, 16), "teal"), "WEBP", lossless=True))
+    place = data.index(b"VP8L") + 9
+    data[place : place + 4] = struct.pack("<I", (5999 | 4999 << 14))
+
+    with pytest.raises(PictureError, match="the limit is 24 megapixels for WEBP"):
+        opened("a", bytes(data))
+
+
+def test_a_text_that_explodes_is_refused() -> None:
+    """A PNG may carry a compressed text; it is not unpacked without end."""
+    text = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(80_000_000)))
+    rows = b"".join(b"\0" + bytes(24) for _ in range(8))
+
+    with pytest.raises(PictureError):
+        opened("a", png_of(8, 8, 8, 2, rows, extra=text))
+
+
+def test_colours_that_cannot_be_shown_are_named() -> None:
+    """LAB pictures are rare; the error says what to do instead of calling them damaged."""
+    with pytest.raises(PictureError, match="LAB; save it as RGB"):
+        opened("a", encoded(Image.new("LAB", (8, 8)), "TIFF"))
+
+
+@settings(max_examples=150, deadline=None)
+@given(kind=st.sampled_from(FORMATS), seed=st.integers(0, 1 << 30), cuts=st.integers(0, 4))
+def test_damage_is_never_a_surprise(kind: str, seed: int, cuts: int) -> None:
+    """However a file is damaged: it opens as a picture, or it is refused with the one error that engines expect."""
+    random = np.random.default_rng(seed)
+    data = bytearray(encoded(quarters(), kind))
+    for _ in range(1 + cuts):
+        place = int(random.integers(0, len(data)))
+        data[place : place + int(random.integers(0, 3))] = random.bytes(int(random.integers(0, 4)))
+
+    try:
+        picture = opened("a", bytes(data))
+    except PictureError:
+        return
+    assert picture.mode in ("RGB", "RGBA")
+
+
+def detailed(size: tuple[int, int]) -> Image.Image:
+    """Soft waves: the same picture at every size."""
+    rows, columns = np.mgrid[0 : size[1], 0 : size[0]]
+    waves = [np.sin(columns / size[0] * 9 + shift) * np.cos(rows / size[1] * 7 + shift) for shift in (0, 1, 2)]
+    return Image.fromarray(np.rint(127 + 100 * np.stack(waves, axis=-1)).astype(np.uint8))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P", "I;16"])
+@pytest.mark.parametrize("wanted", [(100, 60), (399, 239), (120, 200), (25, 15), (500, 90)])
+def test_large_pictures_may_come_smaller(mode: str, wanted: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for at least a size, a picture comes reduced as a whole, never below that size, and looks the same."""
+    monkeypatch.setattr(open_pictures, "STRIP_PIXELS", 5000)  # So that even a small picture has several strips.
+    large = detailed((800, 480))
+    if mode == "I;16":
+        large = Image.fromarray(np.asarray(large.convert("L")).astype(np.uint16) * 257)
+    else:
+        large = large.convert(mode)
+
+    picture = opened("a", encoded(large), at_least=wanted)
+
+    assert picture.width >= min(wanted[0], 800)
+    assert picture.height >= min(wanted[1], 480)
+    assert min(picture.width // wanted[0], picture.height // wanted[1]) < 2
+    assert (800 / picture.width, 480 / picture.height) == pytest.approx((480 / picture.height,) * 2, rel=0.02)
+    plain = flattened(opened("a", encoded(large))).resize(picture.size, Image.Resampling.BOX)
+    assert np.abs(np.asarray(flattened(picture), float) - np.asarray(plain, float)).max() <= 6
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_photographs_are_reduced_while_they_are_decoded(orientation: int) -> None:
+    """A JPEG on its side is reduced too, to at least the size that is wanted of the upright picture."""
+    data = tagged("JPEG", orientation, (1600, 900))
+
+    picture = opened("a", data, at_least=(100, 200))
+
+    assert picture.width >= 100
+    assert picture.height >= 200
+    assert picture.width * picture.height <= 400 * 400 * 2
+    assert picture.size == ((400, 225) if orientation == 1 else (113, 200))
+
+
+def test_warnings_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that decode at once, the later one longer, leave the process's own warnings as they were."""
+    data = encoded(quarters())
+    other_is_inside, first_is_done = threading.Event(), threading.Event()
+    check = open_pictures._checked
+
+    def overlapping(source: str, content: bytes) -> Image.Image:
+        if source == "first":
+            assert other_is_inside.wait(10)
+        else:
+            other_is_inside.set()
+            assert first_is_done.wait(10)
+        warnings.warn("a tag is damaged", stacklevel=1)  # An error in these tests, if it were not silenced.
+        return check(source, content)
+
+    def first() -> None:
+        opened("first", data)
+        first_is_done.set()
+
+    monkeypatch.setattr(open_pictures, "_checked", overlapping)
+    before = list(warnings.filters)
+
+    with ThreadPoolExecutor(2) as pool:
+        work: list[Future[Any]] = [pool.submit(first), pool.submit(opened, "other", data)]
+
+    assert [future.exception() for future in work] == [None, None]
+    assert warnings.filters == before

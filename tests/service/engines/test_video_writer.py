@@ -1,0 +1,193 @@
+"""Movies written frame by frame, as players see them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, sync_playwright
+
+from reelbook.service.engines import video_writer
+from reelbook.service.engines.video_writer import Movie, exact_rate, has_x264, substitute
+from reelbook.service.engines.write_provenance import Provenance
+from tests.browser.conftest import FLAGS, chromium_path
+from tests.service.engines.playing import played, second_opinion, watched
+
+SIZE = (96, 54)
+SIGN = Provenance("svc/a-model", {"prompt": "a boat"}, 7, "tester", "3")
+
+
+def grey(level: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:
+    """One frame of an even grey."""
+    frame = av.VideoFrame(*size, "yuv420p")
+    for plane, value in zip(frame.planes, (level, 128, 128), strict=True):
+        plane.update(bytes([value]) * plane.buffer_size)
+    return frame
+
+
+def film(path: Path, frames: int, rate: Fraction = Fraction(24), size: tuple[int, int] = SIZE) -> Path:
+    """Grey that becomes brighter: frame n has the level 40 + n, as far as 200."""
+    with Movie(path, size, rate, SIGN) as made:
+        for number in range(frames):
+            made.add(grey(40 + number % 160, size))
+    return path
+
+
+def levels(path: Path) -> list[float]:
+    """The frames' levels, back from RGB to the scale of video."""
+    return [16 + int(pixel[1]) * 219 / 255 for pixel in played(path).frames]
+
+
+@pytest.mark.parametrize(("frames", "rate"), [(1, 24), (2, 60), (121, 24), (160, 1), (100, Fraction(24000, 1001))])
+def test_what_goes_in_comes_out(tmp_path: Path, frames: int, rate: Fraction | int) -> None:
+    """Every frame is there, in order, at its exact time, and no decoder has anything to say."""
+    path = film(tmp_path / "a.mp4", frames, Fraction(rate))
+
+    playback = played(path)
+    assert playback.size == SIZE
+    assert playback.rate == rate
+    assert playback.times == [number / Fraction(rate) for number in range(frames)]
+    assert playback.duration == frames / Fraction(rate)
+    assert playback.messages == []
+    assert levels(path) == pytest.approx([40 + number for number in range(frames)], abs=3)
+    assert second_opinion(path) == (frames, "")
+
+
+def test_the_same_frames_give_the_same_bytes(tmp_path: Path) -> None:
+    """A second film of the same frames is the same file."""
+    one, two = (film(tmp_path / name, 40).read_bytes() for name in ("a.mp4", "b.mp4"))
+
+    assert hashlib.sha256(one).digest() == hashlib.sha256(two).digest()
+
+
+def test_the_file_says_what_it_is(tmp_path: Path) -> None:
+    """Provenance, colours, and the index in front, so that a player may start before the file is there."""
+    path = film(tmp_path / "a.mp4", 3)
+
+    with av.open(str(path)) as file:
+        context = file.streams.video[0].codec_context
+        assert json.loads(file.metadata["comment"])["seed"] == 7
+        assert file.metadata["title"] == "a boat"
+        assert (context.color_range, context.colorspace, context.color_primaries, context.color_trc) == (1, 1, 1, 1)
+    content = path.read_bytes()
+    assert content.index(b"moov") < content.index(b"mdat")
+
+
+def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
+    """An engine may close its movie early, and leave the `with` block after."""
+    with Movie(tmp_path / "a.mp4", SIZE, Fraction(24), SIGN) as made:
+        made.add(grey(100))
+        made.close()
+
+    assert len(played(tmp_path / "a.mp4").frames) == 1
+
+
+def test_an_error_inside_is_the_one_that_is_told(tmp_path: Path) -> None:
+    """Where the work breaks off, its own error comes out, though the file cannot be finished either."""
+
+    def breaks_off() -> None:
+        with Movie(tmp_path / "a.mp4", SIZE, Fraction(24), SIGN) as made:
+            for _ in range(30):
+                made.add(grey(100))
+            (tmp_path / "a.mp4").unlink()
+            raise KeyError("the reason")
+
+    with pytest.raises(KeyError, match="the reason"):
+        breaks_off()
+
+
+@pytest.mark.parametrize(
+    ("fps", "rate"),
+    [
+        (1, Fraction(1)),
+        (12.5, Fraction(25, 2)),
+        (23.976, Fraction(24000, 1001)),
+        (23.98, Fraction(1199, 50)),
+        (29.97, Fraction(30000, 1001)),
+        (47.952, Fraction(48000, 1001)),
+        (59.94, Fraction(60000, 1001)),
+        (119.88, Fraction(120000, 1001)),
+        (24.0, Fraction(24)),
+        (33.333, Fraction(33333, 1000)),
+    ],
+)
+def test_rates_are_exact(fps: float, rate: Fraction) -> None:
+    """The rates of television are recognised by their usual short forms; any other rate is what it says."""
+    assert exact_rate(fps) == rate
+
+
+@given(st.floats(1, 120))
+def test_every_rate_has_a_near_fraction(fps: float) -> None:
+    """Whatever number is asked for, the rate is within two thousandths, and small enough for every format."""
+    rate = exact_rate(fps)
+
+    assert abs(float(rate) - fps) <= 0.002
+    assert rate.denominator <= 1001
+
+
+@pytest.fixture
+def without_x264(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PyAV as some distributions build it."""
+    monkeypatch.setattr(video_writer, "has_x264", lambda: False)
+
+
+def test_x264_is_here() -> None:
+    """PyAV's own wheels bring it, so all the tests above are about H.264."""
+    assert has_x264()
+
+
+@pytest.mark.usefixtures("without_x264")
+def test_without_x264_the_frames_are_the_same(tmp_path: Path) -> None:
+    """The substitute keeps count, order, time, look and bytes."""
+    path = film(tmp_path / "a.mp4", 60, Fraction(24000, 1001))
+    again = film(tmp_path / "b.mp4", 60, Fraction(24000, 1001))
+
+    with av.open(str(path)) as file:
+        assert file.streams.video[0].codec_context.name in ("vp9", "libvpx-vp9")
+    playback = played(path)
+    assert playback.times == [number * Fraction(1001, 24000) for number in range(60)]
+    assert playback.messages == []
+    assert levels(path) == pytest.approx([40 + number for number in range(60)], abs=3)
+    assert path.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.usefixtures("without_x264")
+def test_something_is_always_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the poorest build of FFmpeg there is still a video that players open."""
+    monkeypatch.setattr(av, "codecs_available", {"mpeg4"})
+
+    path = film(tmp_path / "a.mp4", 20)
+
+    assert substitute() == "mpeg4"
+    assert levels(path) == pytest.approx([40 + number for number in range(20)], abs=3)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("x264", [True, False], ids=["x264", "substitute"])
+def test_chromium_plays_it(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch, x264: bool) -> None:
+    """A browser finds each frame at its time, with x264 and without."""
+    monkeypatch.setattr(video_writer, "has_x264", lambda: x264)
+    wanted = [0, 1, 59, 30, 100, 119, 2]
+
+    path = film(tmp_path / "a.mp4", 120)
+    _, sightings = watched(chromium, path, 24, wanted)
+
+    assert [sighting.frame for sighting in sightings] == wanted
+    seen = [16 + np.mean(sighting.colour) * 219 / 255 for sighting in sightings]
+    assert seen == pytest.approx([40 + frame for frame in wanted], abs=4)

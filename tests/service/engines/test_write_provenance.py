@@ -1,0 +1,151 @@
+"""What files say of their own making, read back with other people's tools."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from reelbook.service.engines.write_provenance import LONGEST_TEXT, Provenance
+
+INPUT = {
+    "prompt": "a paper boat, “größer” than 船",
+    "num_frames": 121,
+    "loras": [{"path": "watercolour", "scale": 1.5}],
+}
+SIGN = Provenance("svc/text-to-video-13b-distilled", INPUT, 7, "sketch", "1")
+ALGORITHMIC = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
+
+
+def saved(kind: str, sign: Provenance = SIGN) -> Image.Image:
+    """A picture that was saved with its provenance and opened again."""
+    data = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(data, kind, **sign.save_options(kind))
+    picture = Image.open(io.BytesIO(data.getvalue()))
+    picture.load()
+    return picture
+
+
+def test_a_png_tells_its_parameters() -> None:
+    """The prompt and its settings stand where picture tools look for them, the whole record beside them."""
+    text: dict[Any, Any] = saved("png").info
+
+    assert text["parameters"].splitlines()[0] == INPUT["prompt"]
+    assert "Seed: 7" in text["parameters"]
+    assert json.loads(text["generation"]) == {
+        "endpointId": "svc/text-to-video-13b-distilled",
+        "input": INPUT,
+        "seed": 7,
+        "engine": "sketch",
+        "engineVersion": "1",
+    }
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp"])
+def test_exif_tells_the_same(kind: str) -> None:
+    """Where there are no text chunks, the record stands in the EXIF block, in any language."""
+    exif = saved(kind).getexif()
+
+    assert exif[0x0131] == "reelbook sketch 1"
+    comment = exif.get_ifd(0x8769)[0x9286]
+    assert comment.startswith(b"UNICODE\0")
+    assert comment[8:].decode("utf-16-be") == SIGN.parameters()
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_every_picture_says_that_an_algorithm_made_it(kind: str) -> None:
+    """The XMP packet is sound XML and names the kind of source, so that nobody takes the picture for a photograph."""
+    info = saved(kind).info
+    packet = info.get("XML:com.adobe.xmp") or info["xmp"]
+
+    root = ElementTree.fromstring(packet if isinstance(packet, str) else packet.decode())
+
+    (description,) = root.iter("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}Description")
+    assert description.get("{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}DigitalSourceType") == ALGORITHMIC
+    assert description.get("{http://ns.adobe.com/xap/1.0/}CreatorTool") == "reelbook sketch 1"
+
+
+def test_the_same_run_tells_the_same() -> None:
+    """Two records of one run are equal to the byte, in whatever order the input was written."""
+    turned = Provenance(SIGN.endpoint_id, dict(reversed(INPUT.items())), 7, "sketch", "1")
+
+    assert turned.as_json() == SIGN.as_json()
+    assert saved("png", turned).info == saved("png").info
+
+
+def test_a_picture_inside_the_input_is_told_by_its_hash() -> None:
+    """A data URI would put the source picture into its own result; its hash says which one it was."""
+    uri = "data:image/png;base64," + "A" * 10_000
+    sign = Provenance("svc/smart-resize", {"image_url": uri, "target_sizes": ["8x8"]}, 1, "recompose", "1")
+
+    told = json.loads(sign.as_json())["input"]["image_url"]
+
+    assert told == f"data:image/png;base64,sha256={hashlib.sha256(bytes(7500)).hexdigest()}"
+
+
+def test_a_long_prompt_is_shortened() -> None:
+    """The beginning is kept, and the hash tells whether two long prompts were the same."""
+    prompt = "very " * 2000 + "good"
+    sign = Provenance("svc/a-model", {"prompt": prompt}, None, "sketch", "1")
+
+    told = json.loads(sign.as_json())["input"]["prompt"]
+
+    assert told.startswith(prompt[:LONGEST_TEXT])
+    assert hashlib.sha256(prompt.encode()).hexdigest() in told
+    assert len(sign.mp4()["title"]) <= 200
+
+
+def test_a_long_list_of_pictures_stays_short() -> None:
+    """Lists are looked through as well."""
+    images = [{"url": "data:image/png;base64," + "A" * 9000, "frames": 2}] * 3
+
+    record = Provenance("svc/frames-api/images-to-video", {"images": images}, None, "stitch", "1").as_json()
+
+    assert len(record) < 1000
+
+
+@given(st.text(max_size=60))
+def test_any_prompt_survives(prompt: str) -> None:
+    """Line breaks, angle brackets, zeros and surrogates: whatever a prompt contains, the record is sound JSON."""
+    sign = Provenance("svc/a-model", {"prompt": prompt}, 1, 'a "<tool>" & more', "1")
+
+    assert json.loads(sign.as_json())["input"]["prompt"] == prompt
+    ElementTree.fromstring(sign.xmp())
+
+
+@given(st.text(max_size=60))
+def test_any_prompt_can_be_saved(prompt: str) -> None:
+    """No prompt keeps a result from being written, in any of the three formats."""
+    sign = Provenance("svc/a-model", {"prompt": prompt}, 1, "sketch", "1")
+
+    for kind in ("png", "jpeg", "webp"):
+        assert saved(kind, sign).size == (8, 8)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp"])
+def test_letters_of_every_alphabet_can_be_read_back(kind: str) -> None:
+    """EXIF knows ASCII only, and yet nothing becomes a question mark."""
+    sign = Provenance("svc/smart-resize", {"prompt": "größer, 大きく"}, 1, "recompose", "1")
+
+    assert json.loads(saved(kind, sign).getexif()[0x010E])["input"]["prompt"] == "größer, 大きく"
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "webp"])
+@pytest.mark.parametrize("letter", ["\U0001f6f6", "\x01"], ids=["long in every alphabet", "long when it is escaped"])
+def test_the_longest_record_can_be_saved(kind: str, letter: str) -> None:
+    """The longest input of the model that makes pictures fits into the 64 KiB that EXIF has."""
+    longest = {
+        "prompt": letter * 10_000,
+        "image_url": "https://example.org/" + "a" * 10_000,
+        "target_sizes": ["6336x6336"] * 100,
+    }
+    sign = Provenance("svc/smart-resize", longest, 2**63, "recompose", "1")
+
+    assert saved(kind, sign).getexif()[0x0131] == "reelbook recompose 1"

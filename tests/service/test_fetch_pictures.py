@@ -1,0 +1,591 @@
+"""Fetching source pictures: what must never be dialled, and what a fetch makes of servers that misbehave.
+
+The resolver and the dialler are fakes: names are looked up in a table, and a dial gives one end of a socket pair
+whose other end is played by a thread. Nothing leaves this process, and every dial is written down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+import trustme
+
+from reelbook.service import fetch_pictures
+from reelbook.service.fetch_pictures import MOST_REDIRECTS, Fetcher, SourceError, data_uri
+from reelbook.util.public_address import is_public
+
+PUBLIC = "93.184.216.34"
+PUBLIC_6 = "2606:2800:220:1:248:1893:25c8:1946"
+
+Server = Callable[[socket.socket], None]
+
+
+class Web:
+    """A pretended internet: names with addresses, addresses with servers."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Iterator[list[str]]] = {}
+        self.servers: dict[str, Server] = {}
+        self.asked: list[str] = []
+        self.dialled: list[str] = []
+        self.heard: list[bytes] = []
+
+    def name(self, host: str, *answers: list[str]) -> None:
+        """What the resolver says of a host, each time something else, then from the start."""
+        self.names[host] = cycle(answers or [[PUBLIC]])
+
+    def resolve(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        if host in self.names:
+            return next(self.names[host])
+        # Numbers in all their spellings are read by the system itself, which asks nobody about them.
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        return [str(entry[4][0]) for entry in found]
+
+    def dial(self, address: str, port: int, timeout: float) -> socket.socket:
+        self.dialled.append(address)
+        if address not in self.servers:
+            raise ConnectionRefusedError
+        ours, theirs = socket.socketpair()
+        threading.Thread(target=self._served, args=(self.servers[address], theirs), daemon=True).start()
+        return ours
+
+    def _served(self, server: Server, theirs: socket.socket) -> None:
+        # A fetch that gives up closes its end; that is no fault of the server.
+        with theirs, contextlib.suppress(OSError):
+            server(theirs)
+
+    def answers(self, answer: bytes | Server, address: str = PUBLIC) -> None:
+        """What the server at an address says, whatever it is asked."""
+
+        def say(theirs: socket.socket) -> None:
+            self.heard.append(request_of(theirs))
+            answer(theirs) if callable(answer) else theirs.sendall(answer)
+
+        self.servers[address] = say
+
+    def fetcher(self, *, seconds: float = 5.0, most: int = 1_000_000) -> Fetcher:
+        return Fetcher(self.resolve, self.dial, most, seconds)
+
+
+@pytest.fixture
+def web() -> Web:
+    """A web with one public host, `public.example`, that serves a picture."""
+    web = Web()
+    web.name("public.example", [PUBLIC])
+    web.answers(page(b"picture"))
+    return web
+
+
+def request_of(theirs: socket.socket) -> bytes:
+    """All of a request's head."""
+    head = b""
+    while b"\r\n\r\n" not in head and (more := theirs.recv(4096)):
+        head += more
+    return head
+
+
+def page(body: bytes, *headers: str) -> bytes:
+    lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def redirect(location: str) -> bytes:
+    return f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+def dripping(theirs: socket.socket) -> None:
+    """One byte now and then, for as long as anybody listens."""
+    theirs.settimeout(0.02)
+    while True:
+        with contextlib.suppress(TimeoutError):
+            if theirs.recv(1) == b"":
+                return
+        theirs.sendall(b"1")
+
+
+def refusal(web: Web, address: str, *, seconds: float = 5.0, most: int = 1_000_000) -> str:
+    """The sentence with which a fetch is refused."""
+    with pytest.raises(SourceError) as caught:
+        web.fetcher(seconds=seconds, most=most).fetch(address)
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert sentence.isprintable()
+    assert "Traceback" not in sentence
+    assert "Error" not in sentence
+    return sentence
+
+
+# --- Private addresses ---
+
+NUMBERS = """
+127.0.0.1 127.0.0.2 127.255.255.254 127.1 127.0.1 127.0.0.1. 0 0.0.0.0 0.1.2.3 10.0.0.1 10.1 10.255.255.255 172.16.0.1
+172.31.255.254 192.168.0.1 192.168.1 192.168.255.255 169.254.0.1 169.254.169.254 169.16689662 100.64.0.1
+100.100.100.200 100.127.255.255 192.0.0.1 192.0.0.8 192.0.0.9 192.0.0.171 192.0.0.192 192.0.2.1 192.88.99.1 198.18.0.1
+198.19.255.255 198.51.100.7 203.0.113.9 168.63.129.16 224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255
+2130706433 0x7f000001 0X7F000001 017700000001 0177.0.0.1 0x7f.0.0.1 0x7f.1 127.0x0.0.1 127.000.000.001 0x7F.0x0.0x0.0x1
+2852039166 0xA9FEA9FE 0251.0376.0251.0376 0xa9.0xfe.0xa9.0xfe 167772161 0xa000001 012.0.0.1 3232235521 0xc0a80001
+１２７.０.０.１ ①②⑦.⓪.⓪.① 127。0。0。1
+[::] [::1] [0:0:0:0:0:0:0:1] [0000::0001] [::127.0.0.1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:10.0.0.1]
+[::ffff:169.254.169.254] [::ffff:0:127.0.0.1] [::ffff:93.184.216.34] [64:ff9b::7f00:1] [64:ff9b::10.0.0.1]
+[64:ff9b::a9fe:a9fe] [64:ff9b::5db8:d822] [64:ff9b:1::1] [2002:7f00:1::] [2002:a00:1::1] [2002:a9fe:a9fe::1]
+[2002:5db8:d822::1] [2001::1] [2001:0:7f00:1::] [2001:0:4136:e378:8000:63bf:3fff:fdd2] [2001:2::1] [2001:10::1]
+[2001:20::1] [2001:db8::1] [3fff::1] [3fff:fff::1] [fe80::1] [fe80::1%lo] [fe80::1%251] [fc00::1]
+[fd00::1] [fd00:ec2::254] [fec0::1] [ff02::1] [ff0e::1] [100::1] [5f00::1] [4000::1] [1::1]
+[2606:4700::5efe:10.0.0.1] [2606:4700::200:5efe:7f00:1]
+""".split()  # noqa: SIM905 - as a table it can be read
+
+NAMES = """
+localhost LOCALHOST localhost. localhost.localdomain ip6-localhost app.localhost intranet router.lan db.internal
+metadata.google.internal kubernetes.default.svc 127-0-0-1.rebind.example
+""".split()  # noqa: SIM905 - the same
+
+PRIVATE = [
+    *(f"http://{host}/picture.png" for host in (*NUMBERS, *NAMES)),
+    *(f"https://{host}/" for host in ("127.0.0.1", "[::1]", "169.254.169.254", "localhost")),
+    *(f"http://127.0.0.1:{port}/" for port in (0, 22, 80, 6379, 65535)),
+    "http://public.example@127.0.0.1/",
+    f"http://{PUBLIC}:80@10.0.0.1/",
+    "http://127.0.0.1#@public.example/",
+    "http://127.0.0.1?@public.example/",
+    "HTTP://127.0.0.1",
+    " http://127.0.0.1/",
+    "ht\ntp://127.0.0.1/",
+]
+
+NO_WEB = [
+    "",
+    "file:///etc/passwd",
+    "file://localhost/etc/passwd",
+    "FILE:///etc/passwd",
+    "/etc/passwd",
+    "../../etc/passwd",
+    "C:\\boot.ini",
+    "\\\\10.0.0.1\\share",
+    "//127.0.0.1/",
+    "ftp://public.example/a.png",
+    "gopher://public.example/_x",
+    "dict://public.example:11211/stat",
+    "ldap://public.example/",
+    "jar:http://public.example/a!/b",
+    "concat:/etc/passwd",
+    "javascript:alert(1)",
+    "http:",
+    "http://",
+    "http:///a.png",
+    "http://?a",
+    "http://:80/",
+    "http:127.0.0.1",
+    "http:/127.0.0.1/",
+    "http://[",
+    "http://[::1",
+    "http://[::g]/",
+    "http://public.example:99999/",
+    "http://public.example:port/",
+    f"http://{'a' * 300}/",
+    f"http://{'a' * 64}.example/",
+    "http://public..example/",
+    "file_0123456789abcdef0123456789abcdef",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_private_address_is_never_dialled(web: Web, address: str) -> None:
+    """Whatever the spelling, the number behind it is looked at before anything is dialled."""
+    for name in NAMES:
+        web.name(name.lower(), ["::1", "127.0.0.1"] if "local" in name.lower() else ["10.1.2.3"])
+
+    refusal(web, address)
+
+    assert web.dialled == []
+
+
+def test_there_are_more_than_a_hundred_of_them() -> None:
+    """The list is as long as was promised, and none stands in it twice."""
+    assert len(set(PRIVATE)) == len(PRIVATE)
+    assert len(PRIVATE) >= 120
+
+
+def test_with_the_guard_off_a_private_address_is_dialled(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: it is the guard that keeps us from there, and not the fakes."""
+    monkeypatch.setattr(fetch_pictures, "is_public", lambda address: True)
+    web.answers(page(b"secret"), "127.0.0.1")
+    web.answers(page(b"more"), "169.254.169.254")
+
+    found = [web.fetcher().fetch(address) for address in ("http://0x7f.1/", "http://2852039166/")]
+
+    assert found == [b"secret", b"more"]
+    assert web.dialled == ["127.0.0.1", "169.254.169.254"]
+
+
+@pytest.mark.parametrize("address", NO_WEB)
+def test_what_is_no_web_address_is_refused_without_asking_anybody(web: Web, address: str) -> None:
+    """Other schemes, paths and broken addresses are neither opened nor dialled."""
+    sentence = refusal(web, address)
+
+    assert web.dialled == []
+    assert any(word in sentence for word in ("only http", "usable address", "no address"))
+
+
+@pytest.mark.parametrize("address", [PUBLIC, "8.8.8.8", "1.1.1.1", "192.0.1.1", PUBLIC_6, "2a00:1450:4001:82b::200e"])
+def test_an_ordinary_address_is_public(address: str) -> None:
+    """The guard is not simply closed."""
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("answer", [["10.0.0.1"], ["::1"], ["fe80::1%eth0"], ["not an address"], [""], []])
+@pytest.mark.parametrize("place", ["first", "last", "alone"])
+def test_one_private_address_among_public_ones_spoils_them_all(web: Web, answer: list[str], place: str) -> None:
+    """A name with a mixed answer is refused: which of its addresses would be dialled is chance."""
+    mixed = {"first": [*answer, PUBLIC], "last": [PUBLIC, PUBLIC_6, *answer], "alone": answer}[place]
+    web.name("mixed.example", mixed)
+
+    if answer == [] and place != "alone":
+        assert web.fetcher().fetch("http://mixed.example/") == b"picture"
+        return
+    sentence = refusal(web, "http://mixed.example/")
+
+    assert web.dialled == []
+    assert "not on the public internet" in sentence
+
+
+# --- Redirects and rebinding ---
+
+TARGETS = [
+    "http://127.0.0.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://10.0.0.1:8080/admin",
+    "http://[::1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "https://192.168.0.1/",
+    "http://2130706433/",
+    "http://localhost/",
+    "//127.0.0.1/",
+    "file:///etc/passwd",
+    "ftp://public.example/",
+]
+
+
+@pytest.mark.parametrize("hops", [1, 2, MOST_REDIRECTS])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_redirect_leads_to_nothing_private(web: Web, hops: int, target: str) -> None:
+    """Each step of a chain is checked like the first address."""
+    web.name("localhost", ["127.0.0.1"])
+    locations = iter([f"http://public.example/{hop}" for hop in range(1, hops)] + [target])
+    web.answers(lambda theirs: theirs.sendall(redirect(next(locations))))
+
+    refusal(web, "http://public.example/0")
+
+    assert web.dialled == [PUBLIC] * hops
+
+
+def test_a_redirect_is_followed_as_far_as_promised_and_no_further(web: Web) -> None:
+    """The last step that is allowed works; one more is an end with a sentence."""
+    steps = [f"/{step}" for step in range(1, MOST_REDIRECTS + 1)]
+    answers = iter([*map(redirect, steps), page(b"there")])
+    web.answers(lambda theirs: theirs.sendall(next(answers)))
+    loop = Web()
+    loop.name("loop.example", [PUBLIC])
+    loop.answers(redirect("http://loop.example/"))
+
+    found = web.fetcher().fetch("http://public.example/")
+    sentence = refusal(loop, "http://loop.example/")
+
+    assert found == b"there"
+    assert [head.split()[1].decode() for head in web.heard] == ["/", *steps]
+    assert sentence.endswith(f"it redirects more than {MOST_REDIRECTS} times.")
+    assert len(loop.dialled) == MOST_REDIRECTS + 1
+
+
+@pytest.mark.parametrize("location", ["http://[", "http://public.example:99999/", "", "http://\x00/"])
+def test_a_redirect_to_nonsense_is_refused(web: Web, location: str) -> None:
+    """A location that cannot be read ends the fetch with a sentence."""
+    web.answers(redirect(location))
+
+    refusal(web, "http://public.example/")
+
+    assert web.dialled == [PUBLIC]
+
+
+@pytest.mark.parametrize("private", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1"])
+def test_a_name_that_changes_its_address_gains_nothing(web: Web, private: str) -> None:
+    """A hundred names that are public when asked first and private ever after: the checked address is the dialled one."""
+    for number in range(20):
+        web.name(f"{number}.example", [PUBLIC], *[[private]] * 9)
+
+    found = [web.fetcher().fetch(f"http://{number}.example/") for number in range(20)]
+
+    assert found == [b"picture"] * 20
+    assert web.dialled == [PUBLIC] * 20
+    assert web.asked == [f"{number}.example" for number in range(20)]
+
+
+@pytest.mark.parametrize("private", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1"])
+def test_a_name_that_changes_its_address_before_a_redirect_is_caught(web: Web, private: str) -> None:
+    """A redirect to the same host asks its name again, and checks the new answer."""
+    web.answers(redirect("/again"))
+    for number in range(20):
+        web.name(f"{number}.example", [PUBLIC], [private])
+
+    for number in range(20):
+        refusal(web, f"http://{number}.example/")
+
+    assert web.dialled == [PUBLIC] * 20
+
+
+# --- Servers that misbehave ---
+
+
+def test_a_picture_arrives_whole_with_and_without_a_length(web: Web) -> None:
+    """A length, chunks, or the end of the connection: all three are ends of a body."""
+    body = bytes(range(256)) * 300
+    chunks = b"".join(b"%x;note=1\r\n%s\r\n" % (len(part), part) for part in (body[:7], body[7:70000], body[70000:]))
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX: y\r\n\r\n"
+    answers = iter([page(body), chunked, b"HTTP/1.0 200 OK\r\n\r\n" + body])
+    web.answers(lambda theirs: theirs.sendall(next(answers)))
+
+    found = [web.fetcher().fetch("http://public.example/") for _ in range(3)]
+
+    assert found == [body] * 3
+
+
+def test_the_request_names_the_host_and_gives_nothing_away(web: Web) -> None:
+    """The server sees path, host and who asks, with what people type in escapes; no password, no cookie."""
+    web.name("bücher.example", [PUBLIC])
+
+    web.fetcher().fetch("http://user:secret@bücher.example:8080/my pictures/é%20.png?größe=1&x=a b#part")
+
+    head = web.heard[0].decode("ascii").lower()
+    assert head.startswith("get /my%20pictures/%c3%a9%20.png?gr%c3%b6%c3%9fe=1&x=a%20b http/1.1\r\n")
+    assert "host: xn--bcher-kva.example:8080\r\n" in head
+    assert "secret" not in head
+    assert "cookie" not in head
+
+
+def test_a_request_cannot_be_split(web: Web) -> None:
+    """Line ends in an address do not become headers."""
+    web.fetcher().fetch("http://public.example/a\r\nX-Evil: 1\r\n\r\nGET /b?c\r\nd")
+
+    assert web.heard[0].count(b"\r\n\r\n") == 1
+    assert b"\r\nX-Evil" not in web.heard[0]
+
+
+def test_the_next_address_is_tried_when_one_does_not_answer(web: Web) -> None:
+    """A host whose IPv6 is not reachable from here is still fetched."""
+    web.name("both.example", [PUBLIC_6, PUBLIC])
+
+    assert web.fetcher().fetch("http://both.example/") == b"picture"
+    assert web.dialled == [PUBLIC_6, PUBLIC]
+
+
+MISBEHAVING: dict[str, tuple[bytes, str]] = {
+    "short body": (page(b"x" * 100)[:-1], "broke off before its end"),
+    "no body": (page(b"x" * 100)[:-100], "broke off before its end"),
+    "chunks without an end": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "broke off before its end",
+    ),
+    "half a chunk": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhello", "broke off before its end"),
+    "chunks of no size": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n",
+        "broke off before its end",
+    ),
+    "larger than announced": (page(b"x" * 2001), "larger than 0.002 MB"),
+    "larger than it says": (b"HTTP/1.0 200 OK\r\n\r\n" + b"x" * 2001, "larger than 0.002 MB"),
+    "a length beyond all bounds": (b"HTTP/1.1 200 OK\r\nContent-Length: 1%s\r\n\r\n" % (b"0" * 300), "larger than"),
+    "not found": (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answered 404"),
+    "no content": (b"HTTP/1.1 204 No Content\r\n\r\n", "answered 204"),
+    "a part of it": (b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\nx", "answered 206"),
+    "unauthorised": (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "answered 401"),
+    "broken": (b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", "answered 500"),
+    "redirect to nowhere": (b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n\r\n", "redirects to nowhere"),
+    "nothing at all": (b"", "the connection was refused or broke off"),
+    "no HTTP": (b"220 mail.example ESMTP ready\r\n", "does not speak HTTP"),
+    "an unknown status": (b"HTTP/1.1 abc\r\n\r\n", "does not speak HTTP"),
+    "too many headers": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200 + b"\r\n", "does not speak HTTP"),
+    "a header without an end": (b"HTTP/1.1 200 OK\r\na: " + b"b" * 70_000, "does not speak HTTP"),
+}
+
+
+@pytest.mark.parametrize("name", MISBEHAVING)
+def test_a_server_that_misbehaves_ends_in_a_sentence(web: Web, name: str) -> None:
+    """Cut, endless, oversized or garbled answers are refused with the reason."""
+    answer, reason = MISBEHAVING[name]
+    web.answers(answer)
+
+    assert reason in refusal(web, "http://public.example/a.png", most=2000)
+
+
+def test_a_body_of_exactly_the_most_is_taken(web: Web) -> None:
+    """The limit itself is within the limit."""
+    web.answers(page(b"x" * 2000))
+
+    assert len(web.fetcher(most=2000).fetch("http://public.example/")) == 2000
+
+
+def silent(theirs: socket.socket) -> None:
+    while theirs.recv(4096):
+        pass
+
+
+def continuing(theirs: socket.socket) -> None:
+    while True:
+        theirs.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def drip_body(theirs: socket.socket) -> None:
+    theirs.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    dripping(theirs)
+
+
+def drip_chunk_size(theirs: socket.socket) -> None:
+    theirs.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    dripping(theirs)
+
+
+@pytest.mark.parametrize("server", [silent, dripping, drip_body, drip_chunk_size, continuing])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_fetch_ends_in_time_whatever_the_server_does(web: Web, server: Server, scheme: str) -> None:
+    """Silence, single bytes and endless promises, before, in and after the handshake: the deadline holds."""
+    web.servers[PUBLIC] = server
+    began = time.monotonic()
+
+    sentence = refusal(web, f"{scheme}://public.example/", seconds=0.2)
+
+    assert time.monotonic() - began < 1.5
+    # Bytes that are no handshake end the fetch even earlier.
+    if scheme == "http" or server is silent:
+        assert sentence.endswith("it took longer than 0.2 s.")
+
+
+def test_the_deadline_is_for_the_whole_chain(web: Web) -> None:
+    """Redirects do not start the clock anew, and a name server that never answers does not stop it."""
+    forever = threading.Event()
+    web.answers(redirect("http://silent.example/"))
+
+    def resolve(host: str, port: int) -> list[str]:
+        if host == "silent.example":
+            forever.wait(20)
+        return [PUBLIC]
+
+    began = time.monotonic()
+    with pytest.raises(SourceError, match=r"it took longer than 0\.2 s\."):
+        Fetcher(resolve, web.dial, 1000, 0.2).fetch("http://public.example/")
+    took = time.monotonic() - began
+    forever.set()
+
+    assert took < 1.5
+
+
+def test_a_host_without_an_address_or_a_listener_is_named(web: Web) -> None:
+    """The two usual mistakes have their own sentences."""
+    web.name("dead.example", [PUBLIC_6])
+
+    assert "its host has no address" in refusal(web, "http://nobody.example/")
+    assert "refused or broke off" in refusal(web, "http://dead.example/")
+
+
+# --- TLS ---
+
+
+def speaking_tls(authority: trustme.CA, theirs: socket.socket) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("pictures.example").configure_cert(context)
+    with context.wrap_socket(theirs, server_side=True) as wire:
+        request_of(wire)
+        wire.sendall(page(b"over TLS"))
+        wire.unwrap()
+
+
+def test_https_checks_certificate_and_name(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate counts only if it is trusted and names the host of the address."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    web.servers[PUBLIC] = partial(speaking_tls, authority)
+    web.name("pictures.example", [PUBLIC])
+    web.name("other.example", [PUBLIC])
+
+    untrusted = refusal(web, "https://pictures.example/a.png")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    fetched = web.fetcher().fetch("https://pictures.example/a.png")
+    misnamed = refusal(web, "https://other.example/a.png")
+    by_number = refusal(web, f"https://{PUBLIC}/a.png")
+
+    assert fetched == b"over TLS"
+    for sentence in (untrusted, misnamed, by_number):
+        assert "its certificate could not be verified" in sentence
+
+
+def test_https_from_a_server_without_tls_is_refused(web: Web) -> None:
+    """Plain text where a handshake should be ends in a sentence."""
+
+    def plain(theirs: socket.socket) -> None:
+        theirs.recv(4096)
+        theirs.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        silent(theirs)
+
+    web.servers[PUBLIC] = plain
+
+    assert "does not speak TLS" in refusal(web, "https://public.example/")
+
+
+# --- Sentences and data: addresses ---
+
+
+def test_a_sentence_shows_no_more_of_a_source_than_helps(web: Web) -> None:
+    """A long address is cut, and control characters do not reach whoever reads it."""
+    long = refusal(web, "http://10.0.0.1/" + "a" * 10_000)
+    hostile = refusal(web, "http://10.0.0.1/\x1b[31m\x07\u202egnp.a")
+
+    assert len(long) < 200
+    assert "\x1b" not in hostile
+    assert "\u202e" not in hostile
+
+
+@pytest.mark.parametrize(
+    ("address", "content"),
+    [
+        ("data:image/png;base64,aGk=", b"hi"),
+        ("data:image/png;base64,aGk", b"hi"),
+        ("DATA:image/png;BASE64,aGk=", b"hi"),
+        ("data:;base64,_-8=", b"\xff\xef"),
+        ("data:image/png;base64,a G\nk%3D", b"hi"),
+        ("data:text/plain,a%20b", b"a b"),
+        ("data:,", b""),
+    ],
+)
+def test_a_data_address_holds_its_bytes(address: str, content: bytes) -> None:
+    """The spellings that writers use are all read."""
+    assert data_uri(address) == content
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "data:image/png;base64",
+        "data:",
+        "data:image/png;base64,a",
+        "data:image/png;base64,====",
+        "data:image/png;base64,aGk=aGk=",
+        "data:image/png;base64,aG!k",
+        "data:image/png;base64,é",
+        "data:image/png;base64," + "A" * 32_000_004,
+        "data:text/plain," + "A" * 40_000_000,
+    ],
+)
+def test_a_malformed_data_address_is_refused(address: str) -> None:
+    """What is not base64, or too much of it, is refused before it costs anything."""
+    with pytest.raises(SourceError) as caught:
+        data_uri(address)
+
+    assert str(caught.value).endswith(".")
+    assert len(str(caught.value)) < 250

@@ -1,0 +1,166 @@
+"""The descriptions for machines: valid, complete, and of one mind with the specification's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from reelbook.models.catalog import CATALOG, Endpoint
+from reelbook.models.described.input_class import describe
+from reelbook.service.openapi_document import MODEL_VERSION, of_model, of_service
+from reelbook.service.refusals import CODES
+from reelbook.service.routes import table
+from tests.spec import tables
+from tests.support import Serve, Served
+
+ROWS = [pytest.param(row, id=row.id) for row in CATALOG]
+BASE = "http://127.0.0.1:8600"
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every operation with its method and path."""
+    for path, entry in document["paths"].items():
+        yield from ((method.upper(), path, entry[method]) for method in ("get", "put", "post") if method in entry)
+
+
+def references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from ([part["$ref"]] if isinstance(part.get("$ref"), str) else [])
+        for value in part.values():
+            yield from references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from references(value)
+
+
+# --- One model ---
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_description_of_a_model_is_the_one_the_spec_tells_about(shared: Served, row: Endpoint) -> None:
+    """Valid OpenAPI 3.1.0, version 1.0.0, the model's id, and the spec's queue paths, no more and no fewer."""
+    document = shared.http.get("/models/openapi.json", params={"endpoint_id": row.id}).json()
+
+    validate(document)
+    assert document["openapi"] == tables.SERVICE["openapi"]
+    assert document["info"]["version"] == tables.SERVICE["description_version"] == MODEL_VERSION
+    assert document["info"]["x-endpoint-id"] == row.id
+    assert document["servers"] == [{"url": shared.base_url}]
+    assert {(method, path) for method, path, _ in operations(document)} == {
+        ("POST", f"/{row.id}"),
+        ("GET", f"/{row.id}/requests/{{request_id}}"),
+        ("GET", f"/{row.id}/requests/{{request_id}}/status"),
+        ("PUT", f"/{row.id}/requests/{{request_id}}/cancel"),
+    }
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_schemas_of_a_model_agree_with_the_spec_row_by_row(row: Endpoint) -> None:
+    """Input, output, status and cancel answer say what the tables say: types, bounds, choices, defaults."""
+    document = of_model(row, BASE)
+    told = tables.model(row.id)
+    paths = document["paths"]
+    one = f"/{row.id}/requests/{{request_id}}"
+
+    def answer(path: str, method: str) -> Any:
+        return paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+
+    body = paths[f"/{row.id}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    status = tables.OBJECTS["QueueStatus"]
+    more = ["`error` is not in the table", "`error_type` is not in the table"]
+
+    assert tables.differences(told.input, body, document) == []
+    assert tables.undescribed(body, document) == []
+    assert tables.differences(told.output, answer(one, "get"), document, liberal=True) == []
+    for path, method in ((f"/{row.id}", "post"), (f"{one}/status", "get")):
+        assert tables.differences(status, answer(path, method), document, closed=False) == more
+    assert tables.differences(
+        tables.OBJECTS["CancelResponse"], answer(f"{one}/cancel", "put"), document, closed=False
+    ) == ["`status` is not in the table"]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_described_model_is_the_written_one(row: Endpoint) -> None:
+    """What a client builds from the description has the same fields, defaults and order as our own class."""
+    built = describe(of_model(row, BASE), row.id)
+
+    assert built.endpoint_id == row.id
+    assert list(built.model_fields) == list(row.input.model_fields)
+    told = tables.model(row.id)
+    smallest = tables.smallest(told.input)
+    assert built(**smallest).wire() == row.input(**smallest).wire()
+    assert tables.differences(told.input, built.model_json_schema()) == []
+    assert built.model_json_schema()["x-order"] == list(row.input.model_fields)
+
+
+# --- The whole service ---
+
+
+@pytest.mark.parametrize("spec_only", [False, True])
+def test_the_whole_description_is_valid_and_lists_exactly_the_addresses_that_there_are(
+    serve: Serve, spec_only: bool
+) -> None:
+    """Every row of the table of routes is described, and nothing else; also with --spec-only."""
+    served = serve(spec_only=spec_only)
+    document = served.http.get("/openapi.json").json()
+
+    validate(document)
+    assert {(method, path) for method, path, _ in operations(document)} == {
+        (row.method, row.path) for row in table() if row.in_spec or not spec_only
+    }
+    assert ("Idempotency-Key" in str(document)) is not spec_only
+
+
+def test_every_operation_says_who_may_call_it_and_what_it_answers() -> None:
+    """A key or none, documented refusals with their body, content types, the request id, and an id of its own."""
+    document = of_service(BASE)
+    open_to_all = {"/", "/models", "/models/openapi.json", "/openapi.json", "/docs", "/files/{token}/{name}"}
+    assert document["security"] == [{"key": []}]
+    assert document["components"]["securitySchemes"]["key"] == {"type": "apiKey", "in": "header", "name": "x-api-key"}
+
+    for method, path, operation in operations(document):
+        answers = operation["responses"]
+        assert operation.get("security", "inherited") == ([] if path in open_to_all else "inherited"), path
+        assert {"200", "403", "503"} <= set(answers), path
+        assert ("401" in answers) == (path not in open_to_all), path
+        assert ("413" in answers) == (method == "POST"), path
+        assert operation["summary"]
+        for code, answer in answers.items():
+            assert answer["description"]
+            assert "x-request-id" in answer["headers"], (path, code)
+            assert ("content" in answer) == (code not in ("304", "416")), (path, code)
+            if int(code) >= 400 and code != "416":
+                assert answer["content"] == {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+        if method == "POST":
+            assert operation["requestBody"]["required"] is True
+    ids = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_kind_of_refusal_is_described_somewhere() -> None:
+    """No code of the service is missing, but 405, which belongs to no operation."""
+    codes = {code for _, _, operation in operations(of_service(BASE)) for code in operation["responses"]}
+
+    assert {str(code) for code in CODES.values()} - codes == {"405"}
+
+
+def test_no_reference_of_a_description_leads_nowhere() -> None:
+    """Each points to a component that is there, and each component is pointed to."""
+    for document in (of_service(BASE), of_service(BASE, spec_only=True), *(of_model(row, BASE) for row in CATALOG)):
+        found = set(references(document))
+        components = document["components"]
+        assert found == {f"#/components/{kind}/{name}" for kind in ("schemas", "headers") for name in components[kind]}
+
+
+def test_a_bound_that_is_off_by_one_would_be_found() -> None:
+    """The control: the comparison of schemas and tables is awake."""
+    row = CATALOG[0]
+    document = of_model(row, BASE)
+    document["components"]["schemas"]["TextToVideo"]["properties"]["num_frames"]["maximum"] = 1442
+
+    body = document["paths"][f"/{row.id}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+
+    assert len(tables.differences(tables.model(row.id).input, body, document)) == 1

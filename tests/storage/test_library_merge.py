@@ -1,0 +1,425 @@
+"""Taking in another library: nothing paid is lost, nothing is merged that are two, and nothing there is changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import ReelbookError
+from reelbook.storage.ledger import connection, transitions
+from reelbook.storage.ledger.schema import SCHEMA
+from reelbook.storage.ledger.transitions import Entry
+from reelbook.storage.merge.run_merge import FAR, merged
+from reelbook.storage.shelf import Shelf
+from tests.storage.made import BOAT, SERVICE, Made
+
+Make = Callable[[str], Made]
+TRAM = BOAT.revised(prompt="a tram")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Every file of a folder and its content."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def states(made: Made) -> list[tuple[str, int, str | None]]:
+    return [(entry.state, entry.take, entry.request_id) for entry in made.entries()]
+
+
+def test_runs_and_files_come_over_and_nothing_there_changes(make: Make) -> None:
+    """The files are checked on the way; the report says how much came."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT)
+    theirs.stored(TRAM, [(b"a tram", ".mp4")], "request-t")
+    theirs.failed(TRAM.revised(seed=8), "request-f")
+    theirs.close()
+    before = snapshot(theirs.folder)
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.runs, report.files, report.size, report.known, report.lost) == (2, 1, 6, 0, 0)
+    assert repr(report) == f"<2 runs and 1 file (6 bytes) came from {theirs.folder}>"
+    assert ours.path_of(2).read_bytes() == b"a tram"
+    assert ours.library.frame["prompt"].tolist() == ["a paper boat", "a tram", "a tram"]
+    assert snapshot(theirs.folder) == before
+
+
+def test_done_twice_it_changes_nothing_more(make: Make) -> None:
+    """The second time everything is known."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="ours")
+    theirs.stored(TRAM)
+    theirs.failed(BOAT)
+    theirs.uncertain(TRAM)
+    theirs.accepted(BOAT)
+    ours.library.adopt(theirs.folder)
+    before = ours.entries()
+
+    report = ours.library.adopt(theirs.library)
+
+    assert (report.runs, report.files, report.known) == (0, 0, 4)
+    assert ours.entries() == before
+
+
+def test_a_library_that_is_adopted_by_itself_stays_as_it_is(made: Made) -> None:
+    """Nothing is doubled."""
+    made.stored()
+    made.uncertain(TRAM)
+    before = made.entries()
+
+    report = made.library.adopt(made.library)
+
+    assert (report.runs, report.known) == (0, 2)
+    assert made.entries() == before
+
+
+def test_two_runs_of_the_same_input_stay_two(make: Make) -> None:
+    """Both were paid for, so the other's is a further take."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="ours")
+    theirs.stored(BOAT, [(b"another clip", ".mp4")], "theirs")
+
+    ours.library.adopt(theirs.folder)
+
+    assert states(ours) == [("stored", 0, "ours"), ("stored", 1, "theirs")]
+    assert ours.path_of(2).read_bytes() == b"another clip"
+
+
+def test_a_run_that_failed_here_takes_the_result_from_there(make: Make) -> None:
+    """As with a further attempt: the row is served from the library now, and what the first one cost stays counted."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.failed(BOAT, "ours", charged=20)
+    theirs.stored(BOAT, request_id="theirs")
+
+    ours.library.adopt(theirs.folder)
+
+    assert states(ours) == [("stored", 0, "theirs")]
+    assert ours.entry(1).credits == 53 + 20
+
+
+@pytest.mark.parametrize("there", ["failed", "uncertain", "accepted"])
+def test_a_result_here_is_kept_and_the_other_run_is_one_more(make: Make, there: str) -> None:
+    """Its cost is real, so it has its row."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="ours")
+    getattr(theirs, there)(BOAT)
+
+    ours.library.adopt(theirs.folder)
+
+    assert [entry.state for entry in ours.entries()] == ["stored", there]
+    assert ours.entry(1).request_id == "ours"
+
+
+def test_uncertain_stays_uncertain(make: Make) -> None:
+    """Ours, where the other library has paid for the same input; theirs, where ours has."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.uncertain(BOAT)
+    ours.stored(TRAM)
+    theirs.stored(BOAT, request_id="theirs")
+    theirs.uncertain(TRAM)
+
+    ours.library.adopt(theirs.folder)
+
+    assert sorted(entry.state for entry in ours.entries()) == ["stored", "stored", "uncertain", "uncertain"]
+    assert len(ours.library.uncertain) == 2
+
+
+def test_runs_that_somebody_is_at_are_left_out(make: Make) -> None:
+    """They may move at any moment; the report says how many there are."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.sent(BOAT)
+    theirs.stored(TRAM)
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.busy, report.runs) == (1, 1)
+    assert "1 run left out, because somebody is at work" in repr(report)
+    assert states(ours) == [("stored", 0, "request-2")]
+
+
+def test_a_run_that_somebody_is_at_here_is_left_to_them(make: Make) -> None:
+    """Nobody's row is changed under their hands."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.accepted(BOAT, "the same")
+    ours.books.now(lambda db: transitions.owned(db, transitions.read(db, 1), ours.books.owner))
+    theirs.stored(BOAT, request_id="the same")
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.busy, ours.entry(1).state) == (1, "accepted")
+
+
+def test_the_same_request_is_the_same_run(make: Make) -> None:
+    """The further state counts, and what is known of the input."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.accepted(BOAT, "one")
+    ours.accepted({}, "two", model=BOAT.endpoint_id)
+    ours.books.now(lambda db: db.execute("UPDATE runs SET identity = 'attached:two' WHERE id = 2"))
+    theirs.stored(BOAT, request_id="one")
+    theirs.failed(TRAM, "two")
+
+    ours.library.adopt(theirs.folder)
+
+    assert states(ours) == [("stored", 0, "one"), ("failed", 0, "two")]
+    assert ours.library.frame["prompt"].tolist() == ["a paper boat", "a tram"]
+
+
+def test_another_service_is_another_run(make: Make) -> None:
+    """Request ids of two services may be alike."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="1")
+    theirs.stored(BOAT, request_id="1", service="https://other.example")
+
+    ours.library.adopt(theirs.folder)
+
+    assert [entry.service for entry in ours.entries()] == [SERVICE, "https://other.example"]
+
+
+def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:
+    """Its run comes over without it, to fetch it again at no cost."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.stored(BOAT)
+    theirs.stored(TRAM, [(b"gone", ".png")])
+    theirs.path_of(1).write_bytes(b"a clop")
+    theirs.path_of(2).unlink()
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.runs, report.files, report.lost) == (2, 0, 2)
+    assert [entry.state for entry in ours.entries()] == ["completed", "completed"]
+    assert ours.library.size == 0
+    assert list(ours.shelf.folder.iterdir()) == []
+
+
+def test_a_file_that_was_lost_here_comes_back(make: Make) -> None:
+    """The same run there still has it."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="one")
+    theirs.stored(BOAT, request_id="one")
+    ours.path_of(1).unlink()
+    ours.library.verify()
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.runs, report.files, ours.entry(1).state) == (1, 1, "stored")
+    assert ours.path_of(1).read_bytes() == b"a clip"
+
+
+def test_pictures_of_inputs_come_along(make: Make) -> None:
+    """Without them the same input could not be made again."""
+    ours, theirs = make("ours"), make("theirs")
+    picture = theirs.shelf.keep(b"my photo", ".png")
+    theirs.failed({"image_url": {"sha256": picture.stem}, "note": "0" * 64})
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.files, report.lost) == (1, 0)
+    assert ours.shelf.find(picture.stem) is not None
+
+
+def test_adopted_requests_are_in_the_second_copy_too(make: Make) -> None:
+    """A ledger that is lost the day after is made again with them."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.stored(BOAT, request_id="paid")
+
+    ours.library.adopt(theirs.folder)
+
+    assert [line["request_id"] for line in ours.books.acceptances()] == ["paid"]
+
+
+def test_the_library_of_a_project_is_found(make: Make, tmp_path: Path) -> None:
+    """The folder of the project will do; a folder without a library says what is missing."""
+    ours, theirs = make("ours"), make("project/.reelbook")
+    theirs.stored(BOAT)
+
+    report = ours.library.adopt(str(tmp_path / "project"))
+
+    assert report.runs == 1
+    with pytest.raises(ReelbookError, match="no ledger"):
+        ours.library.adopt(tmp_path)
+
+
+def test_what_is_no_ledger_is_refused(make: Make, tmp_path: Path) -> None:
+    """Nothing is taken from it, and nothing is done to it."""
+    ours = make("ours")
+    (tmp_path / connection.NAME).write_bytes(b"not a database at all, whatever its name says" * 40)
+
+    with pytest.raises(ReelbookError, match="nothing was taken"):
+        ours.library.adopt(tmp_path)
+
+    assert (tmp_path / connection.NAME).read_bytes().startswith(b"not a database")
+
+
+def test_rows_of_a_stranger_are_judged(make: Make) -> None:
+    """What could not be ours is left out: odd states, prices below nought, inputs that are none."""
+    ours, theirs = make("ours"), make("theirs")
+    for seed in range(6):
+        theirs.stored(BOAT.revised(seed=seed))
+    odd = ["state = 'paid'", "charged = -5", 'input = \'{"a":1},{"b":2}\'', "media = '{}'", "price = 'free'"]
+    statements = [f"UPDATE runs SET {change} WHERE id = {run}" for run, change in enumerate(odd, 1)]
+    theirs.books.now(lambda db: [db.execute(statement) for statement in statements])
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.runs, report.skipped) == (1, 5)
+    assert ours.library.frame["seed"].tolist() == [5]
+
+
+def test_a_ledger_of_an_older_version_is_read(make: Make) -> None:
+    """A column that it lacks counts as nothing."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.stored(BOAT)
+    theirs.close()
+    with closing(sqlite3.connect(theirs.folder / connection.NAME)) as db:
+        db.execute("ALTER TABLE runs DROP COLUMN unpriced")
+        db.commit()
+
+    report = ours.library.adopt(theirs.folder)
+
+    assert (report.runs, ours.entry(1).unpriced) == (1, 0)
+
+
+def test_an_older_copy_of_this_library_brings_nothing_back(make: Make) -> None:
+    """What was uncertain then and is settled since is not uncertain once more."""
+    ours, old = make("ours"), make("old")
+    ours.uncertain(BOAT)
+    ours.uncertain(TRAM)
+    with (
+        closing(sqlite3.connect(ours.folder / connection.NAME)) as source,
+        closing(sqlite3.connect(old.folder / connection.NAME)) as copy,
+    ):
+        source.backup(copy)
+    ours.library.uncertain[0].resubmit()
+    ours.library.uncertain[0].write_off()
+    ours.stored(BOAT, take=0, fresh=False)
+
+    ours.library.adopt(old.folder)
+
+    assert [entry.state for entry in ours.entries()] == ["stored", "failed"]
+    assert ours.library.uncertain == []
+
+
+def test_progress_is_told(make: Make) -> None:
+    """So many of so many."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.stored(BOAT)
+    steps: list[tuple[int, int]] = []
+
+    ours.library.adopt(theirs.folder, progress=lambda done, of: steps.append((done, of)))
+
+    assert steps == [(1, 1)]
+
+
+# Any two ledgers.
+
+NAMES = [field.name for field in fields(Entry) if field.name != "id"]
+OPEN = (transitions.PLANNED, transitions.REJECTED, transitions.UNCERTAIN)
+
+
+@st.composite
+def ledgers(draw: st.DrawFn, whose: str) -> list[Entry]:
+    """Some rows as they may stand in a ledger; some of their requests are known to both."""
+    rows: list[Entry] = []
+    for number in range(draw(st.integers(0, 4))):
+        state = draw(
+            st.sampled_from([*OPEN, *transitions.PAID, transitions.STORED, transitions.FAILED, transitions.EXPIRED])
+        )
+        request = None
+        if state not in OPEN:
+            request = draw(st.sampled_from([f"{whose}-{number}", *(f"both-{place}" for place in range(2))]))
+            if request in {row.request_id for row in rows}:
+                request = f"{whose}-{number}"
+        identity = request if request and request.startswith("both") else draw(st.sampled_from(["a", "b"]))
+        taken = {row.take for row in rows if row.identity == identity}
+        rows.append(
+            Entry(
+                0, SERVICE, identity, min(set(range(9)) - taken), "m", "{}", state, None, 1, None, None, request, 53, None,
+                0, 0, None, None, None, None, None, None, created=number + len(whose) / 100, sent=float(number), finished=None,
+            )
+        )  # fmt: skip
+    return rows
+
+
+@contextmanager
+def in_memory(rows: Sequence[Entry]) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(SCHEMA)
+        for row in rows:
+            db.execute(
+                f"INSERT INTO runs ({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})",
+                [getattr(row, name) for name in NAMES],
+            )
+        yield db
+
+
+def all_of(db: sqlite3.Connection) -> list[Entry]:
+    return [Entry(*row) for row in db.execute(f"SELECT {transitions.COLUMNS} FROM runs ORDER BY id")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(ledgers("ours"), ledgers("theirs"))
+def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> None:
+    """Each paid request of both is there once, every uncertain run stays so, no money is forgotten, and twice is once."""
+    with in_memory(ours) as db:
+        first = all_of(db)
+        for other in theirs:
+            merged(db, replace(other, id=1))
+        once = all_of(db)
+        for other in theirs:
+            merged(db, replace(other, id=1))
+        twice = all_of(db)
+
+    paid = (*transitions.PAID, transitions.STORED)
+    requests = [row.request_id for row in once if row.request_id]
+    wanted = {row.request_id for row in (*first, *theirs) if row.state in paid}
+    assert twice == once
+    assert len(requests) == len(set(requests))
+    assert wanted <= set(requests)
+    lost = [row for row in (*first, *theirs) if row.state == transitions.UNCERTAIN]
+    assert sum(row.state == transitions.UNCERTAIN for row in once) == len(lost)
+    for row in once:
+        told = [FAR[one.state] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
+        assert not told or FAR[row.state] == max(told)
+    different = {
+        row.request_id or f"no id, {row.created}": row for row in (*first, *theirs) if row.state not in OPEN[:2]
+    }
+    assert sum(row.credits or 0 for row in once) == 53 * len(different)
+
+
+def test_the_charge_of_the_other_ledger_is_believed(make: Make) -> None:
+    """Where ours only had an estimate."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.accepted(BOAT, "one", price=60)
+    theirs.stored(BOAT, request_id="one", charged=41)
+
+    ours.library.adopt(theirs.folder)
+
+    row: Any = ours.library.frame.loc[1]
+    assert (row["credits"], row["credits_source"], json.loads(ours.entry(1).input)["seed"]) == (41, "charged", 7)
+
+
+def test_a_remote_shelf_of_the_other_library_is_read(make: Make, tmp_path: Path) -> None:
+    """A library that is handed over as such brings its own shelf."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.shelf = Shelf(f"file://{tmp_path / 'remote'}", cache=tmp_path / "cache")
+    theirs.library = type(theirs.library)(theirs.folder, theirs.books, theirs.shelf)
+    theirs.stored(BOAT)
+    theirs.path_of(1).unlink()
+
+    report = ours.library.adopt(theirs.library)
+
+    assert (report.files, ours.entry(1).state) == (1, "stored")

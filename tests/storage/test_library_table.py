@@ -1,0 +1,310 @@
+"""Rows of the ledger as a table: plain, tidy, and exact, whatever stands in them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.models.base import Input
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STORED, UNCERTAIN, WAY, Entry
+from reelbook.storage.run_identity import canonical, dumps
+from reelbook.storage.table.library_table import LAST, STATUSES, WORDS, of_entries, table
+from reelbook.storage.table.typed_columns import Pile, column
+
+SHA = "ab" * 32
+BOAT = TextToVideo(prompt="a paper boat", seed=7)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1, **facts: Any) -> Entry:
+    """A row of the ledger."""
+    asked = canonical(request) if isinstance(request, Input) else request
+    name = model or (request.endpoint_id if isinstance(request, Input) else "svc/other")
+    given = Entry(
+        id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=STORED, owner=None, attempt=1,
+        attempt_key=None, body=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
+        media=None, error_type=None, error=None, queued_s=0.5, running_s=2.0, created=1.7e9 + id, sent=1.7e9, finished=1.7e9,
+    )  # fmt: skip
+    return replace(given, **facts)
+
+
+def frame(*entries: Entry, paths: dict[str, str] | None = None) -> pd.DataFrame:
+    return table([of_entries(entries)], paths or {})
+
+
+def media(*suffixes: str) -> tuple[str, dict[str, str]]:
+    """The text of a row's files, and where they are."""
+    files = [
+        {"sha256": f"{place:064x}", "suffix": suffix, "url": "https://e.org"} for place, suffix in enumerate(suffixes)
+    ]
+    return dumps(files), {f"{place:064x}": f"/media/{place}{suffix}" for place, suffix in enumerate(suffixes)}
+
+
+def test_a_run_is_a_row_with_its_input_under_its_own_names() -> None:
+    """What a researcher looks for first, then all inputs, what came back, and how it went; the number of the run is the index."""
+    text, paths = media(".mp4")
+    output = dumps({"video": {"url": "https://example.org/a.mp4"}, "seed": 7, "prompt": "a paper boat"})
+
+    found = frame(entry(output=output, media=text, charged=53), paths=paths)
+
+    row = found.loc[1]
+    assert list(found.columns)[:8] == [
+        "created", "model", "prompt", "seed", "num_frames", "status", "credits", "output_video"
+    ]  # fmt: skip
+    assert set(LAST) <= set(found.columns)
+    assert (found.index.name, row["prompt"], row["seed"], row["output_seed"]) == ("library_run", "a paper boat", 7, 7)
+    assert (row["output_video"], row["output_video_url"]) == ("/media/0.mp4", "https://example.org/a.mp4")
+    assert (row["status"], row["credits"], row["credits_source"]) == ("completed", 53, "charged")
+
+
+def test_the_columns_have_types_that_a_gap_does_not_change() -> None:
+    """A seed stays a whole number where another run has none, and a whole fraction stays a fraction."""
+    one, other = (
+        entry(BOAT.revised(temporal_adain_factor=1)),
+        entry(SmartResize(image_url="a", target_sizes=["64x64"]), id=2),
+    )
+
+    found = frame(one, other)
+
+    kinds = found.dtypes.astype(str)
+    assert (kinds["seed"], kinds["num_frames"], kinds["credits"], kinds["take"]) == ("Int64",) * 4
+    assert (kinds["reverse_video"], kinds["temporal_adain_factor"]) == ("boolean", "float64")
+    assert (kinds["status"], kinds["model"], kinds["service"]) == ("category",) * 3
+    assert found["created"].dt.tz is not None
+    assert found["seed"].isna().tolist() == [False, True]
+
+
+def test_no_runs_make_an_empty_table_with_the_same_columns() -> None:
+    """What is written for a full library works on an empty one."""
+    empty = frame()
+
+    assert len(empty) == 0
+    assert {"prompt", "seed", "target_sizes", "output_video", "output_images", *LAST} <= set(empty.columns)
+    assert empty[empty["prompt"].str.contains("boat")].empty
+    assert empty.groupby("num_frames")["credits"].sum().empty
+
+
+def test_pictures_are_a_list_and_the_video_a_path() -> None:
+    """The first video has its own column; pictures keep their places, also where one is not here."""
+    text, paths = media(".png", ".mp4", ".jpg")
+    del paths[f"{2:064x}"]
+
+    found = frame(entry(media=text), paths=paths).iloc[0]
+
+    assert found["output_video"] == "/media/1.mp4"
+    assert found["output_images"] == ["/media/0.png", None]
+
+
+def test_files_that_are_gone_leave_empty_cells() -> None:
+    """A path in the table is one that can be opened."""
+    text, _ = media(".mp4", ".png")
+
+    found = frame(entry(media=text)).iloc[0]
+
+    assert pd.isna(found["output_video"])
+    assert found["output_images"] is None
+
+
+def test_a_field_with_the_name_of_a_column_gets_a_prefix() -> None:
+    """What a model calls `status` or `run` does not hide how the run went."""
+    asked = '{"credits":"mine","model":"theirs","output_video":1,"run":2,"status":"odd"}'
+
+    found = frame(entry(asked)).iloc[0]
+
+    assert (found["input_status"], found["input_credits"], found["input_model"]) == ("odd", "mine", "theirs")
+    assert (found["input_run"], found["input_output_video"], found["status"]) == (2, 1, "completed")
+
+
+def test_an_answer_without_an_address_has_no_url() -> None:
+    """What came inside the answer is on the shelf; the name it has there is no address."""
+    output = dumps({"images": [{"url": f"reelbook:{SHA}"}, {"url": "https://example.org/b.png"}]})
+
+    found = frame(entry(output=output)).iloc[0]
+
+    assert found["output_images_url"] == [None, "https://example.org/b.png"]
+
+
+@pytest.mark.parametrize("state", [*WAY, "rejected", "cancelled", FAILED, "expired", UNCERTAIN, "from the future"])
+def test_every_state_has_a_word(state: str) -> None:
+    """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
+    word = frame(entry(state=state)).iloc[0]["status"]
+
+    assert word == WORDS.get(state, "uncertain")
+    assert word in STATUSES
+
+
+@pytest.mark.parametrize(
+    ("facts", "credits"),
+    [
+        ({"charged": 40}, 40), ({}, 53), ({"spent": 10}, 63), ({"state": PLANNED}, 0), ({"state": "rejected", "spent": 5}, 5),
+        ({"price": None}, None), ({"unpriced": 1}, None), ({"state": UNCERTAIN}, 53), ({"state": COMPLETED, "charged": 0}, 0),
+    ],
+)  # fmt: skip
+def test_credits_are_those_of_the_ledger(facts: dict[str, Any], credits: int | None) -> None:
+    """The table has no arithmetic of its own."""
+    one = entry(**facts)
+
+    told = frame(one).iloc[0]["credits"]
+
+    assert one.credits == credits
+    assert told == credits if credits is not None else pd.isna(told)
+
+
+def test_a_damaged_row_spoils_no_other() -> None:
+    """Text that is no JSON, or another thing than was expected, leaves its cells empty and the rest as they are."""
+    broken = ['{"prompt": "half', "[1, 2]", "null", '{"a":1},{"b":2}', "[" * 100_000, f'{{"seed":{"9" * 5000}}}']
+    rows = [entry(text, id=number, output=text, media=text) for number, text in enumerate(broken, 1)]
+
+    found = frame(*rows, entry(id=99))
+
+    assert len(found) == len(broken) + 1
+    assert found.loc[99, "prompt"] == "a paper boat"
+    assert found["prompt"].notna().sum() == 1
+
+
+def test_times_that_are_none_are_gaps() -> None:
+    """A damaged ledger can hold anything where a time should be."""
+    found = frame(entry(finished="yesterday"), entry(id=2, finished=1e300), entry(id=3, finished=None))
+
+    assert found["finished"].isna().all()
+
+
+def test_the_newest_run_is_last_whatever_its_number() -> None:
+    """A library that took in an older one has large numbers for old runs."""
+    found = frame(entry(id=1, created=2e9), entry(id=2, created=1e9))
+
+    assert list(found.index) == [2, 1]
+
+
+def test_a_seed_stays_exact_to_the_last_digit() -> None:
+    """No number is rounded: what does not fit the widest type becomes text."""
+    seeds = [7, 2**63 - 1, 2**64 - 1, 10**40]
+
+    found = [frame(entry(BOAT.revised(seed=seed)), entry(BOAT, id=2)).iloc[0]["seed"] for seed in seeds]
+
+    assert [int(seed) for seed in found] == seeds
+
+
+def test_pictures_of_the_library_have_their_short_name() -> None:
+    """An input that is typed again from its row means the same picture."""
+    asked = dumps({"images": [{"url": {"sha256": SHA}, "frames": 3}], "fps": 24})
+
+    found = frame(entry(asked, model=ImagesToVideo.endpoint_id)).iloc[0]
+
+    assert found["images"] == [{"url": f"sha256:{SHA}", "frames": 3}]
+
+
+def test_the_table_survives_parquet(tmp_path: Path) -> None:
+    """Mixed models, lists of parts and texts of strangers go into the file and come back."""
+    text, paths = media(".mp4", ".png")
+    hostile = '{"prompt":"\\ud800 <script>alert(1)</script> \\u0000","x":{},"y":[1,"a"],"z":{"a":[]}}'
+    rows = [
+        entry(BOAT.revised(loras=[{"path": "a", "scale": 0.5}, {"path": "b"}]), media=text), entry(id=2),
+        entry(ImagesToVideo(images=["https://e.org/a.png"]), id=3), entry(hostile, id=4, output=hostile),
+        entry('{"x":1,"y":null,"seed":"seven"}', id=5),
+    ]  # fmt: skip
+    made = frame(*rows, paths=paths)
+
+    made.to_parquet(tmp_path / "runs.parquet")
+    back = pd.read_parquet(tmp_path / "runs.parquet")
+
+    assert list(back.columns) == list(made.columns)
+    assert back["prompt"].tolist()[:2] == ["a paper boat"] * 2
+    assert list(back["output_images"].iloc[0]) == ["/media/1.png"]
+    assert back["status"].dtype == made["status"].dtype
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), max_size=8))
+def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any]]) -> None:
+    """Whatever described models are asked, each run has its row, and each column can be written to a file."""
+    import io
+
+    rows = [entry(json.dumps(asked), id=number) for number, asked in enumerate(inputs, 1)]
+
+    found = frame(*rows)
+    found.to_parquet(io.BytesIO())
+
+    assert len(found) == len(inputs)
+    assert found.columns.is_unique
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=4) | st.tuples(VALUES, st.integers(1, 9)), max_size=5))
+def test_a_pile_is_the_same_as_its_values_one_by_one(parts: Sequence[Any]) -> None:
+    """Keeping one value for many alike is only a saving."""
+    pile, plain = Pile(), []
+    for part in parts:
+        values = part if isinstance(part, list) else [part[0]] * part[1]
+        pile.add(values)
+        plain += values
+
+    pd.testing.assert_series_equal(pile.series(), column(plain))
+
+
+def test_the_runs_of_a_sweep_share_what_they_share_and_no_more() -> None:
+    """Much is parsed once for many runs; each keeps its own words, also those that look like the end of a field."""
+    prompts = ['a,"b', 'a,"c', 'a,\\"', '"', ',"', 'a","seed":9,"x":"', "a"]
+    rows = [entry(BOAT.revised(prompt=text, seed=seed), id=seed) for seed, text in enumerate(prompts, 1)]
+
+    found = frame(*rows)
+
+    assert found["prompt"].tolist() == prompts
+    assert found["seed"].tolist() == list(range(1, len(prompts) + 1))
+    assert found["resolution"].tolist() == ["720p"] * len(prompts)
+
+
+def test_a_name_in_an_answer_cannot_pass_for_a_file() -> None:
+    """A file name that looks like our own fields is text, and no file of another run is shown in its place."""
+    trap = f'x","sha256":"{SHA}","suffix":".mp4'
+    text = dumps([{"file_name": trap, "sha256": "c" * 64, "suffix": ".png", "url": "u"}])
+
+    found = frame(entry(media=text), paths={SHA: "/media/other.mp4", "c" * 64: "/media/own.png"}).iloc[0]
+
+    assert pd.isna(found["output_video"])
+    assert found["output_images"] == ["/media/own.png"]
+
+
+def test_ten_thousand_runs_take_a_moment() -> None:
+    """Nothing in it grows faster than the runs; the bench measures a hundred thousand."""
+    text, _ = media(".mp4")
+    asked = canonical(BOAT)
+    rows = [
+        entry(asked.replace('"seed":7', f'"seed":{seed}'), model=BOAT.endpoint_id, id=seed, media=text)
+        for seed in range(1, 10_001)
+    ]
+    began = time.process_time()
+
+    found = table([of_entries(rows)], {})
+
+    assert time.process_time() - began < 2
+    assert found["seed"].sum() == 50_005_000
+
+
+def test_missing_texts_are_of_one_kind(tmp_path: Path) -> None:
+    """As in columns of whole numbers: `<NA>`, also from a file of columns, and never NaN beside it."""
+    made = pd.DataFrame(
+        {"text": column(["a", None]), "mixed": column([7, "x", None])[1:].array, "large": column([2**70, None])}
+    )
+
+    made.to_parquet(tmp_path / "made.parquet")
+
+    for frame in (made, pd.read_parquet(tmp_path / "made.parquet")):
+        assert [str(kind) for kind in frame.dtypes] == ["string"] * 3
+        assert [frame[name].iloc[1] is pd.NA for name in frame] == [True] * 3

@@ -1,0 +1,198 @@
+"""Who is alive and who is dead is never mistaken."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from reelbook.storage import file_locks
+from reelbook.storage.ledger.owners import Owner
+
+ENTERS = """
+import sys
+from pathlib import Path
+from reelbook.storage.ledger.owners import Owner
+owner = Owner(Path(sys.argv[1]))
+print(owner.name, flush=True)
+sys.stdin.read()
+"""
+
+FORKS = """
+import os, sys
+from pathlib import Path
+from reelbook.storage.ledger.writer import Books
+books = Books(Path(sys.argv[1]))
+if os.fork() == 0:
+    print(books._owner.name, os.getpid(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+os.wait()
+"""
+
+
+@contextmanager
+def running(script: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Another Python, and the words that it says first; it lives until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", script, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        yield process, process.stdout.readline().split()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stdin.close()
+
+
+def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> None:
+    """SIGKILL leaves no time to say goodbye; the lock goes all the same."""
+    here = Owner(tmp_path)
+    with running(ENTERS, tmp_path) as (process, (name,)):
+        alive = not here.is_dead(name)
+
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+        assert alive
+        assert here.is_dead(name)
+        assert here.dead() == [name]
+
+
+def test_nobody_takes_itself_for_dead(tmp_path: Path) -> None:
+    """Not before and not after it has left."""
+    owner = Owner(tmp_path)
+
+    before = owner.is_dead(owner.name)
+    owner.release()
+
+    assert not before
+    assert not owner.is_dead(owner.name)
+
+
+def test_who_leaves_in_order_is_gone_at_once(tmp_path: Path) -> None:
+    """Nothing of it stays, and what it left is anybody's."""
+    leaver, here = Owner(tmp_path), Owner(tmp_path)
+
+    leaver.release()
+
+    assert here.is_dead(leaver.name)
+    assert [path.name for path in tmp_path.iterdir()] == [here.name]
+
+
+def test_many_who_look_at_once_see_the_same(tmp_path: Path) -> None:
+    """To look is to try the lock, and who looks must not be taken for the one who is looked for."""
+    dead, alive = Owner(tmp_path), Owner(tmp_path)
+    dead.drop()
+    lookers = [Owner(tmp_path) for _ in range(8)]
+    start = threading.Barrier(len(lookers))
+
+    def look(looker: Owner) -> list[tuple[bool, bool]]:
+        start.wait()
+        return [(looker.is_dead(dead.name), looker.is_dead(alive.name)) for _ in range(50)]
+
+    with ThreadPoolExecutor(len(lookers)) as pool:
+        seen = {pair for pairs in pool.map(look, lookers) for pair in pairs}
+
+    assert seen == {(True, False)}
+
+
+def test_with_a_lock_for_one_alone_lookers_take_each_other_for_the_owner(tmp_path: Path) -> None:
+    """The control: this is what the shared lock is for."""
+    dead = Owner(tmp_path)
+    dead.drop()
+    files = [os.open(tmp_path / dead.name, os.O_RDWR) for _ in range(2)]
+
+    seen = [file_locks.locked(file) for file in files]
+
+    assert seen == [True, False]
+    for file in files:
+        os.close(file)
+
+
+def test_a_forked_child_does_not_keep_its_parent_alive(tmp_path: Path) -> None:
+    """It has a copy of the handle, and lets go of it without being asked."""
+    with running(FORKS, tmp_path) as (process, (name, child)):
+        here = Owner(tmp_path / "owners")
+
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+        assert here.is_dead(name)
+        os.kill(int(child), signal.SIGKILL)
+
+
+def test_who_enters_while_others_tidy_up_is_never_buried(tmp_path: Path) -> None:
+    """A file that is made and not yet locked looks like a dead one; who makes it sees that it is gone, and makes another."""
+    tidy, stop = Owner(tmp_path), threading.Event()
+
+    def bury() -> None:
+        while not stop.is_set():
+            for name in tidy.dead():
+                tidy.bury(name)
+
+    thread = threading.Thread(target=bury)
+    thread.start()
+    entered = [Owner(tmp_path) for _ in range(200)]
+    stop.set()
+    thread.join()
+
+    assert [owner for owner in entered if tidy.is_dead(owner.name)] == []
+    for owner in entered:
+        owner.release()
+
+
+def test_a_deleted_file_is_made_again(tmp_path: Path) -> None:
+    """Somebody tidied up the folder: a living process is seen again under its own name."""
+    owner, other = Owner(tmp_path), Owner(tmp_path)
+    (tmp_path / owner.name).unlink()
+    looked_dead = other.is_dead(owner.name)
+
+    owner.renew()
+
+    assert looked_dead
+    assert not other.is_dead(owner.name)
+
+
+def test_a_dead_one_is_buried_and_a_living_one_is_not(tmp_path: Path) -> None:
+    """The folder does not grow by a file for each process that ever was, and nobody alive is put under the ground."""
+    dead, alive, here = Owner(tmp_path), Owner(tmp_path), Owner(tmp_path)
+    dead.drop()
+
+    here.bury(dead.name)
+    here.bury(alive.name)
+
+    assert {path.name for path in tmp_path.iterdir()} == {alive.name, here.name}
+
+
+def test_who_cannot_be_looked_at_counts_as_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is left alone rather than sent a second time."""
+    dead, here = Owner(tmp_path), Owner(tmp_path)
+    dead.drop()
+
+    def refuse(*_: object) -> int:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    assert not here.is_dead(dead.name)
+
+
+def test_the_files_are_for_nobody_else(tmp_path: Path) -> None:
+    """The folder is 0700, each file 0600."""
+    owner = Owner(tmp_path / "owners")
+
+    assert stat.S_IMODE((tmp_path / "owners").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "owners" / owner.name).stat().st_mode) == 0o600

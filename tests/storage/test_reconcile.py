@@ -1,0 +1,294 @@
+"""A ledger and a log of accepted requests that come from different times: what either knows is not paid for again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.storage.ledger import (
+    claims,
+    connection,
+    crash_recovery,
+    known_services,
+    reconcile,
+    second_copy,
+    transitions,
+)
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.transitions import Entry
+from reelbook.storage.ledger.writer import Books
+from tests.support import KEY, Serve, as_data_uri, png
+
+RUNS = 12
+LEDGER, LOG = connection.NAME, second_copy.NAME
+
+Copies = Callable[[int], tuple[Path, Path]]
+
+
+def begun(books: Books, name: str) -> claims.Verdict:
+    """What is to be done about a run; its row is claimed where it is to be paid for."""
+    asked = Asked("svc", name, "m", json.dumps({"prompt": name}), 5, False, True)
+    return books.now(lambda db: claims.choose(db, asked, books, key=None))
+
+
+def accepted(books: Books, run: Entry) -> None:
+    """A claimed run is paid for now."""
+    request = f"request {run.attempt} of {run.identity}"
+    line = crash_recovery.acceptance(run, request)
+    books.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(30)
+
+
+def paid(books: Books, name: str) -> None:
+    """A run that is paid for now, and that nobody is at."""
+    verdict = begun(books, name)
+    assert verdict.do == "send"
+    accepted(books, verdict.entry)
+    books.now(lambda db: transitions.left(db, verdict.entry.id, books.owner))
+
+
+def failed(books: Books, name: str) -> None:
+    paid(books, name)
+    run = begun(books, name).entry
+    books.now(lambda db: transitions.ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
+
+
+def known(folder: Path) -> dict[str, tuple[str, str | None]]:
+    """What is to be done about each of the runs, and the request that it is."""
+    books = Books(folder)
+    try:
+        found = {name: begun(books, name) for name in map(str, range(RUNS))}
+        return {name: (verdict.do, verdict.entry.request_id) for name, verdict in found.items()}
+    finally:
+        books.close()
+
+
+FOLLOWED = {str(number): ("follow", f"request 1 of {number}") for number in range(RUNS)}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of paid runs, and copies of it from the times when there were only some of them."""
+    place = tmp_path_factory.mktemp("made")
+    books = Books(place / "library")
+    for number in range(RUNS):
+        shutil.copytree(place / "library", place / str(number))
+        paid(books, str(number))
+    books.close()
+    return place
+
+
+@pytest.fixture
+def copies(made: Path, tmp_path: Path) -> Copies:
+    """Gives such a library, to be hurt, and the copy of when it had so many runs."""
+
+    def copied(runs: int) -> tuple[Path, Path]:
+        place = tmp_path / f"{len([*tmp_path.iterdir()])}"
+        shutil.copytree(made / str(runs), place / "copy")
+        return shutil.copytree(made / "library", place / "library"), place / "copy"
+
+    return copied
+
+
+@pytest.mark.parametrize("copied_at", [0, 1, RUNS - 1])
+def test_a_ledger_out_of_a_copy_learns_what_the_log_knows(copies: Copies, copied_at: int) -> None:
+    """All runs are known before anything is sent, and the person reads that it happened."""
+    folder, copy = copies(copied_at)
+    shutil.copy(copy / LEDGER, folder / LEDGER)
+
+    with pytest.warns(UserWarning, match=f"{RUNS - copied_at} paid runs were put back"):
+        found = known(folder)
+
+    assert found == FOLLOWED
+    assert known(folder) == FOLLOWED  # And silently from then on.
+
+
+@pytest.mark.parametrize("replaced", ["in its place", "by another file"])
+def test_a_ledger_that_is_restored_under_an_open_library(
+    copies: Copies, tmp_path: Path, replaced: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next step that would send something is too late to be the first one that looks."""
+    folder, copy = copies(4)
+    books = Books(folder)
+    if replaced == "in its place":
+        (folder / LEDGER).write_bytes((copy / LEDGER).read_bytes())
+    else:
+        shutil.copy(copy / LEDGER, tmp_path / "new")
+        (tmp_path / "new").replace(folder / LEDGER)
+
+    found = [begun(books, str(number)) for number in range(RUNS)]
+    fresh = begun(books, "another")
+    books.close()
+
+    assert [(one.do, one.entry.request_id) for one in found] == [*FOLLOWED.values()]
+    assert fresh.entry.id > RUNS  # A number that a lost run had belongs to nobody else.
+    assert f"{RUNS - 4} paid runs were put back" in caplog.text
+
+
+@pytest.mark.parametrize("before", ["planned", "claimed", "being sent", "refused", "failed"])
+def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, before: str) -> None:
+    """What the row was when the copy was made; the latest request is followed, and what earlier ones cost is counted."""
+    folder, copy = tmp_path / "library", tmp_path / "copy"
+    books = Books(folder)
+    if before == "failed":
+        failed(books, "boat")
+    else:
+        run = begun(books, "boat").entry
+        if before in ("being sent", "refused"):
+            books.now(lambda db: transitions.sending(db, run.id, books.owner, None))
+        if before == "refused":
+            books.now(lambda db: transitions.rejected(db, run.id, "refused", "No."))
+        if before == "planned":
+            books.now(lambda db: transitions.unsent(db, run.id))
+    shutil.copytree(folder, copy)
+    if before in ("claimed", "being sent"):
+        accepted(books, run)
+    else:
+        paid(books, "boat")
+    books.close()
+    shutil.copy(copy / LEDGER, folder / LEDGER)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = Books(folder)
+    found = begun(again, "boat")
+    again.close()
+
+    assert found.do == "follow"
+    assert found.entry.request_id == f"request {found.entry.attempt} of boat"
+    assert found.entry.spent == (5 if before == "failed" else 0)
+
+
+def test_a_request_that_was_paid_beside_comes_back_beside(copies: Copies) -> None:
+    """An older program has paid the same run again in a restored ledger: both requests are known then."""
+    folder, copy = copies(4)
+    with sqlite3.connect(copy / LEDGER) as db:
+        db.execute("DELETE FROM meta WHERE name = ?", (reconcile.MARK,))
+        db.execute(
+            "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created)"
+            " VALUES ('svc', '7', 0, 'm', '{}', 'accepted', 1, 'paid again', 5, 1)"
+        )
+    db.close()
+    shutil.copy(copy / LEDGER, folder / LEDGER)
+
+    with pytest.warns(UserWarning, match="put back"):
+        books = Books(folder)
+    rows = books.look(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
+    books.close()
+
+    assert sorted(rows) == [(0, "paid again"), (1, "request 1 of 7")]
+
+
+def test_a_log_that_is_lost_is_written_again(copies: Copies) -> None:
+    """The ledger knows all of it; should it be lost later, the log puts it back."""
+    for case in ("deleted", "out of a copy", "cut", "of another library"):
+        folder, copy = copies(4)
+        log = folder / LOG
+        if case == "deleted":
+            log.unlink()
+        elif case == "out of a copy":
+            shutil.copy(copy / LOG, log)
+        elif case == "cut":
+            log.write_bytes(log.read_bytes()[:-700])
+        else:
+            log.write_bytes(b'{"a": "stranger"}\n' * 1000)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*damaged and name no run")
+            assert known(folder) == FOLLOWED, case
+
+        (folder / LEDGER).unlink()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert known(folder) == FOLLOWED, case
+
+
+@pytest.mark.parametrize("cut", range(0, 240, 24))
+def test_a_line_that_was_cut_still_names_its_run(copies: Copies, cut: int) -> None:
+    """As long as it says which; without a request id the run is for a person, and where nothing is left it is said."""
+    folder, copy = copies(RUNS - 1)
+    log = folder / LOG
+    lines = log.read_bytes().split(b"\n")
+    last = max(number for number, line in enumerate(lines) if line)
+    lines[last] = lines[last][:cut]
+    log.write_bytes(b"\n".join(lines))
+    shutil.copy(copy / LEDGER, folder / LEDGER)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        do, request = known(folder)[str(RUNS - 1)]
+
+    print(cut, do, request)
+    if do == "send":
+        assert cut < 80
+        assert cut == 0 or "name no run any more" in str(said[0].message)
+    else:
+        assert (do, request) in (("ask", None), FOLLOWED[str(RUNS - 1)])
+        assert "put back" in str(said[0].message)
+
+
+LESS: dict[str, tuple[dict[str, object], tuple[str, str | None]]] = {
+    "without attempt and take": ({"take": None, "attempt": None, "at": None}, ("follow", "request 1 of 11")),
+    "without price": ({"price": "?"}, ("follow", "request 1 of 11")),
+    "without model and input": ({"model": None, "input": None}, ("follow", "request 1 of 11")),
+    "without a request": ({"request_id": None}, ("ask", None)),
+}
+
+
+@pytest.mark.parametrize("case", LESS)
+def test_a_line_that_says_less_is_believed_as_far_as_it_goes(copies: Copies, case: str) -> None:
+    """A log that another version wrote, or that somebody has edited."""
+    folder, copy = copies(RUNS - 1)
+    change, expected = LESS[case]
+    line = {**second_copy.read(folder)[-1], **change}
+    shutil.copytree(copy, folder, dirs_exist_ok=True)
+    second_copy.append(
+        folder, [second_copy.line_of({name: value for name, value in line.items() if value is not None})]
+    )
+
+    with pytest.warns(UserWarning, match="1 paid runs were put back"):
+        assert known(folder)["11"] == expected
+
+
+def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> None:
+    """A service that tells another id by then is found by it."""
+    address = "https://host.example/api"
+    books = Books(tmp_path)
+    name = books.now(lambda db: known_services.name_of(db, address, "a"))
+    asked = Asked(name, "boat", "m", "{}", 5, False, True)
+    run = books.now(lambda db: claims.choose(db, asked, books, key=None)).entry
+    line = crash_recovery.acceptance(run, "r", known_services.place_of(address))
+    books.ask(lambda db: transitions.accepted(db, run.id, "r"), line=line).result(30)
+    books.close()
+    (tmp_path / LEDGER).unlink()
+
+    with pytest.warns(UserWarning, match="1 paid runs were put back"):
+        again = Books(tmp_path)
+    now = again.now(lambda db: known_services.name_of(db, address, "b"))
+    again.close()
+
+    assert now == name
+
+
+def test_no_run_is_paid_again(serve: Serve, tmp_path: Path) -> None:
+    """With a service: the ledger of before is put back, and every result is fetched at no cost."""
+    served, folder = serve(spec_only=True), tmp_path / "library"
+    requests = [rb.ImagesToVideo(images=[as_data_uri(png(16, 16))], fps=fps) for fps in (1, 2, 3)]
+    with rb.connect(served.base_url, api_key=KEY, library=folder):
+        rb.run(requests[0])
+        before = (folder / LEDGER).read_bytes()
+        first = [rb.run(request).request_id for request in requests]
+    (folder / LEDGER).write_bytes(before)
+
+    with pytest.warns(UserWarning, match="2 paid runs were put back"):
+        client = rb.connect(served.base_url, api_key=KEY, library=folder)
+    with client:
+        again = [rb.run(request).request_id for request in requests]
+
+    assert again == first
+    assert sum(line["kind"] == "reserve" for line in served.charges()) == len(requests)

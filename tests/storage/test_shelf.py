@@ -1,0 +1,356 @@
+"""The shelf: content by its hash, here or elsewhere, complete or not at all."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import hashlib
+import os
+import resource
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import fsspec  # type: ignore[import-untyped]  # It ships no types.
+import pytest
+
+from reelbook.errors import ReelbookError
+from reelbook.storage import shelf as shelf_module
+from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
+from reelbook.transport.downloads.container_check import AVIF, BINARY, HEIC, MP4, PAGE, STARTS, TEXT, WAV, WEBP
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path / "shelf")
+
+
+@pytest.fixture(params=["file", "memory"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Two addresses that fsspec knows; on one of them a copy can be half-written, on the other not."""
+    return f"file://{tmp_path}/remote" if request.param == "file" else f"memory://{uuid4().hex}"
+
+
+def download(shelf: Shelf, content: bytes, key: str = "k", suffix: str = ".png") -> Path:
+    """What a download does when all bytes have arrived."""
+    part = shelf.part(key)
+    part.write_bytes(content)
+    return shelf.place(part, sha(content), suffix)
+
+
+def remote_files(url: str) -> list[str]:
+    system, root = fsspec.core.url_to_fs(url)
+    return sorted(path.rpartition("/")[2] for path in system.find(root))
+
+
+def test_content_is_kept_under_its_hash_for_its_owner_only(shelf: Shelf) -> None:
+    """The name says what is inside; nobody else may read it."""
+    path = shelf.keep(b"a picture", ".png")
+
+    assert path == shelf.folder / f"{sha(b'a picture')}.png" == shelf.find(sha(b"a picture"))
+    assert path.read_bytes() == b"a picture"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(shelf.folder.stat().st_mode) == 0o700
+
+
+def test_the_same_content_is_there_once(shelf: Shelf) -> None:
+    """However it comes and whatever suffix it comes with."""
+    kept = shelf.keep(b"a picture", ".png")
+
+    again = {shelf.keep(b"a picture", ".png"), shelf.keep(b"a picture", ".bin"), download(shelf, b"a picture")}
+
+    assert again == {kept}
+    assert list(shelf.names()) == [(sha(b"a picture"), kept, 9)]
+
+
+def test_a_fresh_download_mends_a_file_that_has_suffered(shelf: Shelf) -> None:
+    """What was just checked takes the place of what has been lying there."""
+    path = shelf.keep(b"a picture", ".png")
+    path.write_bytes(b"a pictura")
+    assert not shelf.verify(path.stem)
+
+    download(shelf, b"a picture")
+
+    assert shelf.verify(path.stem)
+
+
+def test_finding_asks_only_whether_it_is_there(shelf: Shelf) -> None:
+    """`verify` reads the content; `find` does not, because it is asked at every run."""
+    path = shelf.keep(b"a picture", ".png")
+    path.write_bytes(b"another")
+
+    assert shelf.find(path.stem) == path
+    assert not shelf.verify(path.stem)
+    assert not shelf.verify("0" * 64)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", "0" * 63, "0" * 63 + "/", "A" * 64])
+def test_what_is_no_hash_is_never_a_path(shelf: Shelf, name: str) -> None:
+    """No text from outside reaches the file system."""
+    shelf.keep(b"x", ".png")
+
+    assert shelf.find(name) is None
+    assert shelf.discard(name) == 0
+    with pytest.raises(ValueError, match="no sha256"):
+        shelf.place(shelf.part("k"), name, ".png")
+
+
+@pytest.mark.parametrize("key", ["../../x", "a/b", "", "ü", "x" * 500])
+def test_a_part_lies_beside_its_final_place_whatever_its_key(shelf: Shelf, key: str) -> None:
+    """One rename on one disk, and no key leads out of the folder; it is the same at every call."""
+    part = shelf.part(key)
+
+    assert part.parent == shelf.folder
+    assert part == shelf.part(key) != shelf.part(key + "1")
+
+
+@pytest.mark.parametrize("suffix", ["", ".exe", ".html", "/../x", ".PNG"])
+def test_an_unknown_suffix_becomes_bin(shelf: Shelf, suffix: str) -> None:
+    """Names end only in what the shelf itself looks for."""
+    assert shelf.keep(b"x", suffix).name == f"{sha(b'x')}.bin"
+
+
+def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
+    """The two lists live in rooms that do not know each other."""
+    kinds = [AVIF, BINARY, HEIC, MP4, PAGE, TEXT, WAV, WEBP, *(kind for _, kind in STARTS)]
+
+    assert {kind.suffix for kind in kinds} <= set(SUFFIXES)
+
+
+def test_parts_are_no_names_and_strangers_neither(shelf: Shelf) -> None:
+    """Only finished files are listed."""
+    path = shelf.keep(b"x", ".png")
+    shelf.part("k").write_bytes(b"half")
+    (shelf.folder / "notes.txt").write_text("mine")
+
+    assert list(shelf.names()) == [(path.stem, path, 1)]
+    assert list(Shelf(shelf.folder / "nowhere").names()) == []
+
+
+def test_discarding_frees_the_bytes(shelf: Shelf) -> None:
+    """The file is gone, and its size is told."""
+    path = shelf.keep(b"a picture", ".png")
+
+    assert shelf.discard(path.stem) == 9
+    assert shelf.discard(path.stem) == 0
+    assert shelf.find(path.stem) is None
+
+
+def test_downloads_that_nobody_finished_are_swept_after_a_week(shelf: Shelf) -> None:
+    """Old ones go when the next download begins; young ones and finished files stay."""
+    kept = shelf.keep(b"x", ".png")
+    old, note, young = (shelf.folder / name for name in ("old.part", "old.part.json", "young.part"))
+    for path in (old, note, young, kept):
+        path.touch()
+    for path in (old, note, kept):
+        os.utime(path, (0, path.stat().st_mtime - STALE_SECONDS - 60))
+
+    Shelf(shelf.folder).part("next")
+
+    assert [path.exists() for path in (old, note, young, kept)] == [False, False, True, True]
+
+
+def test_many_threads_keep_the_same_and_different_things(shelf: Shelf) -> None:
+    """Nobody disturbs anybody, and no half-written file is left."""
+    contents = [bytes([number % 5]) * 50_000 for number in range(40)]
+    threads = [threading.Thread(target=shelf.keep, args=(content, ".bin")) for content in contents]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    names = {sha256 for sha256, _, _ in shelf.names()}
+    assert len(names) == 5 == len(list(shelf.folder.iterdir()))
+    assert all(shelf.verify(sha256) for sha256 in names)
+
+
+@contextmanager
+def no_file_over(size: int) -> Iterator[None]:
+    """The system refuses to let any file of ours grow further, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> None:
+    """What, where and what now; afterwards it works again."""
+    with no_file_over(4096), pytest.raises(ReelbookError) as caught:
+        shelf.keep(bytes(100_000), ".bin")
+
+    assert f"There is no room left in {shelf.folder}" in str(caught.value)
+    assert "make room there" in str(caught.value)
+    assert list(shelf.folder.iterdir()) == []
+    assert shelf.keep(bytes(100_000), ".bin").stat().st_size == 100_000
+
+
+def test_it_says_how_much_is_missing(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system tells how much is free."""
+    monkeypatch.setattr(shelf_module, "_free", lambda folder: 1_000_000)
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    assert "3.0 MB more are needed" in shelf.explained(full, 4_000_000)
+    with pytest.raises(OSError, match="No space"):
+        shelf.room(1_000_001)
+    shelf.room(1_000_000)
+
+
+def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
+    """The sentence names the folder, the reason and the way out."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ReelbookError, match=r"file/shelf cannot be written \(Not a directory\).*REELBOOK_LIBRARY"):
+        Shelf(tmp_path / "file" / "shelf").keep(b"x", ".png")
+
+
+def test_a_remote_shelf_serves_another_machine(url: str, tmp_path: Path) -> None:
+    """What one machine keeps or downloads there, another one finds, with its content checked."""
+    here, there = Shelf(url, cache=tmp_path / "here"), Shelf(url, cache=tmp_path / "there")
+    kept, brought = here.keep(b"kept", ".png"), download(here, b"brought", suffix=".mp4")
+
+    found = [there.find(path.stem) for path in (kept, brought)]
+
+    assert [path and path.read_bytes() for path in found] == [b"kept", b"brought"]
+    assert remote_files(url) == sorted([kept.name, brought.name])
+    assert {stat.S_IMODE(path.stat().st_mode) for path in found if path} == {0o600}
+    assert there.find("0" * 64) is None
+
+
+def test_the_names_of_a_remote_shelf_are_listed_without_fetching_them(url: str, tmp_path: Path) -> None:
+    """Each with the path that it would have here."""
+    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
+    there = Shelf(url, cache=tmp_path / "there")
+
+    assert list(there.names()) == [(path.stem, tmp_path / "there" / path.name, 4)]
+    assert not (tmp_path / "there").exists()
+
+
+def test_discarding_reaches_the_remote_shelf(url: str, tmp_path: Path) -> None:
+    """Also from a machine that never fetched the file."""
+    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
+
+    assert Shelf(url, cache=tmp_path / "there").discard(path.stem) == 4
+    assert remote_files(url) == []
+
+
+def test_a_damaged_remote_file_is_not_found_and_is_mended(url: str, tmp_path: Path) -> None:
+    """Its hash is checked on the way; whoever has the content puts it right."""
+    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
+    system, root = fsspec.core.url_to_fs(url)
+    system.pipe_file(f"{root}/{path.name[:2]}/{path.name}", b"ke")
+
+    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is None
+    assert list((tmp_path / "there").iterdir()) == []
+
+    Shelf(url, cache=tmp_path / "other").keep(b"kept", ".png")
+    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is not None
+
+
+class Down:
+    """A remote shelf that cannot be reached while `broken` is set."""
+
+    def __init__(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.broken = True
+        system = shelf._remote._system  # type: ignore[union-attr]  # There is one; the outage has to be made somewhere.
+        real = system.ls
+
+        def ls(*arguments: Any, **options: Any) -> Any:
+            if self.broken:
+                raise ConnectionError("secret-login@host is unreachable")
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(system, "ls", ls)
+
+
+def test_a_result_is_safe_here_while_the_remote_shelf_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warning, no failure; with the next file, or by `push`, all of it goes there."""
+    url = f"memory://{uuid4().hex}"
+    shelf = Shelf(url, cache=tmp_path / "here")
+    outage = Down(shelf, monkeypatch)
+
+    with pytest.warns(UserWarning, match="cannot be used") as warned:
+        first, second = shelf.keep(b"one", ".png"), shelf.keep(b"two", ".png")
+
+    assert len(warned) == 1
+    assert first.exists()
+    assert second.exists()
+    assert remote_files(url) == []
+    outage.broken = False
+    third = shelf.keep(b"three", ".png")
+    assert remote_files(url) == sorted(path.name for path in (first, second, third))
+    assert shelf.push() == 0
+
+
+def test_another_process_pushes_what_is_only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`push` compares both sides and needs no memory of what went wrong."""
+    url = f"memory://{uuid4().hex}"
+    broken = Shelf(url, cache=tmp_path / "here")
+    outage = Down(broken, monkeypatch)
+    with pytest.warns(UserWarning, match="push"):
+        path = broken.keep(b"one", ".png")
+    outage.broken = False
+
+    assert Shelf(url, cache=tmp_path / "here").push() == 1
+    assert remote_files(url) == [path.name]
+
+
+def test_an_unreachable_remote_shelf_is_an_error_and_not_an_absence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is thought to be gone may be paid for again; and no login shows in the sentence."""
+    shelf = Shelf(f"memory://{uuid4().hex}", cache=tmp_path / "here")
+    Down(shelf, monkeypatch)
+
+    with pytest.raises(ReelbookError, match=r"cannot be used \(ConnectionError\)") as caught:
+        shelf.find("0" * 64)
+
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without fsspec, and with a store whose own package is missing."""
+    with pytest.raises(ReelbookError, match=r"no address that a shelf can have"):
+        Shelf("nothing-known://bucket")
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **options: Any) -> Any:
+        if name.startswith("fsspec"):
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cloud\]'") as caught:
+        Shelf("s3://user:secret@bucket/films")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_shelf_shows_no_login(tmp_path: Path) -> None:
+    """A repr may land in a notebook, a folder name in a listing."""
+    shelf = Shelf("memory://user:secret@bucket/films")
+
+    assert repr(shelf) == "<Shelf at memory://bucket/films>"
+    assert "secret" not in str(shelf.folder)
+    assert repr(Shelf(tmp_path)) == f"<Shelf at {tmp_path}>"
+
+
+def test_a_local_shelf_does_without_fsspec() -> None:
+    """The extra is imported by those who need it only."""
+    import subprocess
+    import sys
+
+    code = "import sys; from reelbook.storage.shelf import Shelf; Shelf('x'); print('fsspec' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -1,0 +1,805 @@
+"""The moves of a run, one by one: what may follow what, what it costs, and what a stranger may not do to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reelbook.errors import OverBudget
+from reelbook.storage.ledger import claims, crash_recovery, known_services, transitions
+from reelbook.storage.ledger.claims import Asked, Budget, Spend, Verdict
+from reelbook.storage.ledger.schema import SCHEMA
+from reelbook.storage.ledger.transitions import Entry, Moved
+
+PLAIN = Asked("svc", "seeded", "m", '{"seed":7}', 50, False, True)
+UNSEEDED = replace(PLAIN, identity="unseeded", input="{}", reusable=False)
+KEYED = replace(PLAIN, idempotent=True)
+
+Ledger = sqlite3.Connection
+
+
+class Keeper:
+    """A process as the ledger knows it. A stand-in for `Books`, because here nobody has to die to be dead."""
+
+    def __init__(
+        self, owner: str = "here", dead: Collection[str] = (), lines: list[dict[str, Any]] | None = None
+    ) -> None:
+        self.owner, self.dead, self.lines = owner, dead, lines or []
+
+    def is_dead(self, name: str) -> bool:
+        return name in self.dead
+
+    def acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
+        return self.lines
+
+
+HERE, THERE = Keeper("here"), Keeper("there")
+AFTER_THERE = Keeper("here", dead={"there"})
+
+
+@pytest.fixture
+def db() -> Iterator[Ledger]:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.executescript(SCHEMA)
+    yield db
+    db.close()
+
+
+def choose(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> Verdict:
+    return claims.choose(db, asked, keeper, **{"key": "k" if asked.idempotent else None, **options})
+
+
+def claimed(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
+    verdict = choose(db, asked, keeper, **options)
+    assert verdict.do == "send"
+    return verdict.entry.id
+
+
+def sent(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
+    run = claimed(db, asked, keeper, **options)
+    transitions.sending(db, run, keeper.owner, "{}" if asked.idempotent else None)
+    return run
+
+
+def accepted(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, request: str = "r1", **options: Any) -> int:
+    run = sent(db, asked, keeper, **options)
+    transitions.accepted(db, run, request)
+    return run
+
+
+def stored(db: Ledger, asked: Asked = PLAIN, request: str = "r1", **options: Any) -> int:
+    run = accepted(db, asked, request=request, **options)
+    transitions.completed(db, run, "{}", 50, None, None)
+    transitions.stored(db, run, "[]")
+    return run
+
+
+def uncertain(db: Ledger, asked: Asked = PLAIN) -> int:
+    run = sent(db, asked)
+    transitions.lost(db, run, "reset")
+    return run
+
+
+def cost(db: Ledger, unknown: int = 0) -> int:
+    return int(db.execute(f"SELECT sum({claims.COST}) FROM runs", {"unknown": unknown}).fetchone()[0])
+
+
+def state(db: Ledger, run: int) -> str:
+    return transitions.read(db, run).state
+
+
+# Which run it is.
+
+
+def test_a_finished_seeded_run_is_served(db: Ledger) -> None:
+    """The same input gives the same result, so that one is enough."""
+    run = stored(db)
+
+    verdict = choose(db)
+
+    assert (verdict.do, verdict.entry.id) == ("serve", run)
+
+
+def test_fresh_always_opens_a_new_take(db: Ledger) -> None:
+    """Also where a take is named, and where there is one under way."""
+    stored(db, take=3)
+    accepted(db, take=5, request="r2")
+
+    takes = [choose(db, fresh=True, take=take).entry.take for take in (None, 3)]
+
+    assert takes == [6, 7]
+
+
+def test_each_unseeded_run_is_a_take_of_its_own(db: Ledger) -> None:
+    """Who runs it twice wants two clips; an unfinished one of ours is joined first."""
+    first = stored(db, UNSEEDED)
+    second = accepted(db, UNSEEDED, request="r2")
+
+    verdict = choose(db, UNSEEDED)
+    apart = choose(db, UNSEEDED, join=False)
+
+    assert (first, second) == (1, 2)
+    assert (verdict.do, verdict.entry.id) == ("join", second)
+    assert (apart.do, apart.entry.take) == ("send", 2)
+
+
+def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> None:
+    """It is a new take, also while the other one is under way; two processes never get the same."""
+    theirs = choose(db, UNSEEDED, THERE)
+
+    ours = choose(db, UNSEEDED, HERE)
+
+    assert (theirs.do, ours.do) == ("send", "send")
+    assert (theirs.entry.take, ours.entry.take) == (0, 1)
+
+
+def test_an_older_take_that_was_paid_and_left_is_taken_up_before_a_new_one_is_paid(db: Ledger) -> None:
+    """Of several takes the one that has cost most already comes first, not the newest."""
+    left = accepted(db, UNSEEDED, THERE)
+    stored(db, UNSEEDED, request="r2")
+
+    verdict = choose(db, UNSEEDED, AFTER_THERE)
+
+    assert (verdict.do, verdict.entry.id) == ("follow", left)
+
+
+@pytest.mark.parametrize("newer", ["failed", "planned", "uncertain"])
+def test_a_paid_take_of_a_seeded_run_is_followed_whatever_came_after_it(db: Ledger, newer: str) -> None:
+    """A later attempt with `fresh` went wrong; the earlier one is at the service and costs nothing more."""
+    paid = accepted(db, PLAIN, THERE)
+    run = sent(db, fresh=True)
+    if newer == "planned":
+        transitions.unsent(db, run, never=True)
+    elif newer == "uncertain":
+        transitions.lost(db, run, "reset")
+    else:
+        transitions.accepted(db, run, "r2")
+        transitions.ended(db, run, "failed", None, "no", None)
+
+    verdict = choose(db, PLAIN, AFTER_THERE)
+
+    assert (verdict.do, verdict.entry.id) == ("follow", paid)
+
+
+def test_a_run_of_another_process_is_awaited_and_adopted_when_that_one_dies(db: Ledger) -> None:
+    """Nobody sends what somebody else has sent; nothing that is paid for stays without somebody who follows it."""
+    run = accepted(db, PLAIN, THERE)
+
+    before, after = choose(db, PLAIN, HERE), choose(db, PLAIN, AFTER_THERE)
+
+    assert (before.do, after.do) == ("await", "follow")
+    assert transitions.read(db, run).owner == "here"
+
+
+def test_an_uncertain_run_is_never_claimed(db: Ledger) -> None:
+    """Whoever asks for it is sent to the person who has to decide."""
+    uncertain(db)
+
+    verdicts = [choose(db, asked, keeper).do for asked in (PLAIN, KEYED) for keeper in (HERE, THERE)]
+
+    assert verdicts == ["ask"] * 4
+
+
+# Sending.
+
+
+def test_nothing_is_sent_twice_without_a_key(db: Ledger) -> None:
+    """Not by its own process, and not by a caller who believes that it was not sent."""
+    run = sent(db)
+
+    with pytest.raises(Moved, match="Nothing was sent"):
+        transitions.sending(db, run, "here", None)
+
+
+def test_with_a_key_the_same_request_may_go_again(db: Ledger) -> None:
+    """The service knows it by the key; the first time is what counts for the key's age."""
+    run = sent(db, KEYED)
+    db.execute("UPDATE runs SET sent = 1000")
+
+    transitions.sending(db, run, "here", "{}")
+
+    assert transitions.read(db, run).sent == 1000
+
+
+def test_only_the_owner_sends(db: Ledger) -> None:
+    """Taken for dead by others, a process finds its run claimed by somebody else, and sends nothing."""
+    run = claimed(db, keeper=THERE)
+    choose(db, PLAIN, AFTER_THERE)
+
+    with pytest.raises(Moved, match="Nothing was sent"):
+        transitions.sending(db, run, "there", None)
+
+
+def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
+    """Somebody slow in this very process, whose run was claimed anew meanwhile, and with another key."""
+    run = claimed(db, KEYED)
+    crash_recovery.broken_off(db, run)
+    claimed(db, KEYED, key="new")
+
+    with pytest.raises(Moved, match="Nothing was sent"):
+        transitions.sending(db, run, "here", "{}", attempt=1)
+    transitions.sending(db, run, "here", "{}", attempt=2)
+
+    assert state(db, run) == "sending"
+
+
+@pytest.mark.parametrize(
+    ("asked", "step", "after"),
+    [
+        (PLAIN, "claimed", "planned"), (PLAIN, "sent", "uncertain"), (PLAIN, "accepted", "accepted"),
+        (KEYED, "claimed", "planned"), (KEYED, "sent", "planned"), (KEYED, "accepted", "accepted"),
+    ],
+)  # fmt: skip
+def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: Asked, step: str, after: str) -> None:
+    """What was never sent is free, what may have arrived is uncertain, what has a key may be repeated, the rest is paid."""
+    run = {"claimed": claimed, "sent": sent, "accepted": accepted}[step](db, asked, THERE)
+
+    crash_recovery.recover(db, AFTER_THERE)
+
+    entry = transitions.read(db, run)
+    assert (entry.state, entry.owner) == (after, None)
+    assert (entry.attempt_key is not None) == (asked is KEYED and step == "sent")
+
+
+def test_the_living_keep_what_is_theirs(db: Ledger) -> None:
+    """Somebody else's death changes nothing for them."""
+    run = sent(db, PLAIN, HERE)
+    sent(db, UNSEEDED, THERE)
+
+    dead = crash_recovery.recover(db, Keeper("new", dead={"there"}))
+
+    assert dead == ["there"]
+    assert (state(db, run), transitions.read(db, run).owner) == ("sending", "here")
+
+
+@pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600])
+def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
+    """After that the service may not know it; a clock that was set back says nothing. Then a person decides."""
+    run = sent(db, KEYED, THERE)
+    crash_recovery.recover(db, AFTER_THERE)
+    db.execute("UPDATE runs SET sent = sent - ?", (passed,))
+
+    verdict = choose(db, KEYED, HERE)
+
+    assert (verdict.do, state(db, run)) == ("ask", "uncertain")
+
+
+def test_a_repetition_needs_a_service_that_knows_it(db: Ledger) -> None:
+    """The same service, started anew without that feature, would be paid a second time."""
+    run = sent(db, KEYED, THERE)
+    crash_recovery.recover(db, AFTER_THERE)
+
+    verdict = choose(db, PLAIN, HERE)
+
+    assert (verdict.do, state(db, run)) == ("ask", "uncertain")
+
+
+def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
+    """Another body under a known key would be refused, another key paid for."""
+    run = sent(db, KEYED, THERE)
+
+    verdict = choose(db, KEYED, AFTER_THERE, key="another")
+
+    assert (verdict.do, verdict.entry.id) == ("send", run)
+    assert (verdict.entry.attempt_key, verdict.entry.body) == ("k", "{}")
+
+
+def test_a_written_off_run_with_an_old_key_can_be_run_again(db: Ledger) -> None:
+    """It gets a key of its own."""
+    run = sent(db, KEYED, THERE)
+    crash_recovery.recover(db, AFTER_THERE)
+    db.execute("UPDATE runs SET sent = sent - 90000")
+    choose(db, KEYED)
+    transitions.written_off(db, run)
+
+    verdict = choose(db, KEYED, key="new")
+
+    assert (verdict.do, verdict.entry.attempt_key, verdict.entry.spent) == ("send", "new", 50)
+
+
+def test_a_key_that_was_never_used_is_not_kept(db: Ledger) -> None:
+    """Nothing was sent under it, so nothing has to be repeated."""
+    run = claimed(db, KEYED)
+
+    transitions.unsent(db, run)
+
+    assert transitions.read(db, run).attempt_key is None
+    assert cost(db) == 0
+
+
+def test_what_was_not_confirmed_was_not_sent(db: Ledger) -> None:
+    """The word that it is being sent got through, its confirmation did not: with a key it may only be repeated."""
+    plain, keyed, other = sent(db), sent(db, replace(KEYED, identity="keyed")), sent(db, UNSEEDED)
+
+    for run in (plain, keyed):
+        transitions.unsent(db, run, never=True)
+    transitions.unsent(db, other)
+
+    assert [state(db, run) for run in (plain, keyed, other)] == ["planned", "planned", "sending"]
+    assert transitions.read(db, keyed).attempt_key == "k"
+
+
+def test_nothing_is_put_back_that_has_no_key(db: Ledger) -> None:
+    """It could only be sent a second time."""
+    run = sent(db)
+
+    with pytest.raises(Moved):
+        transitions.put_back(db, run)
+
+
+@pytest.mark.parametrize("step", ["left", "broken off"])
+def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str) -> None:
+    """Never without an owner and half sent: nobody would find it again."""
+    run = sent(db)
+
+    transitions.left(db, run, "here") if step == "left" else crash_recovery.broken_off(db, run)
+
+    assert (state(db, run), transitions.read(db, run).owner) == ("uncertain", None)
+
+
+def test_only_the_owner_lets_go(db: Ledger) -> None:
+    """A late word of somebody who was there before takes nothing from who is there now."""
+    run = accepted(db, PLAIN, THERE)
+
+    transitions.left(db, run, "here")
+
+    assert transitions.read(db, run).owner == "there"
+
+
+# What the service says.
+
+
+@pytest.mark.parametrize("step", ["claimed", "freed", "sent", "lost"])
+def test_an_accepted_request_counts_whatever_the_ledger_thinks(db: Ledger, step: str) -> None:
+    """The service has it and is paid: a row that missed a step, or was given up by others, takes it in."""
+    run = claimed(db) if step == "claimed" else sent(db)
+    if step == "freed":
+        transitions.unsent(db, run, never=True)
+    if step == "lost":
+        transitions.lost(db, run, "reset")
+
+    transitions.accepted(db, run, "r1", 60)
+
+    entry = transitions.read(db, run)
+    assert (entry.state, entry.request_id, entry.price, entry.error) == ("accepted", "r1", 60, None)
+
+
+def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
+    """Two ids for one run should not be; if it happens, the second is paid for too, and becomes a take of its own."""
+    run = accepted(db)
+
+    for _ in range(2):
+        transitions.accepted(db, run, "r2")
+
+    rows = db.execute("SELECT take, state, request_id FROM runs ORDER BY take").fetchall()
+    assert rows == [(0, "accepted", "r1"), (1, "accepted", "r2")]
+    assert cost(db) == 100
+
+
+def test_late_and_doubled_words_change_nothing(db: Ledger) -> None:
+    """A finished run stays finished, whatever is said of it afterwards."""
+    run = stored(db)
+    before = transitions.read(db, run)
+
+    transitions.accepted(db, run, "r1")
+    transitions.running(db, run)
+    transitions.completed(db, run, '{"other":1}', 99, None, None)
+    transitions.ended(db, run, "failed", None, "no", 0)
+    transitions.stored(db, run, '["other"]')
+
+    assert transitions.read(db, run) == before
+
+
+def test_an_unknown_end_is_no_end(db: Ledger) -> None:
+    """A state that the ledger does not know is refused, and the run goes on."""
+    run = accepted(db)
+
+    with pytest.raises(Moved):
+        transitions.ended(db, run, "paused", None, "", None)
+
+    assert state(db, run) == "accepted"
+
+
+@pytest.mark.parametrize("credits", [-5, 10**30, True, "50", 1.0e300, float("nan"), None])
+def test_a_price_that_cannot_be_one_is_not_believed(db: Ledger, credits: Any) -> None:
+    """A service that tells nonsense must not make other runs look paid for, nor stop the ledger."""
+    run = sent(db)
+
+    transitions.accepted(db, run, "r1", credits)
+    transitions.completed(db, run, "{}", credits, None, None)
+
+    assert cost(db) == 50
+
+
+def test_a_charge_that_is_known_is_not_forgotten(db: Ledger) -> None:
+    """A later word without it takes nothing back."""
+    run = accepted(db)
+    db.execute("UPDATE runs SET charged = 40")
+
+    transitions.completed(db, run, "{}", None, None, None)
+
+    assert transitions.read(db, run).charged == 40
+
+
+def test_odd_texts_of_a_service_are_written_down(db: Ledger) -> None:
+    """Half of a surrogate pair, a NUL, a page of letters: the run must not get stuck because of them."""
+    run = sent(db)
+
+    transitions.accepted(db, run, "r\ud800\x00")
+    transitions.accepted(db, run, "r\ud800\x00")
+    transitions.ended(db, run, "failed", "\udfff", "no \ud800" * 10_000, None)
+
+    entry = transitions.read(db, run)
+    assert (entry.state, entry.request_id, entry.error_type) == ("failed", "r\\ud800\x00", "\\udfff")
+    assert db.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+# What it costs.
+
+
+def test_failed_attempts_stay_counted(db: Ledger) -> None:
+    """With what the service says that they cost, else with their whole price."""
+    run = accepted(db)
+    transitions.ended(db, run, "failed", None, "no", 10)
+    sent(db)
+    transitions.accepted(db, run, "r2")
+    transitions.ended(db, run, "failed", None, "gone", None)
+
+    again = claimed(db)
+
+    assert again == run
+    assert (transitions.read(db, run).spent, cost(db)) == (60, 110)
+
+
+def test_a_refused_attempt_costs_nothing(db: Ledger) -> None:
+    """Not now, and not once it is sent again."""
+    run = sent(db)
+    transitions.rejected(db, run, "validation", "no")
+    refused = cost(db)
+
+    claimed(db)
+
+    assert (refused, cost(db)) == (0, 50)
+
+
+def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
+    """Each attempt of it, under a budget as much as the person says that one run costs at most."""
+    free = replace(PLAIN, price=None)
+    run = accepted(db, free)
+    transitions.ended(db, run, "failed", None, "no", None)
+    claimed(db, free)
+    transitions.sending(db, run, "here", None)
+    transitions.lost(db, run, "reset")
+    transitions.resubmittable(db, run)
+    entry = transitions.read(db, run)
+
+    assert (entry.unpriced, entry.credits) == (2, None)
+    assert cost(db, unknown=50) == 100
+    claims.join_scope(db, "plan", "svc", [("seeded", 0)])
+    with pytest.raises(OverBudget) as error:
+        choose(db, PLAIN, budget=Budget("plan", 149))
+    assert (error.value.committed, error.value.price) == (100, 50)
+    assert choose(db, PLAIN, budget=Budget("plan", 150)).do == "send"
+
+
+def test_a_run_without_a_price_does_not_run_under_a_budget(db: Ledger) -> None:
+    """The sentence says what to do."""
+    with pytest.raises(OverBudget, match="price="):
+        choose(db, replace(PLAIN, price=None), budget=Budget("plan", 10**9))
+
+
+@pytest.mark.parametrize("price", [-1, 10**15])
+def test_an_absurd_price_is_no_price(db: Ledger, price: int) -> None:
+    """A negative one would make room in the budget for others."""
+    with pytest.raises(OverBudget, match="price="):
+        choose(db, replace(PLAIN, price=price), budget=Budget("plan", 10**18))
+
+
+def test_uncertain_runs_count_against_the_budget(db: Ledger) -> None:
+    """They may have been paid; so do those that a person has given up."""
+    budget = Budget("plan", 150)
+    runs = [sent(db, replace(PLAIN, identity=f"run {number}"), budget=budget) for number in range(3)]
+    for run in runs:
+        transitions.lost(db, run, "reset")
+    transitions.written_off(db, runs[0])
+    transitions.resubmittable(db, runs[1])
+
+    with pytest.raises(OverBudget) as error:
+        choose(db, replace(PLAIN, identity="one more"), budget=budget)
+    with pytest.raises(OverBudget) as again:
+        choose(db, replace(PLAIN, identity="run 1"), budget=budget)
+
+    assert (error.value.committed, again.value.committed) == (150, 150)
+
+
+def test_a_take_that_was_opened_under_a_budget_belongs_to_it(db: Ledger) -> None:
+    """Also where nobody could know its number before."""
+    budget = Budget("plan", 100)
+    for _ in range(2):
+        claimed(db, UNSEEDED, join=False, budget=budget)
+
+    with pytest.raises(OverBudget):
+        choose(db, UNSEEDED, join=False, budget=budget)
+
+
+def left_to_spend(db: Ledger, spend: Spend) -> int:
+    """How much more one run may cost under it."""
+    with pytest.raises(OverBudget, match="spend=") as error:
+        choose(db, replace(PLAIN, identity="any", price=10**9), spend=spend)
+    return error.value.budget - error.value.committed
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [
+        ("under way", 50), ("stored", 50), ("charged less", 70), ("charged more", 30), ("lost", 50), ("written off", 50),
+        ("rejected", 100), ("failed", 50), ("given back", 100), ("expired", 50), ("thrown away", 50),
+    ],
+)  # fmt: skip
+def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left: int) -> None:
+    """What it has cost, or may have cost, of a run with a price of 50; asked twice, because what is over is summed up."""
+    spend = Spend(100)
+    run = sent(db, spend=spend)
+    if ends in ("lost", "written off"):
+        transitions.lost(db, run, "reset")
+    elif ends == "rejected":
+        transitions.rejected(db, run, None, "no")
+    else:
+        transitions.accepted(db, run, "r1")
+    if ends == "written off":
+        transitions.written_off(db, run)
+    charges = {"stored": 50, "charged less": 30, "charged more": 70}
+    if ends in charges:
+        transitions.completed(db, run, "{}", charges[ends], None, None)
+        transitions.stored(db, run, "[]")
+    if ends in ("failed", "given back", "expired"):
+        transitions.ended(
+            db, run, "expired" if ends == "expired" else "failed", None, "no", 0 if ends == "given back" else None
+        )
+    if ends == "thrown away":
+        db.execute("DELETE FROM runs")
+
+    assert (left_to_spend(db, spend), left_to_spend(db, spend)) == (left, left)
+
+
+def test_what_was_paid_before_or_by_others_does_not_count_as_spent_now(db: Ledger) -> None:
+    """A failed run from before, one that is stored, one that another process sends, and what is joined."""
+    run = accepted(db)
+    transitions.ended(db, run, "failed", None, "no", None)
+    stored(db, replace(PLAIN, identity="stored"), request="r2")
+    sent(db, replace(PLAIN, identity="theirs"), THERE)
+    spend = Spend(100)
+
+    served = choose(db, replace(PLAIN, identity="stored"), spend=spend).do
+    theirs = choose(db, replace(PLAIN, identity="theirs"), spend=spend).do
+    nothing_yet = left_to_spend(db, spend)
+    again = accepted(db, request="r3", spend=spend)
+    joined = choose(db, spend=spend).do
+
+    assert (served, theirs, joined) == ("serve", "await", "join")
+    assert (nothing_yet, left_to_spend(db, spend)) == (100, 50)
+    transitions.ended(db, again, "failed", None, "no", None)
+    accepted(db, request="r4", spend=spend)
+    assert left_to_spend(db, spend) == 0
+    assert cost(db) == 3 * 50 + 50 + 50
+
+
+def test_a_repetition_is_spent_once(db: Ledger) -> None:
+    """With the key of an answer that was lost: the same charge, though it is claimed again."""
+    spend = Spend(100)
+    run = sent(db, KEYED, spend=spend)
+    for _ in range(3):
+        transitions.put_back(db, run)
+        between = left_to_spend(db, spend)
+        sent(db, KEYED, spend=spend)
+
+    assert (between, left_to_spend(db, spend)) == (50, 50)
+
+
+def test_a_repetition_of_an_earlier_call_is_spent_now(db: Ledger) -> None:
+    """Its answer was lost before; whether it arrived nobody knows, so the repetition may be what is charged."""
+    run = sent(db, KEYED)
+    transitions.put_back(db, run)
+
+    with pytest.raises(OverBudget):
+        choose(db, KEYED, spend=Spend(49))
+
+
+def test_a_run_without_a_price_is_not_spent_for(db: Ledger) -> None:
+    """The sentence says what to do."""
+    with pytest.raises(OverBudget, match="price="):
+        choose(db, replace(PLAIN, price=None), spend=Spend(10**9))
+
+
+def test_what_is_there_needs_no_budget(db: Ledger) -> None:
+    """A finished plan runs again with a budget of nothing."""
+    stored(db)
+    accepted(db, replace(PLAIN, identity="left"), THERE)
+
+    verdicts = [
+        choose(db, replace(PLAIN, identity=name), AFTER_THERE, budget=Budget("plan", 0)).do for name in ("seeded", "left")
+    ]  # fmt: skip
+
+    assert verdicts == ["serve", "follow"]
+
+
+def test_the_sum_of_absurd_charges_does_not_stop_the_ledger(db: Ledger) -> None:
+    """The largest credible charges, a thousand times over, are still a number that the file takes."""
+    for number in range(1000):
+        run = accepted(
+            db, replace(PLAIN, identity=f"run {number}", price=transitions.MOST_CREDITS), request=f"r{number}"
+        )
+        claims.join_scope(db, "plan", "svc", [(f"run {number}", 0)])
+        assert run
+
+    with pytest.raises(OverBudget):
+        choose(db, budget=Budget("plan", 1))
+
+
+# What a person decides.
+
+
+DECISIONS: dict[str, Callable[[Ledger, int], Any]] = {
+    "settle": lambda db, run: transitions.settled(db, run, "r9", "here"),
+    "write off": transitions.written_off,
+    "resubmit": transitions.resubmittable,
+}
+
+
+@pytest.mark.parametrize("way", DECISIONS)
+@pytest.mark.parametrize("now", ["claimed", "sent", "accepted"])
+def test_a_decision_is_for_an_uncertain_run_only(db: Ledger, way: str, now: str) -> None:
+    """The list of uncertain runs may be old: what has gone on meanwhile is left alone."""
+    run = {"claimed": claimed, "sent": sent, "accepted": accepted}[now](db)
+    before = transitions.read(db, run)
+
+    with pytest.raises(Moved, match="by now"):
+        DECISIONS[way](db, run)
+
+    assert transitions.read(db, run) == before
+
+
+def test_a_request_settles_one_run(db: Ledger) -> None:
+    """One that is another run's cannot be this one's; one that was only attached can."""
+    accepted(db, UNSEEDED, request="r1")
+    run = uncertain(db)
+    claims.attached(db, "svc", "m", "r2", HERE)
+
+    with pytest.raises(Moved, match="another one"):
+        transitions.settled(db, run, "r1", "here")
+    entry = transitions.settled(db, run, "r2", "here")
+
+    assert (entry.state, entry.request_id, entry.error) == ("accepted", "r2", None)
+    assert claims.attached(db, "svc", "m", "r2", HERE).entry.id == run
+
+
+def test_who_attaches_an_expired_run_asks_once_more(db: Ledger) -> None:
+    """The service said that it does not know it; a person who names it wants to hear that again."""
+    run = accepted(db)
+    transitions.ended(db, run, "expired", None, "gone", None)
+
+    verdict = claims.attached(db, "svc", "m", "r1", HERE)
+
+    assert (verdict.do, verdict.entry.id, verdict.entry.state) == ("follow", run, "expired")
+
+
+def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
+    """It is paid for: only a new take is. Whoever wants the same again hears what the service says by then."""
+    run = accepted(db)
+    transitions.ended(db, run, "expired", "expired", "gone", None)
+
+    again = choose(db, PLAIN, HERE)
+    transitions.completed(db, run, "{}", None, None, None)
+    fresh = choose(db, PLAIN, HERE, fresh=True)
+
+    assert (again.do, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
+    assert transitions.read(db, run).state == "completed"
+    assert (fresh.do, fresh.entry.take) == ("send", 1)
+
+
+def test_an_expired_take_without_a_seed_is_over_once_there_is_another(db: Ledger) -> None:
+    """Whoever has paid for another one is not asked about the lost one for ever."""
+    first = choose(db, UNSEEDED, HERE).entry.id
+    transitions.sending(db, first, HERE.owner, None)
+    transitions.accepted(db, first, "r1")
+    transitions.ended(db, first, "expired", "expired", "gone", None)
+
+    again = choose(db, UNSEEDED, HERE)
+    fresh = choose(db, UNSEEDED, HERE, fresh=True).entry.id
+    transitions.sending(db, fresh, HERE.owner, None)
+    transitions.accepted(db, fresh, "r2")
+    transitions.completed(db, fresh, "{}", None, None, None)
+    transitions.stored(db, fresh, "[]")
+    next_one = choose(db, UNSEEDED, HERE)
+
+    assert (again.do, again.entry.id) == ("follow", first)
+    assert (next_one.do, next_one.entry.take) == ("send", 2)
+
+
+def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
+    """Made by another notebook, or on another machine."""
+    first, second = (claims.attached(db, "svc", "m", "r7", HERE) for _ in range(2))
+
+    assert (first.do, second.do, first.entry.id) == ("follow", "join", second.entry.id)
+    assert first.entry.identity.startswith(transitions.NO_NAME)
+
+
+# The second copy.
+
+
+def test_the_second_copy_answers_what_the_dead_left_unanswered(db: Ledger) -> None:
+    """The line was safe, the ledger's own word was not: the run is paid for and followed, not uncertain."""
+    run = sent(db, PLAIN, THERE)
+    line = crash_recovery.acceptance(transitions.read(db, run), "r1")
+
+    verdict = choose(db, PLAIN, Keeper("here", {"there"}, [line]))
+
+    assert (verdict.do, verdict.entry.request_id) == ("follow", "r1")
+
+
+def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Ledger) -> None:
+    """An old line is not about today's request, and who is alive writes its own answer down."""
+    run = sent(db)
+    entry = transitions.read(db, run)
+    line = crash_recovery.acceptance(entry, "r1")
+
+    for told in (replace(entry, attempt=0), entry):
+        crash_recovery.told(db, [{**line, "attempt": told.attempt}])
+
+    assert state(db, run) == "sending"
+
+
+def test_recovery_does_not_bring_back_what_a_person_threw_away(db: Ledger) -> None:
+    """Only a rescue makes rows anew."""
+    accepted(db, UNSEEDED, request="r2")
+    line = crash_recovery.acceptance(transitions.read(db, 1), "r2")
+    db.execute("DELETE FROM runs")
+    sent(db, PLAIN, THERE)
+
+    crash_recovery.recover(db, Keeper("here", {"there"}, [line]))
+
+    assert db.execute("SELECT identity FROM runs").fetchall() == [("seeded",)]
+
+
+def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> None:
+    """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
+    entry = transitions.read(db, accepted(db))
+    lines = [
+        {**crash_recovery.acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
+        for attempt, price in ((3, 50), (1, 40), (2, None), (3, 50))
+    ]
+    db.execute("DELETE FROM runs")
+
+    news = crash_recovery.told(db, lines)
+
+    row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM runs").fetchone())
+    assert (news, row.request_id, row.attempt, row.price) == (1, "r3", 3, 50)
+    assert (row.spent, row.unpriced, cost(db, unknown=7)) == (40, 1, 97)
+
+
+# What the library knows.
+
+
+def test_times_and_models_of_past_runs_are_known(db: Ledger) -> None:
+    """How long the last ones took, by model, and which model a request is of."""
+    for number, seconds in enumerate((2.0, 3.0, -5.0)):
+        run = stored(db, replace(PLAIN, identity=f"run {number}", model="m"), request=f"r{number}")
+        db.execute("UPDATE runs SET sent = 1000, finished = 1000 + ? WHERE id = ?", (seconds, run))
+
+    assert known_services.past_seconds(db, most=5) == {"m": [3.0, 2.0]}
+    assert (known_services.model_of(db, "svc", "r1"), known_services.model_of(db, "svc", "r9")) == ("m", None)
+
+
+def test_every_move_is_written_down_in_order(db: Ledger) -> None:
+    """The events tell the whole story, and where a person said stop."""
+    run = stored(db)
+    transitions.stop_mark(db, "interrupted")
+
+    rows = db.execute("SELECT run, state FROM events ORDER BY seq").fetchall()
+
+    words = ("intent", "sending", "accepted", "completed", "stored")
+    assert rows == [*((run, word) for word in words), (None, "stop")]

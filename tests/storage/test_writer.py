@@ -1,0 +1,459 @@
+"""The ledger's file as one process keeps it: nobody is told before it is on disk, and nobody else is in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.errors import LibraryError
+from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, transitions
+from reelbook.storage.ledger.claims import Asked, Verdict
+from reelbook.storage.ledger.writer import Books
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / ".reelbook"
+
+
+@pytest.fixture
+def books(folder: Path) -> Iterator[Books]:
+    books = Books(folder)
+    yield books
+    books.close()
+
+
+def asked(identity: str = "one", *, reusable: bool = True) -> Asked:
+    return Asked("svc", identity, "m", "{}", 5, False, reusable)
+
+
+def claiming(books: Books, identity: str = "one") -> Future[Verdict]:
+    return books.ask(lambda db: claims.choose(db, asked(identity), books, key=None))
+
+
+def claim(books: Books, identity: str = "one") -> transitions.Entry:
+    return claiming(books, identity).result(30).entry
+
+
+def runs(folder: Path, columns: str = "identity, state") -> list[Any]:
+    """The rows as somebody else finds them."""
+    db = sqlite3.connect(folder / connection.NAME)
+    try:
+        return db.execute(f"SELECT {columns} FROM runs ORDER BY id").fetchall()
+    finally:
+        db.close()
+
+
+def start(script: str, *words: object) -> subprocess.Popen[str]:
+    """Another Python process at work on a library."""
+    command = [sys.executable, "-W", "ignore", "-c", script, *map(str, words)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )  # fmt: skip
+
+
+def begun(processes: list[subprocess.Popen[str]]) -> None:
+    """Let processes begin at once, when all of them are ready."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
+def ended(process: subprocess.Popen[str], words: str = "") -> str:
+    """What it printed; what it complained about is a failure."""
+    try:
+        out, complaints = process.communicate(words, timeout=60)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)  # Its children, too.
+        process.communicate()
+        raise
+    assert (process.returncode, complaints) == (0, "")
+    return out
+
+
+def test_nobody_is_told_before_it_is_on_disk(books: Books, folder: Path) -> None:
+    """At the moment that a step is confirmed, somebody else already reads it."""
+    seen: list[bool] = []
+    futures = []
+
+    def looks(name: str, _: object) -> None:
+        seen.append((name, "intent") in runs(folder))
+
+    for number in range(40):
+        name = f"run {number}"
+        future = claiming(books, name)
+        future.add_done_callback(partial(looks, name))
+        futures.append(future)
+
+    for future in futures:
+        future.result(30)
+    books.close()
+
+    assert seen == [True] * 40
+
+
+def test_many_steps_share_a_commit(books: Books) -> None:
+    """A thousand steps at once wait for the disk a few times, and are done in the order in which they were asked."""
+    marks: list[str] = []
+
+    def step(db: sqlite3.Connection) -> None:
+        transitions.stop_mark(db, "a step")
+        marks.append(str(db.execute("SELECT value FROM meta WHERE name = 'commit'").fetchone()))
+
+    futures = [books.ask(step) for _ in range(1000)]
+    order = [books.ask(partial(lambda n, db: n, n)).result(30) for n in range(3)]
+    for future in futures:
+        future.result(30)
+
+    assert len(set(marks)) <= 10
+    assert order == [0, 1, 2]
+
+
+def test_a_step_that_only_reads_does_not_wait_for_the_disk(books: Books, folder: Path) -> None:
+    """What the library has is served at once."""
+    claim(books)
+    before = (folder / connection.NAME).read_bytes()
+
+    verdicts = {claiming(books).result(30).do for _ in range(5)}
+
+    assert verdicts == {"join"}
+    assert (folder / connection.NAME).read_bytes() == before
+
+
+def test_a_step_that_fails_is_undone_alone(books: Books, folder: Path) -> None:
+    """Its caller hears why, its neighbours in the same commit do not notice."""
+
+    def breaks(db: sqlite3.Connection) -> None:
+        claims.choose(db, asked("broken"), books, key=None)
+        raise ValueError("my own mistake")
+
+    before = claiming(books, "a")
+    mistakes: list[Future[Any]] = [
+        books.ask(breaks), books.ask(lambda db: db.execute("SELECT nothing FROM runs")),
+        books.ask(lambda db: db.execute("INSERT INTO meta VALUES (NULL, NULL)")),
+    ]  # fmt: skip
+    after = claiming(books, "b")
+
+    errors = [type(future.exception(30)) for future in mistakes]
+    assert errors == [ValueError, sqlite3.OperationalError, sqlite3.IntegrityError]
+    assert (before.result(30).do, after.result(30).do) == ("send", "send")
+    assert [name for name, _ in runs(folder)] == ["a", "b"]
+
+
+class Flaky:
+    """A connection whose COMMIT raises, before or after it has done its work. What a disk does, no test can ask it for."""
+
+    def __init__(self, db: sqlite3.Connection, *, is_durable: bool) -> None:
+        self._db, self._is_durable = db, is_durable
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def execute(self, sql: str, *values: Any) -> Any:
+        if sql == "COMMIT":
+            if self._is_durable:
+                self._db.execute(sql)
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._db.execute(sql, *values)
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_a_commit_that_raises_is_looked_at_before_anybody_is_told(books: Books, folder: Path, is_durable: bool) -> None:
+    """If it is on disk all the same, it is done; if not, the caller hears so, and nothing is there."""
+    assert books._db is not None
+    books._db = Flaky(books._db, is_durable=is_durable)  # type: ignore[assignment]
+
+    future = claiming(books)
+    error = future.exception(30)
+
+    assert (error is None) == is_durable
+    assert runs(folder) == [("one", "intent")] * is_durable
+    assert claim(books, "another").state == "intent"
+
+
+def test_who_stops_waiting_does_not_undo_it(books: Books, folder: Path) -> None:
+    """What has happened at the service is written down, whether anybody still waits for that or not."""
+    gate = threading.Event()
+    books.ask(lambda db: gate.wait(30))
+
+    async def hurried() -> None:
+        task = asyncio.ensure_future(books.do(lambda db: claims.choose(db, asked(), books, key=None)))
+        await asyncio.sleep(0)
+        task.cancel()
+        gate.set()
+
+    asyncio.run(hurried())
+    books.now(lambda db: None)
+
+    assert runs(folder) == [("one", "intent")]
+
+
+def test_closing_writes_what_was_asked_and_refuses_what_comes_after(books: Books, folder: Path) -> None:
+    """Nobody waits for an answer that never comes."""
+    futures = [claiming(books, f"{n}") for n in range(300)]
+
+    books.close()
+    books.close()
+
+    assert all(future.result(0).do == "send" for future in futures)
+    assert len(runs(folder)) == 300
+    with pytest.raises(LibraryError, match="closed"):
+        books.now(lambda db: None)
+    assert list((folder / "owners").iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\x00b", "line\nbreak\r\u2028", "é" * 100_000])
+def test_no_text_is_too_odd_for_the_second_copy(books: Books, text: str) -> None:
+    """A stranger's request id must not end the thread that writes."""
+    entry = claim(books)
+
+    books.ask(lambda db: transitions.sending(db, entry.id, books.owner, None)).result(30)
+    step = books.ask(lambda db: transitions.accepted(db, entry.id, text), line=crash_recovery.acceptance(entry, text))
+    step.result(30)
+
+    assert [line["request_id"] for line in books.acceptances()] == [text]
+    assert books.acceptances([entry.identity]) == books.acceptances()
+    assert books.acceptances(["another"]) == []
+
+
+def test_looking_changes_nothing(books: Books, folder: Path) -> None:
+    """A look cannot write, and makes no file where there is none."""
+    claim(books)
+
+    with pytest.raises(LibraryError, match="cannot be written"):
+        books.look(lambda db: db.execute("DELETE FROM runs"))
+    (folder / connection.NAME).unlink()
+    with pytest.raises(LibraryError):
+        books.look(lambda db: db.execute("SELECT 1"))
+
+    assert not (folder / connection.NAME).exists()
+
+
+def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(books: Books, folder: Path) -> None:
+    """An empty ledger in its place would not know what was paid for; whoever opens it again begins a new one."""
+    claim(books, "before")
+    shutil.rmtree(folder)
+
+    with pytest.raises(LibraryError, match="moved or deleted"):
+        claim(books, "after")
+    with pytest.raises(LibraryError, match="moved or deleted"):
+        claim(books, "after")
+    other = Books(folder)
+    claim(other, "anew")
+
+    assert runs(folder) == [("anew", "intent")]
+    other.close()
+
+
+def test_the_folder_is_for_nobody_else(books: Books, folder: Path) -> None:
+    """Folders are 0700, files 0600, whatever is in them."""
+    entry = claim(books)
+    books.ask(lambda db: None, line=crash_recovery.acceptance(entry, "r1")).result(30)
+
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
+
+    assert {mode for name, mode in modes.items() if (folder / name).is_file()} == {"0o600"}
+    assert (modes[".reelbook"], modes["owners"]) == ("0o700", "0o700")
+
+
+# Several processes.
+
+WRITES = """
+import sys, time
+from pathlib import Path
+from reelbook.storage.ledger import claims
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.writer import Books
+books = Books(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+longest, futures = 0.0, []
+for number in range(500):
+    asked = Asked("svc", f"{sys.argv[2]} {number}", "m", "{}", 5, False, True)
+    futures.append((time.monotonic(), books.ask(lambda db, asked=asked: claims.choose(db, asked, books, key=None))))
+    if len(futures) == 5:
+        for since, future in futures:
+            assert future.result().do == "send"
+            longest = max(longest, time.monotonic() - since)
+        futures = []
+print(longest)
+books.close()
+"""
+
+
+def test_two_processes_write_at_once(folder: Path) -> None:
+    """500 steps each: all are there, nobody hears that the file is locked, and nobody waits for long."""
+    writers = [start(WRITES, folder, name) for name in ("a", "b")]
+
+    begun(writers)
+    longest = [float(ended(writer)) for writer in writers]
+
+    print(f"the longest wait was {max(longest):.2f} s")
+    assert len(runs(folder)) == 1000
+    assert max(longest) < 20
+
+
+CLAIMS = """
+import json, sys
+from pathlib import Path
+from reelbook.errors import OverBudget
+from reelbook.storage.ledger import claims
+from reelbook.storage.ledger.claims import Asked, Budget
+from reelbook.storage.ledger.writer import Books
+books = Books(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+def claim(number):
+    asked = Asked("svc", f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}", "m", "{}", 5, False, True)
+    return books.ask(lambda db: claims.choose(db, asked, books, key=None, budget=Budget("plan", 500)))
+def take():
+    asked = Asked("svc", "unseeded", "m", "{}", None, False, False)
+    return books.ask(lambda db: claims.choose(db, asked, books, key=None, join=False))
+made, takes = [claim(number) for number in range(200)], [take() for _ in range(50)]
+print(json.dumps([
+    [claim.result().do for claim in made if not isinstance(claim.exception(), OverBudget)],
+    [take.result().entry.take for take in takes],
+]), flush=True)
+sys.stdin.readline()  # What was claimed and not sent is free again once its process leaves.
+books.close()
+"""
+
+
+def test_two_processes_never_get_the_same_take_nor_more_than_the_budget(folder: Path) -> None:
+    """Money for 100 of 400 claims: exactly 100 are granted; 100 new takes have 100 numbers."""
+    claimers = [start(CLAIMS, folder, name) for name in ("a", "b")]
+
+    begun(claimers)
+    told = [json.loads(claimer.stdout.readline()) for claimer in claimers if claimer.stdout]
+
+    granted = [do for claims, _ in told for do in claims if do == "send"]
+    takes = [take for _, numbers in told for take in numbers]
+    for claimer in claimers:
+        ended(claimer, "leave")
+    assert len(granted) == 100
+    assert sorted(takes) == list(range(100))
+
+
+FORKS = """
+import os, sys, threading
+from pathlib import Path
+from reelbook.storage.ledger import claims
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.writer import Books
+books = Books(Path(sys.argv[1]))
+stop = threading.Event()
+def claim(name):
+    asked = Asked("svc", name, "m", "{}", 5, False, True)
+    return books.now(lambda db: claims.choose(db, asked, books, key=None))
+def busy():
+    number = 0
+    while not stop.is_set():
+        claim(f"busy {number}")
+        books.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone())
+        number += 1
+thread = threading.Thread(target=busy)
+thread.start()
+owner, children = books.owner, []
+for number in range(12):
+    child = os.fork()
+    if child == 0:
+        mine = claim(f"child {number}").entry.owner == books.owner != owner
+        alive = not books.is_dead(owner)
+        books.close()
+        os._exit(0 if mine and alive else 1)
+    children.append(child)
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], books.owner == owner)
+stop.set()
+thread.join()
+books.close()
+"""
+
+
+def test_a_forked_child_opens_the_ledger_for_itself(folder: Path) -> None:
+    """Twelve forks while the parent writes and reads without a pause: each child writes too, under a name of its own."""
+    out = ended(start(FORKS, folder))
+
+    assert out == f"{[0] * 12} True\n"
+    names = [name for name, _ in runs(folder)]
+    assert {f"child {number}" for number in range(12)} <= set(names)
+
+
+DIES = """
+import os, sys
+from pathlib import Path
+from reelbook.storage.ledger import claims, transitions
+from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.writer import Books
+books = Books(Path(sys.argv[1]))
+for name, steps in (("claimed", 1), ("sent", 2), ("accepted", 3)):
+    asked = Asked("svc", name, "m", "{}", 5, False, True)
+    run = books.now(lambda db: claims.choose(db, asked, books, key=None)).entry.id
+    if steps > 1:
+        books.now(lambda db: transitions.sending(db, run, books.owner, None))
+    if steps > 2:
+        books.now(lambda db: transitions.accepted(db, run, "r1"))
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_a_killed_process_left_is_found_by_the_next(folder: Path) -> None:
+    """Never sent: free. Half sent: uncertain. Accepted: for whoever comes. The dead one leaves no file behind."""
+    start(DIES, folder).communicate(timeout=60)
+
+    books = Books(folder)
+
+    assert runs(folder) == [("claimed", "planned"), ("sent", "uncertain"), ("accepted", "accepted")]
+    assert [path.name for path in (folder / "owners").iterdir()] == [books.owner]
+    books.close()
+
+
+def test_a_library_of_100_000_runs_opens_at_once(folder: Path) -> None:
+    """Nobody who opens it waits for a check of a large file."""
+    Books(folder).close()
+    with sqlite3.connect(folder / connection.NAME) as db:
+        db.executemany(
+            "INSERT INTO runs (service, identity, take, model, input, state, attempt, price, created) "
+            "VALUES ('svc', ?, 0, 'm', ?, 'stored', 1, 53, 1.7e9)",
+            ((f"{number:064x}", '{"prompt":"%s"}' % ("a paper boat " * 12)) for number in range(100_000)),
+        )
+    db.close()
+
+    since = time.perf_counter()
+    books = Books(folder)
+    took = time.perf_counter() - since
+
+    print(
+        f"opened {open_ledger.place(folder)} of {(folder / connection.NAME).stat().st_size:,} bytes in {took * 1000:.1f} ms"
+    )
+    assert open_ledger.is_unchecked(folder)
+    assert books.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone()) == (100_000,)
+    books.close()
+    assert took < 0.5
+
+
+def test_environment_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the ledger is, its caller says."""
+    monkeypatch.setenv("REELBOOK_LIBRARY", os.devnull)
+
+    Books(folder).close()
+
+    assert (folder / connection.NAME).exists()

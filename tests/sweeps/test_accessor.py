@@ -1,0 +1,225 @@
+"""table.reel: files and money of a table, whatever became of it since."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.sweeps import looks
+from reelbook.sweeps.results import accessor
+from tests.support import KEY, Serve, png
+
+SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])
+
+
+@pytest.fixture
+def table(serve: Serve, tmp_path: Path) -> Iterator[pd.DataFrame]:
+    """Six runs of two rates and three lengths, one of which cannot be."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library"):
+        plan = rb.sweep(SHOW, {"images[0].frames": [6, 12, -1]}, fps=[6.0, 12.0])
+        yield plan.run(budget=plan.credits, progress=False)
+
+
+def test_each_file_has_a_row(table: pd.DataFrame) -> None:
+    """Run and place are the index; what has no file has no row."""
+    outputs = table.reel.outputs()
+
+    assert len(outputs) == 4
+    assert set(outputs["kind"]) == {"video"}
+    assert all(Path(path).stat().st_size == size for path, size in zip(outputs["path"], outputs["bytes"], strict=True))
+    assert list(outputs.index.names) == ["run", "file"]
+
+
+def test_several_pictures_of_one_run_have_a_row_each(serve: Serve, tmp_path: Path) -> None:
+    """In the order of the sizes that were asked for."""
+    served = serve()
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library"):
+        plan = rb.sweep(rb.SmartResize(image_url=png(64, 32), target_sizes=["32x32", "48x24"]), seed=[1, 2])
+        found = plan.run(budget=22, progress=False).reel.outputs()
+
+    assert list(found.index) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert set(found["kind"]) == {"image"}
+
+
+def test_costs_add_up_by_any_column(table: pd.DataFrame) -> None:
+    """Runs, successes, credits, seconds, and what one of them costs."""
+    by = table.reel.cost("fps")
+    whole = table.reel.cost()
+
+    assert list(by["runs"]) == [3, 3]
+    assert list(by["completed"]) == [2, 2]
+    assert list(by["credits"]) == [106, 106]
+    assert list(by["estimated"]) == [106, 106]
+    assert list(by["charged"]) == [106, 106]
+    assert list(by["credits_per_success"]) == [53.0, 53.0]
+    assert by.loc[6.0, "seconds"] == pytest.approx(3.0)
+    assert by.loc[12.0, "seconds"] == pytest.approx(1.5)
+    assert int(whole["credits"].item()) == 212
+    with pytest.raises(rb.ReelbookError, match="Did you mean 'fps'"):
+        table.reel.cost("fbs")
+
+
+def test_a_table_that_was_filtered_sorted_merged_or_concatenated_keeps_its_reel(table: pd.DataFrame) -> None:
+    """Only the columns count."""
+    filtered = table[table["fps"] == 6.0].sort_values("credits")
+    merged = table.reset_index().merge(pd.DataFrame({"fps": [6.0], "label": ["slow"]}), on="fps")
+    doubled = pd.concat([table, table])
+
+    assert len(filtered.reel.outputs()) == 2
+    assert len(merged.reel.outputs()) == 2
+    assert int(doubled.reel.cost()["credits"].item()) == 424
+    with pytest.raises(rb.ReelbookError, match="neither output_video"):
+        table[["fps"]].reel.outputs()
+
+
+def test_figures_become_columns_and_are_measured_once(table: pd.DataFrame) -> None:
+    """A still film has no motion; a run without a file has gaps; the second time nothing is decoded."""
+    seen: list[tuple[int, int]] = []
+    with ThreadPoolExecutor(2) as threads:
+        first = table.reel.measure(["motion", "frame_count", "ssim"], reference=0, executor=threads)
+        again = table.reel.measure(
+            ["motion", "frame_count", "ssim"], reference=0, executor=threads, progress=lambda *told: seen.append(told)
+        )
+
+    done = first[first["status"] == "completed"]
+    assert set(done["frame_count"]) == {6, 12}
+    assert (done["motion"].astype(float) == 0).all()
+    assert done["ssim"].astype(float).min() > 0.99
+    assert first[first["status"] == "impossible"]["frame_count"].isna().all()
+    pd.testing.assert_frame_equal(first, again)
+    assert seen == [(4, 4)]
+    assert list(table.columns) == [name for name in first.columns if name in table.columns]
+    with pytest.raises(rb.ReelbookError, match="no file to compare with"):
+        table.reel.measure(["ssim"], reference=4)
+
+
+def test_measuring_twice_gives_each_figure_once(table: pd.DataFrame, tmp_path: Path) -> None:
+    """What was measured before is replaced: also with another reference, after a filter, and out of files."""
+    names = ["motion", "frame_count", "ssim"]
+    with ThreadPoolExecutor(2) as threads:
+        first = table.reel.measure(names, reference=0, executor=threads)
+        first.to_parquet(tmp_path / "t.parquet")
+        first.to_csv(tmp_path / "t.csv")
+        joined = first.merge(pd.DataFrame({"fps": [6.0, 12.0], "pace": ["slow", "quick"]}), on="fps")
+        copies = [
+            first,
+            first[first["fps"] == 6.0],
+            rb.read(tmp_path / "t.parquet"),
+            rb.read(tmp_path / "t.csv"),
+            joined,
+        ]
+        again = [copy.reel.measure(names, reference=0, executor=threads) for copy in copies]
+        other = first.reel.measure("ssim", reference=1, executor=threads)
+
+    assert [list(one.columns) for one in again] == [list(copy.columns) for copy in copies]
+    assert list(other.columns) == list(first.columns)
+
+
+def test_a_column_of_ones_own_is_never_lost_to_a_figure(table: pd.DataFrame) -> None:
+    """A label, or an input, of a figure's name keeps it; the figure is `measured_…`, however often it is measured."""
+    mine = table.assign(width="narrow")
+    asked = table.assign(input_json='{"height": 16}', height=16)
+    with ThreadPoolExecutor(2) as threads:
+        once = mine.reel.measure(["width"], executor=threads)
+        twice = once.reel.measure(["width"], executor=threads)
+        beside = asked.reel.measure(["height"], executor=threads)
+
+    for measured in (once, twice):
+        assert [name for name in measured.columns if "width" in name] == ["width", "measured_width"]
+        assert set(measured["width"]) == {"narrow"}
+        assert set(measured["measured_width"].dropna()) == {32}
+    assert [name for name in beside.columns if "height" in name] == ["height", "measured_height"]
+
+
+def test_one_metric_can_be_named_alone_and_all_are_explained(table: pd.DataFrame) -> None:
+    """`table.reel.metrics` says of each what it tells, how it is worked out, its unit, its range and which way is better."""
+    with ThreadPoolExecutor(2) as threads:
+        measured = table.reel.measure("frame_count", executor=threads)
+
+    metrics = table.reel.metrics
+    assert list(metrics.columns) == ["meaning", "definition", "unit", "range", "better"]
+    assert list(metrics.loc["temporal_flickering", ["unit", "range", "better"]]) == ["share", "0 to 1", "higher"]
+    assert set(measured.columns) - set(table.columns) == {"frame_count"} <= set(metrics.index)
+
+
+def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without being asked to; not with `progress=False`."""
+    told: list[tuple[int, ...]] = []
+
+    class Looks:
+        @contextmanager
+        def measuring(self, files: int) -> Iterator[Callable[[int, int], object]]:
+            told.append((files,))
+            yield lambda done, of: told.append((done, of))
+
+    monkeypatch.setattr(looks, "_hired", [Looks])
+    with ThreadPoolExecutor(2) as threads:
+        table.reel.measure("width", executor=threads)
+        table.reel.measure("height", executor=threads, progress=False)
+
+    assert told == [(4,), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_table_that_was_written_comes_back_with_its_reel(table: pd.DataFrame, tmp_path: Path) -> None:
+    """From Parquet and from CSV; anything else is a sentence."""
+    table.to_parquet(tmp_path / "t.parquet")
+    table.to_csv(tmp_path / "t.csv")
+
+    for name in ("t.parquet", "t.csv"):
+        back = rb.read(tmp_path / name)
+        assert len(back.reel.outputs()) == 4
+        assert int(back.reel.cost()["credits"].item()) == 212
+    for wrong in ("t.xlsx", "nowhere.csv"):
+        with pytest.raises(rb.ReelbookError, match="read"):
+            rb.read(tmp_path / wrong)
+
+
+def test_a_reel_says_in_a_line_what_it_is_of() -> None:
+    """Runs, how they stand, credits; of a table that tells none of it, how long it is."""
+    table = pd.DataFrame({"status": ["completed"] * 5 + ["failed"], "credits": [53] * 5 + [0]}).astype(
+        {"credits": "Int64"}
+    )
+
+    assert repr(table.reel) == "<reel of 6 runs: 5 completed, 1 failed; 265 credits>"
+    assert repr(table[:0].reel) == "<reel of 0 runs>"
+    assert repr(pd.DataFrame({"a": [1]}).reel) == "<reel of 1 run>"
+    assert repr(pd.concat([table, table], axis=1).reel) == repr(table.reel)
+
+
+def test_a_table_with_a_name_twice_gives_the_files_of_the_first() -> None:
+    """As two tables that were put side by side have it."""
+    table = pd.DataFrame({"output_video": ["/shelf/a.mp4", None], "output_images": [None, ["/shelf/b.png"]]})
+
+    assert list(pd.concat([table, table], axis=1).reel.paths()) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
+
+
+def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:
+    """And how to name the one that is meant."""
+    table = pd.DataFrame({"seed": [1], "output_video": ["/a.mp4"], "output_video_url": ["https://example.org"]})
+
+    with pytest.raises(rb.ReelbookError, match=r"It has output_video_x and output_video_y: .*'output_video_x'"):
+        table.merge(table, on="seed").reel.outputs()
+
+
+def test_what_is_ticked_is_of_this_table_alone() -> None:
+    """An empty table before, the rows in their order after; a table made of it has nothing ticked, and nothing stays behind."""
+    table = pd.DataFrame({"seed": [5, 6, 7]}, index=[3, 4, 5])
+    before = table.reel.selected
+
+    table.reel.tick([2, 0])
+
+    assert (len(before), list(before.columns)) == (0, ["seed"])
+    assert list(table.reel.selected.index) == [3, 5]
+    assert len(table.copy().reel.selected) == len(table[table.seed > 5].reel.selected) == 0
+    count = len(accessor._ticked)
+    del table, before
+    gc.collect()
+    assert len(accessor._ticked) == count - 1

@@ -1,0 +1,220 @@
+"""What runs cost, against sums made by hand."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.sweeps.results import accessor  # noqa: F401  # Hangs `table.reel` into pandas.
+from reelbook.sweeps.results.cost import COLUMNS, Costs, costs_of
+
+# What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
+RUNS: list[tuple[str, str, int | None, str | None, int | None, int]] = [
+    ("480p", "completed", 40, "charged", 53, 48),
+    ("480p", "completed", 53, "charged", 53, 96),
+    ("480p", "failed", 0, "estimated", 53, 48),
+    ("720p", "completed", 106, "charged", 106, 48),
+    ("720p", "uncertain", 106, "estimated", 106, 48),
+    ("720p", "not started", None, None, None, 48),
+    ("4K", "completed", None, None, None, 48),
+    ("4K", "completed", 200, "charged", None, 24),
+    ("8K", "failed", None, None, None, 48),
+    ("8K", "impossible", None, None, None, 48),
+    ("16K", "completed", None, None, None, 48),
+]
+
+
+def table(runs: list[tuple[str, str, int | None, str | None, int | None, int]] = RUNS) -> pd.DataFrame:
+    """A table of results with what matters for costs."""
+    names = ["resolution", "status", "credits", "credits_source", "credits_estimated", "num_frames"]
+    frame = pd.DataFrame(runs, columns=names)
+    frame["frame_rate"] = 24
+    kinds = {"credits": "Int64", "credits_estimated": "Int64", "status": "category", "credits_source": "category"}
+    return frame.astype(kinds).rename_axis(index="run")
+
+
+def row(costs: pd.DataFrame, value: Any) -> list[Any]:
+    """One line of the costs, with None for what is not known."""
+    found = costs.loc[value].astype(object)
+    return list(found.where(found.notna(), None))
+
+
+def test_sums_and_shares_are_those_made_by_hand() -> None:
+    """Charged, estimated, failed, never sent and of unknown price, each where it belongs."""
+    costs = table().reel.cost("resolution")
+
+    assert tuple(costs.columns) == COLUMNS
+    # 93 credits for two clips of 2 s and 4 s; the failed run was told 53 and cost nothing.
+    assert row(costs, "480p") == [3, 2, 93, 159, 93, 6.0, 46.5, 15.5]
+    # 106 charged and 106 that may have been: both count for the one success.
+    assert row(costs, "720p") == [3, 1, 212, 212, 106, 2.0, 212.0, 106.0]
+    # One of two has no price. Its success and its seconds are left out of the shares: 200 for 1 s.
+    assert row(costs, "4K") == [2, 2, 200, None, 200, 3.0, 200.0, 200.0]
+
+
+def test_what_nothing_is_known_of_is_not_said_to_be_free() -> None:
+    """A failed run costs nothing; a clip without a price is unknown; neither gives a share."""
+    costs = table().reel.cost("resolution")
+
+    assert row(costs, "8K") == [2, 0, 0, 0, 0, 0.0, None, None]
+    assert row(costs, "16K") == [1, 1, None, None, 0, 2.0, None, None]
+
+
+def test_the_whole_table_is_one_line() -> None:
+    """If nothing is named; a table without runs has no line at all."""
+    whole = table().reel.cost()
+
+    # 505 credits for the four clips of known price, which are 2, 4, 2 and 1 s long; the other two are 2 s each.
+    assert row(whole, "all") == [11, 6, 505, 371, 399, 13.0, 126.25, 56.111]
+    assert len(table([]).reel.cost()) == 0
+    assert len(table([]).reel.cost("resolution")) == 0
+
+
+def test_two_columns_give_a_line_for_each_pair_that_there_is() -> None:
+    """Pairs that nobody asked for have none; naming a column twice is naming it once."""
+    costs = table().reel.cost(["resolution", "status"])
+
+    assert costs.index.names == ["resolution", "status"]
+    assert row(costs, ("480p", "failed")) == [1, 0, 0, 53, 0, 0.0, None, None]
+    assert len(costs) == 9
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(table().reel.cost(["status", "status"])), pd.DataFrame(table().reel.cost("status"))
+    )
+
+
+def test_tables_of_earlier_days_have_costs_without_prices_told() -> None:
+    """Those have no `credits_estimated`; some say nothing of the source either."""
+    costs = table().drop(columns="credits_estimated").reel.cost("resolution")
+    least = table().drop(columns=["credits_estimated", "credits_source"]).reel.cost("resolution")
+
+    assert row(costs, "480p") == [3, 2, 93, None, 93, 6.0, 46.5, 15.5]
+    assert row(least, "480p") == [3, 2, 93, None, None, 6.0, 46.5, 15.5]
+
+
+def test_old_and_new_tables_together_have_costs() -> None:
+    """Joined, columns have gaps and other types; a state that is missing is no success."""
+    both = pd.concat([table(), table().drop(columns=["credits_estimated", "num_frames"])], ignore_index=True)
+    both.loc[len(both) - 1, "status"] = None
+
+    costs = both.reel.cost("resolution")
+
+    assert row(costs, "480p") == [6, 4, 186, 159, 186, 6.0, 46.5, 15.5]
+    assert row(costs, "16K")[:2] == [2, 1]
+
+
+def test_lists_can_be_grouped_by() -> None:
+    """As text, because nothing can be grouped by a list."""
+    frame = table(RUNS[:3]).assign(loras=pd.Series([["a"], ["a"], None], dtype=object))
+
+    costs = frame.reel.cost("loras")
+
+    assert list(costs["runs"]) == [2, 1]
+    assert costs.index[0] == '["a"]'
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b"]),
+            st.sampled_from(["completed", "failed", "uncertain", "not started"]),
+            st.none() | st.integers(0, 200),
+            st.sampled_from([None, "charged", "estimated"]),
+            st.none() | st.integers(0, 200),
+            st.integers(9, 257),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_parts_add_up_to_the_whole(runs: list[Any]) -> None:
+    """Whatever the rows: sums over a column are the sums of the table, and what was charged is part of the credits."""
+    frame = table(runs)
+
+    whole, parts = frame.reel.cost(), frame.reel.cost("resolution")
+
+    for name in ("runs", "completed", "credits", "estimated", "charged"):
+        assert parts[name].sum() == whole[name].fillna(0).iloc[0]
+    assert (parts["charged"] <= parts["credits"].fillna(0)).all()
+    assert whole["credits"].fillna(0).iloc[0] == sum(run[2] or 0 for run in runs)
+
+
+def test_what_is_made_of_costs_is_plain_pandas() -> None:
+    """Only the value of `cost` itself shows a chart; filters, sorts and sums of it are tables as always."""
+    costs = table().reel.cost("resolution")
+
+    made = [
+        costs.sort_values("credits"),
+        costs[costs["runs"] > 2],
+        costs.copy(),
+        costs.reset_index(),
+        costs.T,
+        costs * 1,
+    ]
+
+    assert type(costs) is Costs
+    assert {type(one) for one in made} == {pd.DataFrame}
+    assert type(costs["credits"]) is pd.Series
+    back = pickle.loads(pickle.dumps(costs))
+    assert type(back) is Costs
+    pd.testing.assert_frame_equal(pd.DataFrame(back), pd.DataFrame(costs))
+
+
+def test_ten_thousand_runs_are_added_up_without_looking_at_a_file() -> None:
+    """Frames and rate are in the table, so that no path is opened; the paths here lead nowhere."""
+    frame = pd.concat([table()] * 1000, ignore_index=True).assign(output_video="/nowhere.mp4")
+
+    costs = costs_of(frame, ["resolution"], list(frame.reel._seconds()))
+
+    assert row(costs, "480p")[:6] == [3000, 2000, 93_000, 159_000, 93_000, 6000.0]
+
+
+@pytest.mark.parametrize("name", ["resolutoin", ["resolution", "nothing"]])
+def test_a_column_that_is_not_there_is_named(name: str | list[str]) -> None:
+    """Before anything is added up."""
+    with pytest.raises(Exception, match="This table has no column"):
+        table().reel.cost(name)
+
+
+def test_a_line_of_text_has_all_figures() -> None:
+    """80 letters wide, under short heads; the columns of the data keep their names, and a table of one's own is pandas'."""
+    runs: list[Any] = [("480p", "completed", 1272, "charged", 1300, 121)] * 3 + [
+        ("a long one " * 20, "failed", 0, None, 53, 48)
+    ]
+    frame = table(runs).rename(columns={"resolution": "num_frames_"})
+
+    costs = frame.reel.cost("num_frames_")
+
+    assert max(map(len, repr(costs).splitlines())) <= 80
+    assert "3,816" in repr(costs)
+    assert "..." not in repr(costs)
+    assert tuple(costs.columns) == COLUMNS
+    assert repr(table([]).reel.cost("resolution")) == repr(pd.DataFrame(table([]).reel.cost("resolution")))
+    costs["mine"] = 1
+    assert "mine" in repr(costs)
+
+
+def test_seconds_are_the_same_however_they_are_added_up() -> None:
+    """Two sums of floats differ in their last digits; both are 6.25, which is 6.3."""
+    frame = table(RUNS[:1]).assign(seed=1)
+    three = pd.concat([frame] * 3, ignore_index=True)
+
+    whole = costs_of(three, [], [2.05, 2.1, 2.1])
+    turned = costs_of(three, ["seed"], [2.1, 2.1, 2.05])
+
+    assert whole["seconds"].tolist() == turned["seconds"].tolist() == [6.25]
+    assert " 6.3 " in repr(whole)
+    assert " 6.3 " in repr(turned)
+
+
+def test_texts_stand_in_the_order_of_the_sweep_and_numbers_in_their_own() -> None:
+    """A prompt has no place in the alphabet that means anything; a seed has one among seeds."""
+    table = pd.DataFrame({"prompt": ["tram", "boat", "fox"], "seed": [3, 1, 2], "status": "completed", "credits": 53})
+
+    assert list(table.reel.cost("prompt").index) == ["tram", "boat", "fox"]
+    assert list(table.reel.cost("seed").index) == [1, 2, 3]

@@ -1,0 +1,621 @@
+"""A sweep is run under its budget, each run by itself, and nothing is paid for twice. The charge log is the oracle."""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.api.sweeps import sweep
+from reelbook.client import Client
+from reelbook.models.base import Input
+from reelbook.service.accounts import NewAccount
+from reelbook.storage.ledger import claims
+from reelbook.sweeps.execute.job import StillRunning
+from reelbook.sweeps.execute.order import ordered
+from reelbook.sweeps.execute.rate_limit import Pace
+from reelbook.transport.picture_sources import Place, Source, read_sources
+from tests.support import KEY, Serve, Served, png
+from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
+from tests.transport.variants import Hosted, Reply, page
+
+SAME = (
+    "fps",
+    "status",
+    "credits",
+    "credits_source",
+    "output_video",
+    "output_video_url",
+    "request_id",
+    "take",
+    "input_json",
+)
+"""The columns of a table that do not tell when something happened."""
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve()
+
+
+@pytest.fixture
+def client(served: Served, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        yield client
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as service:
+        yield service
+
+
+@pytest.fixture
+def at_hosted(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "hosted") as client:
+        yield client
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    found = table["status"].value_counts()
+    return {str(status): int(count) for status, count in found.items() if count}
+
+
+# Money.
+
+
+def test_a_budget_is_never_exceeded_and_a_larger_one_finishes_the_rest(served: Served, client: Client) -> None:
+    """Money for ten of 24, whole runs only, with 16 at once: ten are paid for, and the next call pays for fourteen."""
+    plan = dots(24)
+
+    first = plan.run(budget=10 * PRICE + PRICE - 1, concurrency=16)
+    after_first = len(reserved(served))
+    second = plan.run(budget=plan.credits)
+
+    assert counts(first) == {"completed": 10, "not started": 14}
+    assert after_first == 10
+    assert first["credits"].sum() == 10 * PRICE
+    waiting = first[first["status"] == "not started"]
+    assert set(waiting["error_type"]) == {"OverBudget"}
+    enough = f"To finish the plan: budget=plan.credits \\({plan.credits:,}\\), or spend={14 * PRICE} for what is left"
+    assert waiting["error"].str.contains(enough).all()
+    assert counts(second) == {"completed": 24}
+    assert len(reserved(served)) == 24
+
+
+def test_without_the_guard_the_budget_would_be_exceeded(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: it is the ledger's claim that holds the ceiling, not the way in which this test is built."""
+    monkeypatch.setattr(claims, "within", lambda *args, **facts: None)
+
+    dots(12).run(budget=5 * PRICE, concurrency=12)
+
+    assert len(reserved(served)) > 5
+
+
+def test_two_notebooks_pay_an_overlap_once_and_share_one_ceiling(
+    served: Served, client: Client, tmp_path: Path
+) -> None:
+    """Two processes at once: 12 and 18 runs that overlap in 9 cost 21; then both run the same plan, with one budget."""
+    rows, capped = dots(21), dots(21).repeated(2)[21:]
+    calls = f"rows[:12].run(budget=99999); print(flush=True); sys.stdin.readline(); rows.repeated(2)[21:].run(budget={16 * PRICE})"
+    with _elsewhere(served, tmp_path, calls) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        here = rows[3:].run(budget=99999)
+        other.stdout.readline()
+        after_overlap = len(reserved(served))
+        other.stdin.write("\n")
+        other.stdin.flush()
+        capped.run(budget=16 * PRICE)
+        code = other.wait(60)
+
+    assert code == 0
+    assert counts(here) == {"completed": 18}
+    assert after_overlap == 21
+    # Ten rows of that plan are takes 0, which were paid before and count.
+    assert len(reserved(served)) == 21 + (16 - 10)
+
+
+def _elsewhere(served: Served, tmp_path: Path, call: str, before: str = "") -> subprocess.Popen[str]:
+    """Another notebook that shares the library; `rows` is a plan of 21 runs."""
+    script = (
+        "import os, signal, sys\nimport reelbook as rb\nfrom tests.sweeps.dots import dots\n"
+        "if __name__ == '__main__':\n"
+        "    client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
+        f"    rows = dots(21)\n{before}    {call}\n    client.close()\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", script, served.base_url, KEY, str(tmp_path / "library")],
+        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path: Path) -> None:
+    """SIGKILL in the middle, twice: 21 results for 21 charges, and the table is the same afterwards."""
+    die = (
+        "    from reelbook.sweeps.execute.progress import Tally\n"
+        "    ended, left = Tally.ended, [5]\n"
+        "    def count(*args, **facts):\n"
+        "        ended(*args, **facts)\n"
+        "        left[0] -= 1\n"
+        "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    Tally.ended = count\n"
+    )
+    codes = []
+    for _ in range(2):
+        with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
+            codes.append(other.wait(60))
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        first = dots(21).run(budget=21 * PRICE, client=client)
+        again = dots(21).run(budget=0, client=client)
+
+    assert codes == [-9, -9]
+    assert counts(first) == {"completed": 21}
+    assert len(reserved(served)) == 21
+    assert set(first["request_id"]) == set(reserved(served))
+    pd.testing.assert_frame_equal(first[list(SAME)], again[list(SAME)])
+
+
+def test_a_finished_plan_runs_again_for_nothing(served: Served, client: Client) -> None:
+    """With a budget of nothing, and also without one: not a single paid call."""
+    plan = dots(6)
+    first = plan.run(budget=plan.credits)
+
+    calls = client.desk.calls.calls_made
+    free = plan.run(budget=0)
+    unsaid = plan.run()
+
+    assert client.desk.calls.calls_made == calls
+    assert len(reserved(served)) == 6
+    pd.testing.assert_frame_equal(first[list(SAME)], free[list(SAME)])
+    pd.testing.assert_frame_equal(free, unsaid)
+    assert (plan.credits, plan.credits_due) == (6 * PRICE, 0)
+
+
+def test_an_added_value_sends_only_what_is_missing(served: Served, client: Client) -> None:
+    """Three speeds, then four; the price that is due says so beforehand, and paid runs do not stand in the way."""
+    before = dots(3)
+    before.run(budget=before.credits)
+    more = dots(4)
+
+    due = more.credits_due
+    table = more.run(budget=more.credits)
+
+    assert due == PRICE
+    assert counts(table) == {"completed": 4}
+    assert len(reserved(served)) == 4
+
+
+def test_a_hosted_service_asks_for_a_budget(served: Served, client: Client) -> None:
+    """The error names the price of the plan and what is due; nothing is sent."""
+    dots(2).run(budget=2 * PRICE)
+
+    with pytest.raises(rb.InvalidInput, match=r"costs 265 credits. 159 of them are due.*budget=265"):
+        dots(5).run()
+
+    assert len(reserved(served)) == 2
+
+
+def test_the_embedded_service_needs_no_budget(tmp_path: Path) -> None:
+    """Nothing costs anything there; the latest client is the one that runs a plan."""
+    with rb.connect(library=tmp_path / "embedded"):
+        assert counts(dots(2).run()) == {"completed": 2}
+
+
+def test_the_most_expensive_guess_holds_where_nobody_knows_a_price(
+    hosted: Hosted, at_hosted: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three runs at most 40 each fit into 130; without a price, none may run."""
+    scripted = Scripted(hosted)
+    scripted.end.set()
+    monkeypatch.setattr("reelbook.models.pricing.estimate", lambda request, rates=None: rb.Estimate(None))
+    plan = sweep(BOAT, seed=range(5)).priced(lambda request: None)
+
+    with pytest.raises(rb.InvalidInput, match="price="):
+        plan.run()
+    unpriced = plan.run(budget=130)
+    priced = plan.run(budget=130, price=40)
+
+    assert counts(unpriced) == {"not started": 5}
+    assert unpriced["error"].str.contains("price=").all()
+    assert counts(priced) == {"completed": 3, "not started": 2}
+    assert scripted.sent == 3
+
+
+def test_what_is_given_back_makes_room(served: Served, client: Client) -> None:
+    """Money for three, and the service cannot do one of the first three: the fourth runs with what that gave back."""
+    plan = sweep(rb.ImagesToVideo(images=["https://example.org/gone.png"]), images=[_broken(), *_good(4)])
+
+    table = plan.run(budget=3 * PRICE, order="as given")
+
+    assert counts(table) == {"completed": 3, "failed": 1, "not started": 1}
+    assert len(paid(served)) == 3
+
+
+def _broken() -> list[dict[str, object]]:
+    return [{"url": "http://127.0.0.1:9/nobody.png", "frames": 1}]
+
+
+def _good(count: int) -> list[list[dict[str, object]]]:
+    return [[{"url": DOT.images[0].url, "frames": number + 1}] for number in range(count)]
+
+
+# What goes wrong.
+
+
+def test_failures_stay_with_their_rows_and_are_tried_again_alone(
+    served: Served, client: Client, tmp_path: Path
+) -> None:
+    """A picture that is missing, one that nobody can fetch, one that is none: the rest is finished, nothing failed is charged."""
+    picture = tmp_path / "late.png"
+    kinds = [_broken(), [{"url": str(picture), "frames": 1}], [{"url": "data:image/png;base64,AAAA", "frames": 1}]]
+    plan = sweep(
+        rb.ImagesToVideo(images=["https://example.org/gone.png"]), images=[*kinds, *_good(5)], fps=[12.0, 24.0]
+    )
+
+    first = plan.run(budget=plan.credits)
+    after_first = len(reserved(served))
+    picture.write_bytes(png(16, 16, "red"))
+    second = plan.run(budget=plan.credits)
+
+    assert counts(first) == {"completed": 10, "failed": 6}
+    assert int(first["error_type"].value_counts().max()) == 4
+    assert first.loc[first["status"] == "failed", "error"].notna().all()
+    assert len(paid(served)) == 12
+    assert counts(second) == {"completed": 12, "failed": 4}
+    # Those two that can be fetched by nobody were tried again, and the two that are there now.
+    assert len(reserved(served)) == after_first + 4
+
+
+@pytest.mark.parametrize(("code", "error"), [(401, "Unauthorized"), (404, "NotFound")])
+def test_a_key_or_a_model_that_is_no_good_is_refused_once(
+    hosted: Hosted, at_hosted: Client, code: int, error: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One paid call, not forty; every row says why it was not started."""
+    hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}))
+
+    with caplog.at_level(logging.WARNING, "reelbook"):
+        table = sweep(BOAT, seed=range(40)).run(budget=40 * PRICE)
+
+    assert len(hosted.seen("POST", RUN)) == 1
+    assert counts(table) == {"not started": 40}
+    assert set(table["error_type"]) == {error}
+    assert "not like this" in caplog.text
+
+
+def test_an_account_that_runs_dry_ends_the_sweep(serve: Serve, tmp_path: Path) -> None:
+    """Credits for three of forty runs: three are completed, and no more are refused than were under way together."""
+    served = serve(accounts=[NewAccount("default", KEY, 3 * PRICE + 1)])
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        table = dots(40).run(budget=40 * PRICE, concurrency=4)
+        sent = client.books.now(lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone())
+
+        assert counts(table) == {"completed": 3, "not started": 37}
+        assert (
+            "InsufficientCredits" in "".join(set(table["error_type"].dropna())) or "credits" in table["error"].iloc[-1]
+        )
+        assert sent[0] <= 3 + 4
+
+
+def test_an_uncertain_run_is_shown_and_never_sent_again(hosted: Hosted, at_hosted: Client) -> None:
+    """Its answer was lost; the others go on, and the next call leaves it alone."""
+    scripted = Scripted(hosted, before=[Reply(fault="close")])
+    scripted.end.set()
+    plan = sweep(BOAT, seed=range(5))
+
+    first = plan.run(budget=plan.credits, order="as given")
+    second = plan.run(budget=plan.credits)
+
+    assert counts(first) == counts(second) == {"completed": 4, "uncertain": 1}
+    assert first[["status", "credits", "credits_source"]].iloc[0].tolist() == ["uncertain", PRICE, "estimated"]
+    assert scripted.sent == 5
+
+
+def test_many_lost_answers_in_a_row_end_the_sweep(hosted: Hosted, at_hosted: Client) -> None:
+    """Each may have cost its price, so a broken proxy does not get to see forty."""
+    hosted.on("POST", RUN, page(502))
+
+    table = sweep(BOAT, seed=range(40)).run(budget=40 * PRICE)
+
+    assert counts(table) == {"uncertain": 8, "not started": 32}
+    assert len(hosted.seen("POST", RUN)) == 8
+
+
+def test_a_service_that_is_gone_for_a_while_is_waited_for(
+    hosted: Hosted, at_hosted: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was sent, so the run goes back into the queue; from the very first, it is the address that is wrong."""
+    scripted = Scripted(hosted)
+    scripted.end.set()
+    submitted, tries = Client.submitted, iter(range(100))
+
+    async def sometimes(self: Client, submission: object, **facts: bool) -> rb.Run:
+        if next(tries) in (1, 2):
+            submission.released()  # type: ignore[attr-defined]
+            raise rb.Unreachable(hosted.base_url, "a cable")
+        return await submitted(self, submission, **facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("reelbook.sweeps.execute.rate_limit.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(Client, "submitted", sometimes)
+    table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
+    hosted.stop_listening()
+    nobody = sweep(BOAT, seed=range(4, 8)).run(budget=4 * PRICE)
+
+    assert counts(table) == {"completed": 4}
+    assert counts(nobody) == {"not started": 4}
+    assert set(nobody["error_type"]) == {"Unreachable"}
+
+
+def test_on_error_stop_ends_a_sweep_with_its_first_failure(served: Served, client: Client) -> None:
+    """What was under way ends, the rest is not sent."""
+    plan = sweep(rb.ImagesToVideo(images=["https://example.org/gone.png"]), images=[_broken(), *_good(20)])
+
+    table = plan.run(budget=plan.credits, order="as given", concurrency=1, on_error="stop")
+
+    assert counts(table) == {"failed": 1, "not started": 20}
+    assert len(reserved(served)) == 1
+
+
+def test_impossible_rows_and_rows_that_ask_for_the_same_are_not_sent(served: Served, client: Client) -> None:
+    """An impossible one says why; two that ask for the same share one run, which is paid for once."""
+    plan = sweep(DOT, fps=[1.0, 2.0, 2, 500.0])
+
+    table = plan.run(budget=plan.credits)
+
+    assert table["status"].tolist() == ["completed", "completed", "completed", "impossible"]
+    assert "120" in str(table.loc[3, "error"])
+    assert table["request_id"].dropna().nunique() == 2
+    assert len(reserved(served)) == 2
+
+
+# A person.
+
+
+def test_no_more_runs_are_under_way_than_was_said(hosted: Hosted, at_hosted: Client) -> None:
+    """Three at once, from submission to the files; eight where nothing was said."""
+    scripted = Scripted(hosted)
+    job = sweep(BOAT, seed=range(12)).start(budget=99999, concurrency=3)
+    hosted.wait_until(lambda _: scripted.sent == 3)
+    at_first = job.progress.under_way
+    scripted.end.set()
+    job.wait(60)
+    most, scripted.most = scripted.most, 0
+    sweep(BOAT, seed=range(20, 50)).run(budget=99999)
+
+    assert (at_first, most) == (3, 3)
+    assert 3 < scripted.most <= 8
+
+
+def test_a_job_can_be_paused_and_resumed(hosted: Hosted, at_hosted: Client) -> None:
+    """While it is paused nothing is sent, and what was sent goes on."""
+    scripted = Scripted(hosted)
+    job = sweep(BOAT, seed=range(6)).start(budget=99999, concurrency=2)
+    hosted.wait_until(lambda _: scripted.sent == 2)
+
+    job.pause()
+    scripted.end.set()
+    _until(lambda: job.progress.counts["completed"] == 2)
+    state, sent = job.progress.state, scripted.sent
+    with pytest.raises(StillRunning, match="2 of 6"):
+        job.wait(0)
+    job.resume()
+    table = job.wait(60)
+
+    assert (state, sent) == ("paused", 2)
+    assert counts(table) == {"completed": 6}
+
+
+def _until(claim: Callable[[], bool], within: float = 20.0) -> None:
+    over = threading.Event()
+    deadline = time.monotonic() + within
+    while not claim():
+        assert time.monotonic() < deadline, "it never came true"
+        over.wait(0.02)
+
+
+def test_a_cancelled_job_sends_nothing_more_and_lets_paid_runs_end(hosted: Hosted, at_hosted: Client) -> None:
+    """The table says which were not started; run again, the plan goes on."""
+    scripted = Scripted(hosted)
+    plan = sweep(BOAT, seed=range(6))
+    job = plan.start(budget=99999, concurrency=2)
+    hosted.wait_until(lambda _: scripted.sent == 2)
+
+    job.cancel()
+    state = job.progress.state
+    so_far = counts(job.frame)
+    scripted.end.set()
+    table = job.wait(60)
+    again = plan.run(budget=99999)
+
+    assert state == "stopping"
+    assert so_far["not started"] == 4
+    assert set(so_far) <= {"not started", "waiting", "running"}
+    assert counts(table) == {"completed": 2, "not started": 4}
+    assert set(table["error_type"].dropna()) == {"Stopped"}
+    assert counts(again) == {"completed": 6}
+    assert (scripted.sent, scripted.cancelled) == (6, [])
+
+
+def test_a_job_that_was_cancelled_too_late_is_simply_done(hosted: Hosted, at_hosted: Client) -> None:
+    """Where everything had been sent and ended by itself, nobody is told that the sweep was stopped."""
+    scripted = Scripted(hosted)
+    job = sweep(BOAT, seed=range(2)).start(budget=99999, concurrency=2)
+    hosted.wait_until(lambda _: scripted.sent == 2)
+
+    job.cancel()
+    stopping = job.progress
+    scripted.end.set()
+    job.wait()
+
+    assert (stopping.state, stopping.reason is None) == ("stopping", False)
+    assert (job.progress.state, job.progress.reason) == ("done", None)
+
+
+def test_cancel_can_stop_the_running_ones_too(hosted: Hosted, at_hosted: Client) -> None:
+    """The service is asked for each of them."""
+    scripted = Scripted(hosted)
+    job = sweep(BOAT, seed=range(6)).start(budget=99999, concurrency=2)
+    hosted.wait_until(lambda _: scripted.sent == 2)
+    _until(lambda: job.progress.under_way == 2)
+
+    job.cancel(running=True)
+    table = job.wait(60)
+
+    assert counts(table) == {"cancelled": 2, "not started": 4}
+    assert sorted(scripted.cancelled) == ["r0", "r1"]
+
+
+def test_an_interrupt_stops_the_sending_and_not_what_is_paid(hosted: Hosted, at_hosted: Client) -> None:
+    """The prompt is back within two seconds, no call stands behind the stop mark, and the same cell goes on."""
+    scripted = Scripted(hosted)
+    plan = sweep(BOAT, seed=range(6))
+    moment: list[float] = []
+
+    def interrupt() -> None:
+        hosted.wait_until(lambda _: scripted.sent == 2)
+        moment.append(time.monotonic())
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(
+        KeyboardInterrupt, match=r"4 runs will not be sent.*may still cost 106 credits.*nothing is paid for twice"
+    ):
+        plan.run(budget=99999, concurrency=2)
+    took = time.monotonic() - moment[0]
+    thread.join()
+    scripted.end.set()
+    table = plan.run(budget=99999, concurrency=2)
+    events = at_hosted.books.look(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+    story = [state for (state,) in events]
+
+    assert took < 2.0
+    assert counts(table) == {"completed": 6}
+    assert scripted.sent == 6
+    assert story[: story.index("stop")].count("sending") == 2
+
+
+def test_a_rate_spreads_the_calls(hosted: Hosted, at_hosted: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dispatcher waits as long as the pace says before each but the first."""
+    asked: list[float] = []
+
+    def delay(self: Pace, now: float) -> float:
+        asked.append(self._gap)
+        return 0.0
+
+    monkeypatch.setattr(Pace, "delay", delay)
+    scripted = Scripted(hosted)
+    scripted.end.set()
+
+    sweep(BOAT, seed=range(3)).run(budget=99999, rate="50/s")
+
+    assert set(asked) == {0.02}
+    assert scripted.sent == 3
+
+
+def test_a_budget_leaves_a_balanced_design(served: Served, client: Client) -> None:
+    """Money for eight of 32: each value of each axis was tried as often as the others; as given, it was not."""
+    axes = {"fps": [12.0, 24.0], "images": _good(4)}
+    plan = sweep(DOT, **axes).repeated(4)
+
+    spread = plan.run(budget=8 * PRICE)
+    done = spread[spread["status"] == "completed"]
+
+    assert done["fps"].value_counts().tolist() == [4, 4]
+    assert done["images"].value_counts().tolist() == [2, 2, 2, 2]
+    assert done["take"].value_counts().tolist() == [2, 2, 2, 2]
+
+
+def test_a_limit_is_spent_in_the_order_of_the_runs(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the pictures of some are read more slowly than those of the next ones: the disk of this test is slow."""
+    asked = list(ordered(dots(12), "coverage"))
+    places = {row.input: place for place, row in enumerate(asked)}
+
+    async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+        if places[request] % 2 == 0:
+            await asyncio.sleep(0.2)
+        return await read_sources(request, library=library)
+
+    monkeypatch.setattr("reelbook.runs.submission.read_sources", slowly)
+    table = dots(12).start(budget=7 * PRICE, concurrency=2).wait()
+
+    assert set(table[table["status"] == "completed"]["fps"]) == {row.input.fps for row in asked[:7]}  # type: ignore[union-attr]
+
+
+def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Client) -> None:
+    """In a running loop; `notify` gets the job with its whole table, and listeners get its progress, few times."""
+    told: list[tuple[str, int]] = []
+    seen: list[str] = []
+
+    async def cell() -> pd.DataFrame:
+        job = dots(12).start(budget=12 * PRICE, notify=lambda job: told.append((repr(job), len(job.wait(5)))))
+        job.on_change(lambda job: seen.append(job.progress.state))
+        return await job
+
+    began = time.monotonic()
+    table = asyncio.run(cell())
+    took = time.monotonic() - began
+
+    assert counts(table) == {"completed": 12}
+    assert len(told) == 1
+    assert told[0][1] == 12
+    assert "12 completed" in told[0][0]
+    assert seen[-1] == "done" or not seen
+    assert len(seen) <= took * 4 + 3
+
+
+def test_a_closed_client_ends_a_sweep_without_losing_what_is_paid(hosted: Hosted, tmp_path: Path) -> None:
+    """The runs go on at the service; the next client follows them, and nothing is paid for twice."""
+    scripted = Scripted(hosted)
+    plan = sweep(BOAT, seed=range(6))
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library"):
+        job = plan.start(budget=99999, concurrency=2)
+        hosted.wait_until(lambda _: scripted.sent == 2)
+    table = job.wait(30)
+    scripted.end.set()
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library"):
+        again = plan.run(budget=99999)
+
+    assert counts(table)["not started"] == 4
+    assert counts(again) == {"completed": 6}
+    assert scripted.sent == 6
+
+
+def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
+    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where its next run still reads the picture while the library is closed: nothing is wrong with the library."""
+    second, closed = threading.Event(), threading.Event()
+
+    async def held(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+        if request.wire()["fps"] > 1:
+            second.set()
+            await asyncio.to_thread(closed.wait, 30)
+        return await read_sources(request, library=library)
+
+    monkeypatch.setattr("reelbook.runs.submission.read_sources", held)
+    with caplog.at_level(logging.WARNING, "reelbook"):
+        job = dots(3).start(budget=3 * PRICE, concurrency=1)
+        assert second.wait(30)
+        client.close()
+        closed.set()
+        table = job.wait(30)
+
+    assert counts(table) == {"completed": 1, "not started": 2}
+    assert job.progress.reason == "The client was closed. Run the plan again to go on: nothing is paid for twice."
+    assert caplog.messages == []
+    assert len(reserved(served)) == 1

@@ -1,0 +1,177 @@
+"""What the library knows of a plan: the names of its runs are those under which they are paid, and asking is quick."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.api.sweeps import sweep
+from reelbook.client import Client
+from reelbook.errors import InvalidInput
+from reelbook.storage.ledger import claims
+from reelbook.sweeps.execute import ledger_lookup
+from reelbook.sweeps.execute.ledger_lookup import Name, names_of, scope_of, seen_by
+from reelbook.transport.picture_sources import read_sources
+from reelbook.util.background_loop import background
+from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, dots, reserved
+from tests.transport.variants import Hosted, Reply
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve()
+
+
+@pytest.fixture
+def client(served: Served, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        yield client
+
+
+def named(requests: list[rb.ImagesToVideo], client: Client) -> list[Name | InvalidInput]:
+    return background.wait(names_of([(request, 0) for request in requests], client.desk.shelf.find))
+
+
+def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
+    """Pictures by their content, wherever they come from: in memory, a file, inside an address, the library."""
+    picture = tmp_path / "a.png"
+    picture.write_bytes(png(16, 16, "red"))
+    sources = [png(16, 16), picture, as_data_uri(png(16, 16, "blue"))]
+    requests = [rb.ImagesToVideo(images=[rb.Frame(url=source, frames=1)]) for source in sources]
+    for request in requests:
+        client.run(request)
+    again = rb.ImagesToVideo(images=[rb.Frame(url=rb.Image.of(picture.read_bytes()), frames=1)])
+
+    names = named([*requests, again], client)
+
+    ledger = client.books.look(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
+    assert [(name.identity, name.input) for name in names[:3] if isinstance(name, Name)] == [
+        tuple(row) for row in ledger
+    ]
+    assert names[3] == names[1]
+
+
+def test_a_shared_picture_is_read_once(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand runs of one file read it once; one that is missing is told for each of them."""
+    picture = tmp_path / "a.png"
+    picture.write_bytes(png(16, 16))
+    count: list[int] = []
+
+    async def counted(request: rb.ImagesToVideo, *, library: Callable[[str], Path | None]) -> object:
+        count.append(1)
+        return await read_sources(request, library=library)
+
+    monkeypatch.setattr(ledger_lookup, "read_sources", counted)
+    base = rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)])
+    good = named([base.revised(fps=float(number)) for number in range(1, 101)], client)
+    missing = named([rb.ImagesToVideo(images=[rb.Frame(url=tmp_path / "b.png", frames=1)])] * 3, client)
+
+    assert len(count) == 1 + 3
+    assert len({name.identity for name in good if isinstance(name, Name)}) == 100
+    assert all(isinstance(error, InvalidInput) for error in missing)
+
+
+def test_what_is_due_follows_the_library(served: Served, client: Client) -> None:
+    """Before, between and after; the table of the plan and its summary say the same."""
+    plan = dots(4).repeated(2)
+
+    before = plan.credits_due
+    plan[:3].run(budget=3 * PRICE)
+    between = plan.credits_due
+    frame, facts, text = plan.frame, plan.facts, repr(plan)
+
+    assert (before, between) == (8 * PRICE, 5 * PRICE)
+    assert frame["credits_due"].tolist() == [0, 0, 0, PRICE, PRICE, PRICE, PRICE, PRICE]
+    assert (facts.in_library, facts.credits_due) == (3, 5 * PRICE)
+    assert "3 in the library" in text
+
+
+def test_without_a_client_nothing_is_asked_and_nothing_connected() -> None:
+    """A plan can be made and shown before anybody has connected."""
+    plan = dots(2)
+
+    assert plan.facts.in_library is None
+    assert plan.credits_due == 2 * PRICE
+
+
+def test_a_plan_made_elsewhere_says_that_it_needs_a_client() -> None:
+    """One that did not come in by the front door."""
+    from reelbook.sweeps.plan.sweep_call import sweep as plain
+
+    with pytest.raises(InvalidInput, match=r"client=rb\.connect\(\)"):
+        plain(DOT, fps=[1.0]).run(budget=0)
+
+
+def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client: Client) -> None:
+    """Somebody tidied the shelf up: the run is not in the library as a whole, and still paid for."""
+    plan = dots(3)
+    table = plan.run(budget=plan.credits)
+    Path(str(table.loc[1, "output_video"])).unlink()
+
+    again = plan.run(budget=0)
+
+    assert again["status"].tolist() == ["completed"] * 3
+    assert Path(str(again.loc[1, "output_video"])).exists()
+    assert len(reserved(served)) == 3
+
+
+def test_a_picture_that_changes_on_the_way_keeps_its_run(
+    served: Served, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was named before it changed and paid for after; the row has what was paid for."""
+    picture = tmp_path / "a.png"
+    picture.write_bytes(png(16, 16))
+    plan = sweep(rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)]), fps=[12.0])
+    join = claims.join_scope
+
+    def change(*args: object) -> None:
+        picture.write_bytes(png(16, 16, "red"))
+        join(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(claims, "join_scope", change)
+    table = plan.run(budget=PRICE)
+
+    assert table.loc[0, "status"] == "completed"
+    assert table["request_id"].tolist() == reserved(served)
+
+
+def test_a_scope_is_the_same_for_the_same_runs() -> None:
+    """In any order, and of one service only."""
+    one, other = ("a", 0), ("b", 1)
+
+    assert scope_of("svc", [one, other]) == scope_of("svc", [other, one, one])
+    assert len({scope_of("svc", [one]), scope_of("svc", [other]), scope_of("other", [one])}) == 3
+
+
+def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five thousand names in three reads; those that nobody asked for are not there."""
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+        hosted.on("POST", RUN, Reply(422, {"detail": "no"}))
+        with pytest.raises(rb.Refused):
+            client.run(BOAT.revised(seed=1), take=0)
+        (row,) = client.books.look(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
+        looks: list[int] = []
+        look = client.books.look
+
+        def counted(work: Callable[[sqlite3.Connection], Any]) -> Any:
+            looks.append(1)
+            return look(work)
+
+        monkeypatch.setattr(client.books, "look", counted)
+        found = seen_by(client.books, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
+
+    assert list(found) == [(row[1], 0)]
+    assert found[row[1], 0].state == "rejected"
+    assert len(looks) == 3
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as service:
+        yield service

@@ -1,0 +1,311 @@
+"""A base and what varies become a plan, or a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from importlib import import_module
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import PIL.Image
+import pytest
+from hypothesis import given, settings
+
+from reelbook.errors import InvalidInput
+from reelbook.models.base import Input
+from reelbook.models.described.input_class import describe
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images import Image
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.pricing import estimate
+from reelbook.models.smart_resize import Size, SmartResize
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from reelbook.sweeps.plan.axes import rows, zipped
+from reelbook.sweeps.plan.make_plan import derived
+from reelbook.sweeps.plan.plan_file import plan_in
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sampling import sampled
+from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.sweep_errors import MOST_RUNS
+from tests.models.described_inputs import with_fields
+from tests.sweeps.axes import AXES, BOAT
+
+
+@settings(max_examples=60)
+@given(axes=AXES)
+def test_a_grid_has_every_combination_validated(axes: dict[str, list[Any]]) -> None:
+    """As many runs as the product, the last axis fastest, each exactly what `revised` makes of it or refuses."""
+    plan = sweep(BOAT, **axes)
+
+    combinations = list(itertools.product(*axes.values()))
+    assert len(plan) == prod(map(len, axes.values())) == len(combinations)
+    for row, combination in zip(plan, combinations, strict=True):
+        expected, problem = _revised(dict(zip(axes, combination, strict=True)))
+        assert (row.input, row.problem) == (expected, problem)
+        assert row.credits == (None if expected is None else estimate(expected).credits)
+
+
+def _revised(changes: dict[str, Any]) -> tuple[Input | None, str | None]:
+    try:
+        return BOAT.revised(**changes), None
+    except InvalidInput as error:
+        return None, " ".join(problem.message for problem in error.problems)
+
+
+@settings(max_examples=30)
+@given(axes=AXES)
+def test_the_same_sweep_is_the_same_plan(axes: dict[str, list[Any]]) -> None:
+    """Written twice, it has the same runs in the same order."""
+    assert sweep(BOAT, **axes) == sweep(BOAT, {**axes})
+
+
+def test_an_axis_takes_what_has_values() -> None:
+    """A range, an array, a column, a generator (once), one number, one text."""
+    frame = pd.DataFrame({"num_frames": [49, 97]})
+    given: list[tuple[str, Any, list[Any]]] = [
+        ("seed", range(2), [0, 1]),
+        ("seed", np.arange(2), [0, 1]),
+        ("num_frames", frame["num_frames"], [49, 97]),
+        ("num_frames", frame["num_frames"].to_numpy(dtype="int16"), [49, 97]),
+        ("seed", (number for number in (3, 4)), [3, 4]),
+        ("seed", 5, [5]),
+        ("seed", [None, 1], [None, 1]),
+        ("prompt", "abc", ["abc"]),
+        ("temporal_adain_factor", np.linspace(0, 1, 21)[2:4], [0.1, 0.15]),
+    ]
+
+    for name, values, expected in given:
+        plan = sweep(BOAT, **{name: values})
+        assert [row.input[name] for row in plan if row.input] == expected
+        assert {type(value).__module__ for value in plan.axes[name]} == {"builtins"}
+
+
+def test_zipped_axes_move_together_and_are_crossed_with_others() -> None:
+    """The first values of all, then the second; another axis varies faster because it comes later."""
+    plan = sweep(BOAT, zipped(seed=[1, 2], prompt=["a", "b"]), resolution=["480p", "720p"])
+
+    assert [(run.seed, run.prompt, run.resolution) for run in plan] == [
+        (1, "a", "480p"), (1, "a", "720p"), (2, "b", "480p"), (2, "b", "720p"),
+    ]  # fmt: skip
+
+
+def test_zipped_axes_of_different_lengths_are_refused_with_both_lengths() -> None:
+    """The sentence shows how many values each has."""
+    with pytest.raises(InvalidInput, match="`seed` has 2, `prompt` has 3"):
+        zipped(seed=[1, 2], prompt=["a", "b", "c"])
+
+
+def test_a_table_gives_one_run_per_row_and_its_empty_cells_the_base() -> None:
+    """NaN, NA, NaT and None leave the value of the base; whole numbers among them stay whole."""
+    base = BOAT.revised(num_frames=33, seed=9)
+    frame = pd.DataFrame(
+        {
+            "num_frames": [49, np.nan],
+            "seed": pd.array([None, 2], dtype="Int64"),
+            "prompt": [None, "a kite"],
+            "resolution": pd.Categorical(["480p", None]),
+        }
+    )
+
+    plan = sweep(base, frame)
+
+    assert [(run.num_frames, run.seed, run.prompt, run.resolution) for run in plan] == [
+        (49, 9, "a paper boat", "480p"),
+        (33, 2, "a kite", "720p"),
+    ]
+
+
+def test_a_table_need_not_be_of_pandas() -> None:
+    """A list of dicts and an Arrow table do as well."""
+    arrow = import_module("pyarrow").table({"seed": [1, 2], "num_frames": [49, None]})
+    records = [{"seed": 1, "num_frames": 49}, {"seed": 2}]
+
+    plans = [sweep(BOAT, arrow), sweep(BOAT, records), sweep(BOAT, rows(pd.DataFrame(records)))]
+
+    assert plans[0] == plans[1] == plans[2]
+    assert [run.num_frames for run in plans[0]] == [49, 121]
+    assert [run.seed for run in sweep(BOAT, seed=arrow["seed"])] == [1, 2]
+
+
+def test_a_column_that_is_no_field_is_refused_unless_kept() -> None:
+    """A typo in a table costs nothing, and a note can travel along."""
+    frame = pd.DataFrame({"num_frame": [49], "seed": [1]})
+
+    with pytest.raises(InvalidInput, match=r"Did you mean `num_frames`\?.*keep=\['num_frame'\]"):
+        sweep(BOAT, frame)
+
+    plan = sweep(BOAT, rows(frame, keep=["num_frame"]))
+    assert (plan[0].num_frame, plan[0].num_frames, set(plan.labels)) == (49, 121, {"num_frame"})
+
+
+def test_values_inside_a_field_can_vary() -> None:
+    """`images[0].frames` changes one picture and leaves the others and the base alone."""
+    show = ImagesToVideo(images=[Frame(url="a.png", frames=24), Frame(url="b.png", frames=24)])
+
+    plan = sweep(show, {"images[0].frames": [12, 48], "images[1].url": ["b.png", "c.png"]})
+
+    assert [[(frame.url, frame.frames) for frame in run.images] for run in plan] == [
+        [("a.png", first), (second, 24)] for first in (12, 48) for second in ("b.png", "c.png")
+    ]
+    assert plan.axes == {"images[0].frames": (12, 48), "images[1].url": ("b.png", "c.png")}
+    assert show.images[0].frames == 24
+
+
+def test_a_spot_inside_a_varied_field_is_laid_into_each_of_its_values() -> None:
+    """Where a run has no such entry, it is impossible and says so."""
+    plan = sweep(BOAT, {"loras": [[], LoRA(path="a")], "loras[0].scale": [0.5, 9]})
+
+    assert [run.problem and run.problem.split(".")[0] for run in plan] == [
+        "`loras[0]", "`loras[0]", None, "`loras[0]",
+    ]  # fmt: skip
+    assert "`loras` has 0 entries" in str(plan[0].problem)
+    assert plan[2].input == BOAT.revised(loras=[LoRA(path="a", scale=0.5)])
+    assert "outside 0 to 4" in str(plan[3].problem)
+    assert 'values = [[], { path = "a", scale = 1.0 }]' in plan.to_toml()
+
+
+def test_lists_as_values_may_have_one_entry_without_brackets() -> None:
+    """`target_sizes=["300x600", …]` means one size in each run; a list in the list means several."""
+    resize = SmartResize(image_url="a.png", target_sizes=["64x64"])
+
+    plan = sweep(resize, target_sizes=["300x600", ["640x480", (300, 600)], Size(32, 32)])
+
+    assert [run.target_sizes for run in plan] == [
+        (Size(300, 600),), (Size(640, 480), Size(300, 600)), (Size(32, 32),),
+    ]  # fmt: skip
+
+
+def test_pictures_are_values_whatever_they_are_given_as() -> None:
+    """A path, an array, a PIL image, bytes: encoded once, and still there when they are laid into a list."""
+    grey = np.arange(64 * 48, dtype=np.uint8).reshape(64, 48)
+    colour = np.zeros((8, 8, 3), dtype=np.uint8)
+    given = [Path("a.png"), "b.png", grey, colour, PIL.Image.fromarray(colour), b"no picture"]
+    move = ImageToVideo(prompt="closer", image_url="https://example.org/a.png")
+
+    plan = sweep(move, image_url=given)
+
+    pictures = [Image.of(picture) for picture in given[:-1]]
+    assert [run.image_url for run in plan][:-1] == pictures
+    assert [_content(run.image_url) for run in plan][2:4] == list(map(_content, pictures[2:4]))
+    assert "`image_url`" in str(plan[5].problem)
+    assert [run.image_url for run in sweep(move, image_url=colour)] == pictures[3:4]
+    shown = sweep(ImagesToVideo(images=[grey, colour]), {"images[1].frames": [12, 48]})
+    assert [[_content(frame.url) for frame in run.images] for run in shown] == [list(map(_content, pictures[2:4]))] * 2
+    assert plan[:2].frame["image_url"].tolist() == ["a.png", "b.png"]
+    assert plan_in(sweep(move, image_url=given[:5]).to_toml()) == plan[:5]
+
+
+def _content(picture: str) -> bytes | None:
+    return picture.content if isinstance(picture, Image) else None
+
+
+def test_seeds_are_common_to_all_other_values() -> None:
+    """Crossed with anything, a sample included, the seeds are the same for each, so that runs compare in pairs."""
+    plan = sweep(BOAT, sampled(5, num_frames=(9, 257)), seed=[1, 2])
+
+    seeds: dict[int, list[int]] = {}
+    for run in plan:
+        seeds.setdefault(run.num_frames, []).append(run.seed)
+    assert len(seeds) == 5
+    assert set(map(tuple, seeds.values())) == {(1, 2)}
+
+
+def test_derived_columns_are_kept_and_derived_fields_change_the_run() -> None:
+    """A name of the model is set and validated; any other is a label."""
+    plan = sweep(
+        BOAT,
+        derived(seconds=lambda run: run.num_frames / run.frame_rate, frame_rate=lambda run: run.num_frames),
+        num_frames=[24, 48, 96],
+    )
+
+    assert [run.seconds for run in plan] == [1, 2, 4]
+    assert [run.input and run.frame_rate for run in plan] == [24, 48, None]
+    assert "60" in str(plan[2].problem)
+
+
+def test_derived_columns_that_fail_say_where() -> None:
+    """The sentence names the column, the run and its values."""
+    with pytest.raises(InvalidInput, match=r"`ratio` failed at run 1 \(seed=0\): ZeroDivisionError"):
+        sweep(BOAT, derived(ratio=lambda run: 1 / run.seed), seed=[1, 0])
+
+
+def test_described_inputs_sweep_like_the_others() -> None:
+    """A model that only a description tells about has axes, hints, spots, and no price until one is given."""
+    fields = {
+        "text": {"type": "string"},
+        "copy": {"type": "integer", "maximum": 9},
+        "voice": {"type": "object", "properties": {"pitch": {"type": "number"}}},
+    }
+    speech = describe(with_fields(fields, required=["text"]))(text="hello", voice={"pitch": 1.0})
+
+    plan = sweep(speech, {"copy": [1, 10], "voice.pitch": [0.5]})
+
+    assert [run["copy"] for run in plan] == [1, 10]
+    assert plan[0].input is not None
+    assert plan[0].input.wire() == {"text": "hello", "copy": 1, "voice": {"pitch": 0.5}}
+    assert "at most 9" in str(plan[1].problem)
+    assert (plan.credits, plan.priced(lambda request: 5).credits) == (None, 5)
+    assert sweep(speech, copy_=[3])[0].input == sweep(speech, copy=[3])[0].input
+    with pytest.raises(InvalidInput, match="Did you mean `text`"):
+        sweep(speech, texte=["a"])
+
+
+MISTAKES: list[tuple[str, Any, str]] = [
+    ("a field misspelt", lambda: sweep(BOAT, num_frame=[49]), "Did you mean `num_frames`?"),
+    ("a spot misspelt", lambda: sweep(BOAT, {"loras[0].scael": [1]}), "Did you mean `scale`?"),
+    ("an empty axis", lambda: sweep(BOAT, seed=[]), "`seed` has no values"),
+    ("an empty table", lambda: sweep(BOAT, pd.DataFrame({"seed": []})), "no rows"),
+    ("a set", lambda: sweep(BOAT, seed={1, 2}), "has no order"),
+    ("an endless axis", lambda: sweep(BOAT, seed=itertools.count()), "more than 1,000,000 values"),
+    ("a whole table as an axis", lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})), "one of its columns"),
+    ("named twice", lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]), "`seed` is named twice"),
+    ("two columns of one name", lambda: sweep(BOAT, pd.DataFrame([[1, 2]], columns=["seed", "seed"])), "two columns `seed`"),
+    ("columns without names", lambda: sweep(BOAT, pd.DataFrame([[1, 2]])), "The column 0 has no name"),
+    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "begin with TextToVideo(…)"),  # type: ignore[arg-type]
+    ("a text as base", lambda: sweep("a boat", seed=[1]), "begins with an input"),  # type: ignore[arg-type]
+    ("a second input", lambda: sweep(BOAT, BOAT), "plan + other"),
+    ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
+    ("an axis without a name", lambda: sweep(BOAT, {7: [1]}), "named by text"),
+    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "1,000,000,000 runs"),
+    ("nothing zipped", lambda: zipped(), "no axes"),
+    ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
+    ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
+    ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
+    ("no table", lambda: rows(7), "7 is no table"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "make", "sentence"), MISTAKES, ids=[what for what, _, _ in MISTAKES])
+def test_a_mistake_is_told_before_anything_is_planned(what: str, make: Any, sentence: str) -> None:
+    """What cannot be meant raises one sentence that says what to write instead."""
+    with pytest.raises(InvalidInput) as caught:
+        make()
+
+    assert sentence in str(caught.value), what
+
+
+def test_too_many_runs_are_refused_with_their_number_before_they_are_built() -> None:
+    """A billion runs are counted, not made."""
+    with pytest.raises(InvalidInput, match="1,000,000,000 runs"):
+        sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000))
+    with pytest.raises(InvalidInput, match="1,000,001 runs"):
+        sampled(MOST_RUNS + 1, num_frames=(9, 257))
+
+
+def test_a_generator_is_taken_once() -> None:
+    """The plan has its values, and nothing asks for more."""
+    taken = []
+
+    def seeds() -> Iterator[int]:
+        for seed in (1, 2):
+            taken.append(seed)
+            yield seed
+
+    plan = sweep(BOAT, seed=seeds(), num_frames=[49, 97])
+
+    assert taken == [1, 2]
+    assert [run.seed for run in plan] == [1, 1, 2, 2]

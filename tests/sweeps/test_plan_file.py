@@ -1,0 +1,184 @@
+"""A plan is a file that one can review and commit: what is read is what was written."""
+
+from __future__ import annotations
+
+import math
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reelbook.errors import InvalidInput
+from reelbook.models.described.input_class import describe
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.sweeps.plan.axes import rows, zipped
+from reelbook.sweeps.plan.make_plan import derived
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan.plan_file import plan_in
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sampling import sampled
+from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.plan.toml_text import literal, value_of
+from tests.models.described_inputs import with_fields
+from tests.models.inputs import IMAGE_TO_VIDEO, SMART_RESIZE, TEXT_TO_VIDEO
+from tests.sweeps.axes import AXES, BOAT
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(st.characters(codec="utf-8"), max_size=3) | st.sampled_from(["nothing", "nothing_"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150)
+@given(value=VALUES)
+def test_any_value_survives_toml(value: Any) -> None:
+    """None included, which TOML lacks, and tables that look like our word for it."""
+    read = tomllib.loads(f"x = {literal(value, 'x')}")["x"]
+
+    assert value_of(read) == value
+
+
+@settings(max_examples=40)
+@given(axes=AXES, cut=st.integers(0, 9))
+def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
+    """As its axes, and the same cut, shuffled and repeated; as its rows where a function had a say."""
+    plan = sweep(BOAT, **axes)
+
+    for changed in (
+        plan,
+        plan.repeated(2).shuffled(4)[cut:],
+        plan[::-1].repeated(2),
+        plan.where(lambda run: run.number != cut),
+        plan + sweep(BOAT.revised(seed=3, num_frames=33), frame_rate=[1, 99]),
+    ):
+        assert plan_in(changed.to_toml()) == changed
+
+
+@settings(max_examples=30)
+@given(
+    base=TEXT_TO_VIDEO | IMAGE_TO_VIDEO | SMART_RESIZE,
+    cells=st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=3),
+)
+def test_any_base_survives_its_file(base: Any, cells: list[str]) -> None:
+    """Every field of it, and a table with notes."""
+    plan = sweep(base, rows([{"prompt": cell, "note": cell} for cell in cells], keep=["note"]))
+
+    read = plan_in(plan.to_toml())
+
+    assert (read, read.base) == (plan, base)
+
+
+PLANS: dict[str, Plan] = {
+    "nothing varied": sweep(BOAT),
+    "a sample": sweep(
+        BOAT, sampled(7, {"num_frames": (9, 257), "resolution": ["480p", "720p"], "seed": (0, 9**30)}, seed=3)
+    ),
+    "a Sobol sample": sweep(BOAT, sampled(7, {"temporal_adain_factor": (0, 1)}, method="sobol")),
+    "zipped": sweep(BOAT, zipped(seed=[1, None], prompt=["a", "b"]), resolution=["480p", "720p"]),
+    "a template": sweep(BOAT, template('a {colour} "boat" {{}}', colour=["red", "blue"]), seed=[1, 2]),
+    "a zipped template": sweep(BOAT, zipped(prompt=template("{n}", n=[1, 2]), seed=[1, 2])),
+    "a table": sweep(BOAT, rows(pd.DataFrame({"seed": [1, None], "note": ["x", None]}), keep=["note"])),
+    "inner places": sweep(ImagesToVideo(images=["a.png"]), {"images[0].frames": [12, 24, 0]}),
+    "sizes": sweep(SmartResize(image_url="a", target_sizes=["64x64"]), target_sizes=["32x32", ["64x64", "32x32"]]),
+    "long lists in a row": sweep(
+        SmartResize(image_url="a", target_sizes=["64x64"]),
+        target_sizes=[[f"{side}x64" for side in range(64, 94)], "32x32"],
+    ).where(lambda run: True),
+    "sorted": sweep(BOAT, seed=[2, 1]).sorted_by("seed", descending=True)[:-1],
+    "derived": sweep(
+        BOAT, derived(seconds=lambda run: run.num_frames / 24, frame_rate=lambda run: 12), num_frames=[24, 48]
+    ),
+    "derived inside": sweep(BOAT.revised(loras=[{"path": "a"}])).derived(**{"loras[0].scale": lambda run: 0.5}),
+    "filtered away": sweep(BOAT, seed=[1]).where(lambda run: False),
+    "impossible in odd ways": sweep(BOAT, num_frames=[math.inf, "many", -1, None, {"a": [1]}]),
+    "long prompts": sweep(BOAT, prompt=["a" * 300 + "\n\t\x7f\\", "b" * 300]),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
+def test_every_kind_of_sweep_survives_its_file(plan: Plan, tmp_path: Path) -> None:
+    """Through a file on the disk, and once more through what was read."""
+    path = tmp_path / "sweep.toml"
+
+    plan.to_toml(path)
+    read = sweep.read(path)
+
+    assert read == plan
+    assert plan_in(read.to_toml()) == plan
+    assert read.labels == plan.labels
+
+
+def test_a_file_keeps_the_axes_and_not_the_rows() -> None:
+    """A thousand runs are a few lines; only what functions have chosen is written row by row, and says so."""
+    plan = sweep(BOAT, seed=range(100), num_frames=range(10, 20))
+
+    assert len(plan.to_toml().splitlines()) < 25
+    assert "[[rows]]" not in plan.repeated(2)[5:].shuffled(1).to_toml()
+    explicit = plan.where(lambda run: run.seed < 2).to_toml()
+    assert explicit.count("[[rows]]") == 20
+    assert "which a file cannot hold" in explicit
+
+
+def test_a_sample_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its values stand in the file, so that no other version of scipy makes other runs; a changed sample is drawn anew."""
+    plan = sweep(BOAT, sampled(4, num_frames=(9, 257)))
+    text = plan.to_toml()
+    monkeypatch.setitem(sys.modules, "scipy.stats.qmc", None)
+
+    assert plan_in(text) == plan
+    monkeypatch.undo()
+    assert plan_in(text.replace("seed = 0", "seed = 1")) == sweep(BOAT, sampled(4, num_frames=(9, 257), seed=1)) != plan
+
+
+def test_models_that_are_only_described_can_be_told_from_outside() -> None:
+    """The file names the model; whoever reads it says what its input is."""
+    speech = describe(with_fields({"text": {"type": "string"}, "copy": {"type": "integer"}}))
+    plan = sweep(speech(text="hello"), {"copy": [1, None]})
+
+    read = plan_in(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__)
+
+    assert read == plan
+
+
+MISTAKES: list[tuple[str, str]] = [
+    ("= nothing", "is no TOML"),
+    ("x = 1", "is no sweep"),
+    ('format = "reelbook sweep 1"', "cannot be read"),
+    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[part]]\naxis = "seed"', "Did you mean `parts`"),
+    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxes = "seed"', "none of axis, zipped"),
+    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
+    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = 1', "needs text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "sentence"), MISTAKES, ids=[sentence for _, sentence in MISTAKES])
+def test_a_file_that_is_no_sweep_says_what_is_wrong(text: str, sentence: str) -> None:
+    """A slip of the pen in a file gets a sentence, as in a notebook."""
+    with pytest.raises(InvalidInput) as caught:
+        plan_in(text)
+
+    assert sentence in str(caught.value)
+
+
+def test_what_no_file_can_hold_is_told(tmp_path: Path) -> None:
+    """An object in the memory, half a character; and a path that leads nowhere."""
+    with pytest.raises(InvalidInput, match="cannot be written to a file"):
+        sweep(BOAT, prompt=[object(), "a"]).to_toml()
+    with pytest.raises(InvalidInput, match="no text in UTF-8"):
+        sweep(BOAT, prompt=["\ud800", "a"]).to_toml()
+    with pytest.raises(InvalidInput, match="could not be read"):
+        sweep.read(tmp_path / "none.toml")

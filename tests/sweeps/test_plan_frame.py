@@ -1,0 +1,96 @@
+"""A plan's table has one row per run, in columns whose types do not depend on what is in them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pandas as pd
+from hypothesis import given, settings
+
+from reelbook.models.described.input_class import describe
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.sweeps.plan.plan_frame import columns_for
+from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.sweep_call import sweep
+from tests.models.described_inputs import with_fields
+from tests.sweeps.axes import AXES, BOAT
+
+TYPES = sweep(BOAT, num_frames=[49]).frame.dtypes.astype(str).to_dict()
+
+
+@settings(max_examples=40)
+@given(axes=AXES)
+def test_the_table_agrees_with_the_plan_row_by_row(axes: dict[str, list[Any]]) -> None:
+    """Every field of a possible run, its take, its price and its problem."""
+    plan = sweep(BOAT, **axes)
+
+    frame = plan.frame
+
+    assert list(frame.index) == [row.number for row in plan]
+    assert list(frame.columns) == [*TextToVideo.model_fields, "take", "credits", "credits_due", "problem"]
+    for record, row in zip(frame.astype(object).where(frame.notna(), None).to_dict("records"), plan, strict=True):
+        assert (record["credits"], record["problem"], record["take"]) == (row.credits, row.problem, row.take)
+        if row.input is not None:
+            assert sweep(BOAT, [{name: record[name] for name in TextToVideo.model_fields}])[0].input == row.input
+
+
+def test_types_follow_from_the_model() -> None:
+    """Nullable whole numbers, categories with all choices, floats, text; the same for one run and for impossible ones."""
+    odd = sweep(BOAT, num_frames=["many", 5], resolution=["480p", "1080p"]).frame
+    none = sweep(BOAT, seed=[1]).where(lambda run: False).frame
+
+    assert {name: TYPES[name] for name in ("seed", "num_frames", "resolution", "temporal_adain_factor", "credits")} == {
+        "seed": "Int64",
+        "num_frames": "Int64",
+        "resolution": "category",
+        "temporal_adain_factor": "float64",
+        "credits": "Int64",
+    }
+    assert odd.dtypes.astype(str).to_dict() == none.dtypes.astype(str).to_dict() == TYPES
+    assert odd["num_frames"].isna().tolist() == [True, True, False, False]
+    assert odd["resolution"].tolist() == ["480p", "1080p"] * 2
+    assert list(none["resolution"].cat.categories) == ["480p", "720p"]
+
+
+def test_seeds_of_any_size_have_a_place() -> None:
+    """A whole number that a column of such cannot hold is kept as Python has it."""
+    assert sweep(BOAT, seed=[1, 2**70]).frame["seed"].tolist() == [1, 2**70]
+
+
+def test_labels_and_inner_places_have_columns() -> None:
+    """A template's words, and a spot inside a list, beside the fields that they are part of."""
+    boat = BOAT.revised(loras=[{"path": "a"}])
+
+    frame = sweep(boat, template("a {colour} boat", colour=["red", "blue"]), {"loras[0].scale": [0.5, 1]}).frame
+
+    assert frame["colour"].tolist() == ["red", "red", "blue", "blue"]
+    assert frame["loras[0].scale"].tolist() == [0.5, 1.0, 0.5, 1.0]
+    assert frame["loras"][0] == ({"path": "a", "scale": 0.5},)
+    assert frame.groupby("colour")["credits"].sum().to_dict() == {"red": 106, "blue": 106}
+
+
+def test_a_name_that_the_table_needs_gets_a_prefix() -> None:
+    """Fields become `input_…`, labels `label_…`; nothing is overwritten."""
+    model = describe(with_fields({name: {"type": "integer"} for name in ("status", "input_status", "credits")}))
+
+    frame = sweep(model(status=1, input_status=2, credits=3), [{"credits": 4}]).frame
+
+    assert list(columns_for(model)) == ["status", "input_status", "credits"]
+    assert frame.filter(like="status").iloc[0].tolist() == [1, 2]
+    assert (frame["input_credits"][0], len(set(frame.columns))) == (4, len(frame.columns))
+
+
+def test_the_table_survives_parquet() -> None:
+    """Types, categories and lists come back."""
+    resize = SmartResize(image_url="a.png", target_sizes=["64x64"])
+    frame = sweep(resize, target_sizes=["300x600", ["64x64", "32x32"]], seed=[None, 1]).frame
+    file = io.BytesIO()
+
+    frame.to_parquet(file)
+    back = pd.read_parquet(file)
+
+    assert back.dtypes.astype(str).to_dict() == frame.dtypes.astype(str).to_dict()
+    assert [tuple(sizes) for sizes in back["target_sizes"]] == list(frame["target_sizes"])
+    assert frame.groupby("target_sizes").size().to_dict() == {("300x600",): 2, ("64x64", "32x32"): 2}

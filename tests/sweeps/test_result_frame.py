@@ -1,0 +1,263 @@
+"""The table of a sweep: tidy, of the same columns and types whatever came of the runs, and safe on its way through files."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reelbook.models.base import Input
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import LoRA, TextToVideo
+from reelbook.storage.run_identity import dumps, identity
+from reelbook.sweeps.execute.ledger_lookup import Name, Seen
+from reelbook.sweeps.execute.progress import IMPOSSIBLE, Standing
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.results.result_frame import framed
+
+URL = "https://example.org/a.png"
+LAST = ["status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "service", "input_json"]  # fmt: skip
+BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
+    (TextToVideo(prompt="a boat"), {"seed": [1, 2, 3, 4]}, ["output_video", "output_video_url", "output_seed", "output_prompt"]),
+    (ImageToVideo(prompt="a boat", image_url=URL), {"prompt": ["a", "b", "c", "d"]}, ["output_video", "output_video_url"]),
+    (SmartResize(image_url=URL, target_sizes=["300x600"]), {"seed": [1, 2, 3, 4]},
+     ["output_images", "output_images_url", "output_results", "output_description"]),
+    (ImagesToVideo(images=[URL]), {"fps": [1.0, 2.0, 3.0, 4.0]}, ["output_video", "output_video_url"]),
+]  # fmt: skip
+
+
+def seen(number: int, state: str = "stored", **facts: Any) -> Seen:
+    """A row of the ledger."""
+    nothing = dict.fromkeys(Seen._fields)
+    return Seen(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "cost": 53, "price": 53,
+                   "spent": 0, "unpriced": 0, "request_id": f"r{number}", **facts})  # fmt: skip
+
+
+def answered(model: str, number: int) -> dict[str, Any]:
+    """What the service gave and what is on the shelf."""
+    sha = f"{number:064x}"
+    if model == SmartResize.endpoint_id:
+        files = [
+            {"url": f"https://example.org/{number}-{side}.png", "width": side, "height": 600} for side in (300, 400)
+        ]
+        output: dict[str, Any] = {
+            "images": files,
+            "results": [{"width": 300, "resolution": "1K", "images": files}],
+            "description": "ok",
+        }
+        media = [{"sha256": sha, "suffix": ".png"}, {"sha256": f"{number + 1000:064x}", "suffix": ".png"}]
+    else:
+        output = {"video": {"url": f"https://example.org/{number}.mp4", "content_type": "video/mp4"}}
+        output |= {"seed": number, "prompt": "a boat"} if model == TextToVideo.endpoint_id else {}
+        media = [{"sha256": sha, "suffix": ".mp4"}]
+    return {"output": dumps(output), "media": dumps(media), "charged": 53, "queued_s": 0.5, "running_s": 8.25}
+
+
+def paths(count: int = 20) -> dict[str, str]:
+    known = {f"{number:064x}": f"/shelf/{number}.mp4" for number in range(count)}
+    return {**known, **{f"{number + 1000:064x}": f"/shelf/{number}-2.png" for number in range(count)}}
+
+
+def standings(plan: Plan, statuses: list[str]) -> list[Standing]:
+    """How the rows stand, each by itself."""
+    found = []
+    for row, status in zip(plan, statuses, strict=True):
+        text = dumps(row.input.wire()) if row.input else ""
+        name = Name(f"name-{row.number}", row.take, text) if row.input else None
+        error = None if status in ("completed", "waiting", "not started") else f"it is {status}"
+        found.append(
+            Standing(row, name, status=status if row.input else IMPOSSIBLE, error_type=error and "oops", error=error)
+        )
+    return found
+
+
+@pytest.mark.parametrize(("base", "axes", "outputs"), BASES, ids=[base.endpoint_id for base, *_ in BASES])
+def test_columns_and_types_do_not_depend_on_what_came_of_the_runs(
+    base: Input, axes: dict[str, Any], outputs: list[str]
+) -> None:
+    """Nothing started, some failed, all completed: the same columns, in the same order, of the same types."""
+    plan = sweep(base, **axes)
+    none = framed(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
+    some = framed(
+        plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
+        [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
+    )  # fmt: skip
+    every = framed(plan, standings(plan, ["completed"] * 4), [seen(number, **answered(base.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+
+    inputs = [name for name in plan.frame.columns if name not in ("take", "credits", "credits_due", "problem")]
+    for table in (none, some, every):
+        assert list(table.columns)[: len(axes) + 2] == [*axes, "status", "credits"]
+        assert set(table.columns) == {*inputs, *outputs, *LAST}
+        pd.testing.assert_series_equal(table.dtypes, every.dtypes)
+        assert table.index.tolist() == [0, 1, 2, 3]
+        assert table.index.name == "run"
+        pd.testing.assert_frame_equal(table[inputs], plan.frame[inputs])
+    assert every["credits"].dtype == "Int64"
+    assert every["status"].dtype == "category"
+    assert every["credits"].sum() == 4 * 53
+
+
+@pytest.mark.parametrize(("base", "axes", "outputs"), BASES, ids=[base.endpoint_id for base, *_ in BASES])
+def test_a_table_goes_through_files(base: Input, axes: dict[str, Any], outputs: list[str], tmp_path: Path) -> None:
+    """Parquet keeps types, categories and what the table knows of itself; CSV keeps the text of everything."""
+    plan = sweep(base, **axes)
+    table = framed(
+        plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
+        [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
+    )  # fmt: skip
+    table.attrs["reelbook"] = {"axes": ["seed"]}
+    plain = [name for name in table.columns if table[name].dtype != object]
+
+    table.to_parquet(tmp_path / "table.parquet")
+    back = pd.read_parquet(tmp_path / "table.parquet")
+    text = pd.read_csv(io.StringIO(table.to_csv()), index_col="run")
+
+    pd.testing.assert_frame_equal(back[plain], table[plain])
+    assert list(back.columns) == list(text.columns) == list(table.columns)
+    assert back.attrs == table.attrs
+    assert text["status"].tolist() == table["status"].tolist()
+    assert text["credits"].fillna(-1).tolist() == table["credits"].fillna(-1).tolist()
+    assert text["input_json"].tolist() == table["input_json"].tolist()
+
+
+def test_every_result_stands_in_its_row() -> None:
+    """Local files as text, addresses beside them, several pictures of a run as a list."""
+    resized, clips = (sweep(base, **axes) for base, axes, _ in (BASES[2], BASES[0]))
+
+    pictures = framed(resized, standings(resized, ["completed"] * 4), [seen(number, **answered(SmartResize.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    films = framed(clips, standings(clips, ["completed"] * 4), [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+
+    assert pictures.loc[2, "output_images"] == ["/shelf/2.mp4", "/shelf/2-2.png"]
+    assert pictures.loc[2, "output_images_url"] == ["https://example.org/2-300.png", "https://example.org/2-400.png"]
+    assert films["output_seed"].tolist() == [0, 1, 2, 3]
+    assert films["output_video"].tolist() == [f"/shelf/{number}.mp4" for number in range(4)]
+    assert films["output_video_url"].tolist() == [f"https://example.org/{number}.mp4" for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (None, (None, None)),
+        (seen(0, "planned", cost=0), (None, None)),
+        (seen(0, "stored", charged=40), (40, "charged")),
+        (seen(0, "stored", charged=40, spent=53), (93, "charged")),
+        (seen(0, "accepted"), (53, "estimated")),
+        (seen(0, "uncertain"), (53, "estimated")),
+        (seen(0, "failed"), (53, "estimated")),
+        (seen(0, "failed", charged=0), (0, "charged")),
+        (seen(0, "failed", error_type="written_off"), (53, "estimated")),
+        (seen(0, "rejected", spent=53), (53, "estimated")),
+        (seen(0, "stored", unpriced=1), (None, None)),
+        (seen(0, "accepted", price=None), (None, None)),
+    ],
+)  # fmt: skip
+def test_credits_are_what_is_known_and_say_from_whom(row: Seen | None, expected: tuple[int | None, str | None]) -> None:
+    """Nothing for what was never sent; the worst case for an uncertain one, and for a failure of which the service tells no charge."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
+
+    table = framed(plan, standings(plan, ["failed"]), [row], {})
+
+    found = table.loc[:, ["credits", "credits_source"]].astype(object)
+    assert tuple(found.where(found.notna(), None).iloc[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (None, None),
+        (seen(0, "planned", cost=0), None),
+        (seen(0, "planned"), 53),
+        (seen(0, "stored", charged=40, spent=53), 53),
+        (seen(0, "failed"), 53),
+        (seen(0, "stored", unpriced=1, price=None), None),
+    ],
+)
+def test_the_price_that_was_told_stays_beside_what_was_charged(row: Seen | None, expected: int | None) -> None:
+    """Of one try, whatever came of it; nothing for what was never sent, or has no price."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
+
+    table = framed(plan, standings(plan, ["failed"]), [row], {})
+
+    assert str(table["credits_estimated"].dtype) == "Int64"
+    assert table["credits_estimated"].astype(object).where(table["credits_estimated"].notna(), None).tolist() == [
+        expected
+    ]
+
+
+def test_names_that_collide_are_kept_apart() -> None:
+    """A label called like a column of the table, or like a result, gets a prefix; nothing is overwritten."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2]).derived(
+        status=lambda row: "mine", output_seed=lambda row: row.seed
+    )
+
+    table = framed(plan, standings(plan, ["completed"] * 2), [seen(number, **answered(TextToVideo.endpoint_id, number + 7)) for number in range(2)], paths())  # fmt: skip
+
+    assert table["status"].tolist() == ["completed"] * 2
+    assert table["label_status"].tolist() == ["mine"] * 2
+    assert table["output_seed"].tolist() == [7, 8]
+    assert table["input_output_seed"].tolist() == [1, 2]
+
+
+def test_a_table_is_tidy_for_pandas(tmp_path: Path) -> None:
+    """Groups, sums, joins and sorted copies are what one expects, and each row still knows which run it is."""
+    plan = sweep(
+        TextToVideo(prompt="a boat", loras=[LoRA(path="https://example.org/a")]), num_frames=[49, 97], seed=[1, 2]
+    )
+    rows = [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)]
+    table = framed(plan, standings(plan, ["completed"] * 4), rows, paths())
+
+    by_frames = table.groupby("num_frames")["credits"].sum()
+    shuffled = pd.concat([table[table["seed"] == 2], table[table["seed"] == 1]]).sort_values("num_frames")
+    inputs = [json.loads(text) for text in shuffled["input_json"]]
+    table.to_parquet(tmp_path / "table.parquet")
+
+    assert by_frames.to_dict() == {49: 106, 97: 106}
+    assert [(one["num_frames"], one["seed"]) for one in inputs] == list(zip(shuffled["num_frames"], shuffled["seed"], strict=True))  # fmt: skip
+    assert len({identity(TextToVideo.endpoint_id, text) for text in shuffled["input_json"]}) == 4
+
+
+def test_answers_of_another_kind_than_promised_are_kept() -> None:
+    """A seed that is a text, a field that the specification does not show, an output that is none."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2, 3])
+    odd = [
+        seen(0, output='{"seed": "seven", "extra": {"a": 1}}'),
+        seen(1, output='{"seed": 8, "extra": null}'),
+        seen(2, output="null"),
+    ]
+
+    table = framed(plan, standings(plan, ["completed"] * 3), odd, {})
+    table.to_parquet(io.BytesIO())
+
+    assert [str(value) for value in table["output_seed"].dropna()] == ["seven", "8"]
+    assert table.loc[0, "output_extra"] == {"a": 1}
+
+
+def test_impossible_rows_and_huge_seeds_stay_in_the_table(tmp_path: Path) -> None:
+    """With their reasons; a seed that no column of whole numbers holds is still exact."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 10**20], num_frames=[5, 49])
+
+    table = framed(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
+    table.to_parquet(tmp_path / "table.parquet")
+
+    assert table["status"].tolist().count("impossible") == 2
+    assert [int(value) for value in table["seed"]] == [1, 1, 10**20, 10**20]
+
+
+def test_an_error_has_its_reason_first() -> None:
+    """Of a run that failed at the service what that says; a picture that is a text is cut, so that the reason is seen."""
+    plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 2])
+    told = standings(plan, ["failed", "failed"])
+    told[0].error, told[1].error = "Run r0 failed [load]: it says much.", f"data:image/png;base64,{'A' * 4000} is none"
+
+    table = framed(
+        plan, told, [seen(0, "failed", error=f"data:image/png;base64,{'iVBO' * 999} cannot be read."), None], {}
+    )
+
+    assert table["error"].tolist() == ["data:image/png;base64,… cannot be read.", "data:image/png;base64,… is none"]

@@ -1,0 +1,288 @@
+"""The door: clients, the default one, and calls from wherever a person may make them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook import errors
+from reelbook.api.runs import default_client
+from reelbook.service.accounts import NewAccount
+from tests.support import KEY, Serve, as_data_uri, png
+
+TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rb.Client]:
+    """A client of the embedded service: a real local port, no key, no cost."""
+    with rb.connect(library=tmp_path_factory.mktemp("library")) as client:
+        yield client
+
+
+def test_a_prompt_becomes_a_video_on_this_machine(client: rb.Client) -> None:
+    """Run, output, credits and media, all there when the call returns."""
+    run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
+
+    assert run.status == "completed"
+    assert run.output.seed == 7
+    assert (run.credits, run.credits_source) == (53, "charged")
+    assert (run.video.probe.frames, run.video.probe.width, run.video.probe.height) == (9, 480, 480)
+    assert run.video.path.is_relative_to(client.library)
+    assert run.request_id in repr(run)
+    assert any("sketch" in line for line in run.logs)
+    assert set(run.timings) == {"queued", "running", "total"}
+
+
+def test_a_picture_becomes_pictures_of_other_sizes(client: rb.Client) -> None:
+    """Typed to the last field: images in order, and the results that repeat them by size."""
+    run = client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)), target_sizes=["32x32", "48x24"], seed=1))
+
+    assert [(image.width, image.height) for image in run.output.images] == [(32, 32), (48, 24)]
+    assert [result.images for result in run.output.results] == [run.output.images[:1], run.output.images[1:]]
+    assert [(file.probe.width, file.probe.height) for file in run.images] == [(32, 32), (48, 24)]
+    assert run.credits == 11
+
+
+def test_a_run_can_be_started_awaited_and_picked_up_again(client: rb.Client) -> None:
+    """start returns at once, await gives the run, attach finds it by its id."""
+    started = client.start(rb.TextToVideo(prompt="a kite", **TINY))
+
+    async def awaited() -> rb.Run:
+        return await started
+
+    same = asyncio.run(awaited())
+    picked_up = client.attach(started.request_id, model=rb.TextToVideo.endpoint_id).wait(30)
+
+    assert same is started
+    assert picked_up.video.path == started.video.path
+
+
+def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> None:
+    """RunTimeout says so; then it can be cancelled, and waiting says that."""
+    run = client.start(rb.TextToVideo(prompt="a lake", num_frames=1441, seed=1))
+
+    with pytest.raises(errors.RunTimeout, match="still working"):
+        run.wait(timeout=0.05)
+    agreed = run.cancel()
+    with pytest.raises(errors.RunCancelled):
+        run.wait(30)
+
+    assert agreed
+    assert (run.status, run.credits) == ("cancelled", 0)
+
+
+def test_a_failed_run_says_why_and_costs_nothing(client: rb.Client) -> None:
+    """The service's sentence and its kind of error reach the caller."""
+    with pytest.raises(errors.RunFailed, match="could not be used") as caught:
+        client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
+
+    assert caught.value.error_type == "image_load_error"
+
+
+def test_the_estimate_is_the_service_s_own(client: rb.Client) -> None:
+    """Exact, because the service said so."""
+    found = client.estimate(rb.TextToVideo(prompt="x", enable_detail_pass=True))
+
+    assert (found.credits, found.source) == (106, "exact")
+    assert repr(found) == "Estimate(106 credits, exact): base 53, detail pass × 2.0"
+
+
+def test_the_latest_open_client_is_the_default_and_gives_its_place_back(tmp_path: Path) -> None:
+    """rb.run and its kin use it; a closed client refuses to run."""
+    with rb.connect(library=tmp_path / "a") as first:
+        with rb.connect(library=tmp_path / "b") as second:
+            assert default_client() is second
+        assert default_client() is first
+        with pytest.raises(errors.ReelbookError, match="closed"):
+            second.start(rb.TextToVideo(prompt="x"))
+
+
+def test_it_works_from_threads_and_inside_a_running_loop(client: rb.Client) -> None:
+    """A notebook's cell runs inside a loop; blocking calls work there, and from several threads at once."""
+    found: list[str] = []
+
+    async def cell() -> None:
+        found.append(client.run(rb.TextToVideo(prompt="a cell", **TINY)).status)
+
+    threads = [
+        threading.Thread(
+            target=lambda n=n: found.append(client.run(rb.TextToVideo(prompt=f"thread {n}", **TINY)).status)
+        )
+        for n in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    asyncio.run(cell())
+    for thread in threads:
+        thread.join()
+
+    assert found == ["completed"] * 4
+
+
+def test_a_hosted_service_that_shows_only_the_specification_is_enough(serve: Serve, tmp_path: Path) -> None:
+    """No root, no idempotency, no account, no list: the run works all the same, and the price is our assumption."""
+    served = serve(spec_only=True, accounts=[NewAccount("me", KEY)])
+
+    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+        run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
+        with pytest.raises(errors.RunFailed) as caught:
+            client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
+
+    assert run.video.probe.frames == 9
+    assert run.credits == 53
+    assert caught.value.error_type == "image_load_error"
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("ftp://x", errors.ReelbookError),
+        ("localhost:8600", errors.ReelbookError),
+        ("http://127.0.0.1:9", errors.Unreachable),
+    ],
+)
+def test_an_address_that_is_none_or_that_nobody_answers_is_a_clear_error(
+    tmp_path: Path, address: str, kind: type[Exception]
+) -> None:
+    """Told at connect or at the first call, in a sentence."""
+    with pytest.raises(kind, match="address"), rb.connect(address, api_key="k", library=tmp_path) as client:
+        client.estimate(rb.TextToVideo(prompt="x"))
+
+
+def test_an_unknown_key_is_told(serve: Serve, tmp_path: Path) -> None:
+    """401 becomes Unauthorized, and no repr shows the key."""
+    served = serve()
+
+    with rb.connect(served.base_url, api_key="canary-key", library=tmp_path) as client:
+        with pytest.raises(errors.Unauthorized):
+            client.account()
+        assert "canary-key" not in repr(client) + repr(vars(client))
+
+
+def test_something_that_is_no_input_is_refused(client: rb.Client) -> None:
+    """The sentence names the inputs there are."""
+    with pytest.raises(errors.ReelbookError, match="TextToVideo, ImageToVideo, SmartResize, ImagesToVideo"):
+        rb.run({"prompt": "a boat"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", [rb.run, rb.start, rb.estimate])
+@pytest.mark.parametrize("odd", [None, "x", 5, rb.TextToVideo])
+def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], odd: Any
+) -> None:
+    """The sentence says what was given, that nothing was sent, and what to give."""
+    monkeypatch.setattr("reelbook.api.runs.default_client", lambda: pytest.fail("a service was started"))
+
+    with pytest.raises(
+        errors.ReelbookError, match=r"not (a value of the|the class).*Nothing was sent: give one, such as"
+    ):
+        call(odd)
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (5, "a text, and not a value of the type int"), (None, "not a value of the type NoneType"),
+        (rb.TextToVideo, "not the class TextToVideo"), ("", "is missing: the text is empty"), (" \n", "is empty"),
+        ("\ud800", "cannot be printed or sent"), ("a\0b", "cannot be printed or sent"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("what", ["request", "model", "model of a request"])
+def test_what_can_be_no_id_is_refused_before_anything_is_asked(
+    client: rb.Client, what: str, odd: Any, said: str
+) -> None:
+    """The sentence says what is wrong with it, and where a good one is found."""
+    calls: dict[str, Callable[[], Any]] = {
+        "request": lambda: rb.attach(odd, model=rb.TextToVideo.endpoint_id),
+        "model": lambda: rb.model(odd),
+        "model of a request": lambda: rb.attach("r-1", model=odd),
+    }
+    said = "does not know the request 'r-1'" if (what, odd) == ("model of a request", None) else said
+    before = client.desk.calls.calls_made
+
+    with pytest.raises(errors.ReelbookError, match=said) as caught:
+        calls[what]()
+
+    assert "rb." in str(caught.value) or "run.request_id" in str(caught.value)
+    assert client.desk.calls.calls_made == before
+
+
+def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) -> None:
+    """Spaces around it belong to nobody's id."""
+    assert rb.model(f" {rb.SmartResize.endpoint_id}\n") is rb.SmartResize
+
+
+@pytest.mark.parametrize("odd", [5, b"x", "x\0", "\ud800", "~nobody-of-that-name/x"])
+def test_what_names_no_folder_is_no_library(odd: Any) -> None:
+    """A path is asked for, and no service is started."""
+    for call in (lambda: rb.connect(library=odd), lambda: rb.library(odd)):
+        with pytest.raises(errors.ReelbookError, match=r"is no folder of a library \(.*give its path"):
+            call()
+
+
+def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> None:
+    """No guard, no close, no leftovers: the interpreter ends with status 0 and nothing on stderr."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import reelbook as rb\n"
+        "run = rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', seed=1))\n"
+        "print(run.video.path.exists(), list(rb.connect()._embedded._server.service.crew.pids.values()))\n",
+        encoding="utf-8",
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
+        env={"PATH": "/usr/bin:/bin", "REELBOOK_LIBRARY": str(tmp_path / "library"), "HOME": str(tmp_path)},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "True", "")
+
+
+def test_when_the_owner_of_the_service_goes_the_next_call_of_another_kernel_starts_it_again(tmp_path: Path) -> None:
+    """Kernel one is killed with a run under way; kernel two waits for that run as if nothing had happened."""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", "import reelbook as rb, sys\nc = rb.connect(library=sys.argv[1])\nprint(c.base_url, flush=True)\nsys.stdin.read()", str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert owner.stdout is not None
+    with owner, _joined(owner.stdout.readline().strip(), tmp_path) as client:
+        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=97, resolution="480p", seed=3))
+        owner.kill()
+        owner.wait()
+
+        run.wait(60)
+
+        assert run.video.probe.frames == 97
+        assert client.account()["credits_spent"] == 53
+
+
+def _joined(address: str, library: Path) -> rb.Client:
+    client = rb.connect(library=library)
+    assert client.base_url == address
+    return client
+
+
+def test_a_lab_s_own_rates_set_the_price_of_the_embedded_service(tmp_path: Path) -> None:
+    """The estimate, the charge and the breakdown follow the table; another client may not change it meanwhile."""
+    table = tmp_path / "rates.toml"
+    table.write_text(f'["{rb.TextToVideo.endpoint_id}"]\nunit = "second"\nrate = "200.5"\n', encoding="utf-8")
+    boat = rb.TextToVideo(prompt="a boat", **TINY)
+
+    with rb.connect(library=tmp_path / "library", rates=table) as client:
+        told, run = client.estimate(boat), client.run(boat)
+        other = tmp_path / "other.toml"
+        other.write_text("", encoding="utf-8")
+        with pytest.raises(errors.ReelbookError, match="other rates"):
+            rb.connect(library=tmp_path / "library", rates=other)
+
+    assert told.credits == run.credits == 76  # nine frames at 24 per second: 0.375 s × 200.5, rounded up
+    assert "your rates" in repr(told)

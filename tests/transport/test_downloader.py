@@ -1,0 +1,763 @@
+"""Results brought home whole: continued where they broke off, refused where they are not what they should be.
+
+The file hosts are fakes, because a real one does not misbehave on demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import hashlib
+import json
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.errors import DownloadFailed
+from reelbook.models.service_file import File
+from reelbook.storage import shelf as shelf_module
+from reelbook.storage.shelf import Shelf
+from reelbook.transport.downloads import download_body, downloader, partial_download
+from reelbook.transport.downloads.downloader import CONNECTIONS, Brought, Downloads
+from reelbook.transport.downloads.partial_download import OVERLAP_BYTES, Part
+from tests.faults.bodies import film, picture
+from tests.faults.file_host import PAGE, Document, FileHost, here
+
+PNG = picture("PNG", side=100)
+FILM = film()
+NOISE = random.Random(3).randbytes(50_000)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path / "shelf")
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def on_host(story: Callable[[FileHost], Awaitable[Any]]) -> Any:
+    """Tell a story with a file host on loopback."""
+
+    async def told() -> Any:
+        async with FileHost() as host:
+            return await story(host)
+
+    return asyncio.run(told())
+
+
+def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) -> Brought:
+    """One file, fetched from a host that holds just that."""
+    result: Brought = on_host(lambda host: fetched(shelf, File(url=host.add(path, document), **told)))
+    return result
+
+
+async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> Brought:
+    downloads = Downloads(shelf, here)
+    try:
+        return await downloads.bring(file, request_id)
+    finally:
+        await downloads.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Return when something has happened that nobody tells us of."""
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.005)
+
+
+def has_begun(shelf: Shelf) -> bool:
+    """Whether some download has brought enough to be continued."""
+    return any(path.stat().st_size > OVERLAP_BYTES for path in shelf.folder.glob("*.part"))
+
+
+def leftovers(shelf: Shelf) -> list[str]:
+    return sorted(path.name for path in shelf.folder.iterdir() if ".part" in path.name)
+
+
+def test_a_file_is_kept_under_its_hash_with_the_kind_of_its_bytes(shelf: Shelf) -> None:
+    """Name, path, size and type are what was found, and nothing else is left in the folder."""
+    told = brought(shelf, Document(FILM))
+
+    assert told == Brought(sha(FILM), shelf.folder / f"{sha(FILM)}.mp4", len(FILM), "video/mp4")
+    assert [path.name for path in shelf.folder.iterdir()] == [f"{sha(FILM)}.mp4"]
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "a.html", "nul\0", "..\\x", "x" * 5000])
+def test_a_hostile_name_and_type_change_nothing(shelf: Shelf, name: str, tmp_path: Path) -> None:
+    """A picture that is called a page is stored as the picture it is, under our name, in our folder."""
+    document = Document(PNG, "text/html")
+
+    told = brought(shelf, document, "/%2e%2e/%2e%2e/x.html", file_name=name, content_type="text/html")
+
+    assert told.path == shelf.folder / f"{sha(PNG)}.png"
+    assert told.content_type == "image/png"
+    assert [path.name for path in tmp_path.iterdir()] == ["shelf"]
+
+
+def test_a_body_that_breaks_off_is_continued(shelf: Shelf) -> None:
+    """Only what is missing is asked for, with a little overlap, and only if it is still the same file."""
+    document = Document(NOISE, "application/octet-stream", ("short",))
+
+    async def story(host: FileHost) -> tuple[Brought, list[dict[str, str]]]:
+        told = await fetched(shelf, File(url=host.add("/x", document)))
+        return told, [asked.headers for asked in host.requests]
+
+    told, (first, second) = on_host(story)
+
+    assert told.sha256 == sha(NOISE)
+    assert "range" not in first
+    assert second["range"] == f"bytes={len(NOISE) * 2 // 3 - OVERLAP_BYTES}-"
+    assert second["if-range"] == document.etag
+    assert leftovers(shelf) == []
+
+
+def test_without_a_strong_validator_it_starts_over(shelf: Shelf) -> None:
+    """A weak ETag, or none, does not promise the same bytes."""
+    document = Document(NOISE, "application/octet-stream", ("short_untagged",))
+
+    async def story(host: FileHost) -> tuple[Brought, list[dict[str, str]]]:
+        told = await fetched(shelf, File(url=host.add("/x", document)))
+        return told, [asked.headers for asked in host.requests]
+
+    told, asked = on_host(story)
+
+    assert told.sha256 == sha(NOISE)
+    assert ["range" in headers for headers in asked] == [False, False]
+
+
+def test_a_failed_download_leaves_what_the_next_one_continues(shelf: Shelf) -> None:
+    """Another Downloads object, as in another process, goes on where the first one gave up."""
+    document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
+
+    async def story(host: FileHost) -> tuple[Brought, str]:
+        file = File(url=host.add("/x", document))
+        with pytest.raises(DownloadFailed, match="503"):
+            await fetched(shelf, file)
+        host.add("/x", Document(NOISE, "application/octet-stream"))
+        assert len(leftovers(shelf)) == 2
+        return await fetched(shelf, file), host.requests[-1].headers["range"]
+
+    told, range_asked = on_host(story)
+
+    assert told.sha256 == sha(NOISE)
+    assert range_asked != "bytes=0-"
+    assert leftovers(shelf) == []
+
+
+def test_what_changed_in_between_is_fetched_anew(shelf: Shelf) -> None:
+    """The part on disk belongs to a version that the host no longer has."""
+    old, new = bytes(1) + NOISE[1:], NOISE
+
+    async def story(host: FileHost) -> Brought:
+        file = File(url=host.add("/x", Document(old, "application/octet-stream", ("short", "busy"), for_ever=True)))
+        with pytest.raises(DownloadFailed):
+            await fetched(shelf, file)
+        host.add("/x", Document(new, "application/octet-stream"))
+        return await fetched(shelf, file)
+
+    assert on_host(story).sha256 == sha(new)
+
+
+@pytest.mark.parametrize("fault", ["part_of_another", "part_elsewhere", "part_of_more", "part_unnamed"])
+def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: Shelf, fault: str) -> None:
+    """Where the bytes asked for again are the same in both, what HTTP says of the rest gives it away."""
+    content, other = bytes(40_000) + NOISE[:8000], bytes(40_000) + NOISE[8000:16000]
+    document = Document(content, "application/octet-stream", ("short", fault), other=other)
+
+    assert brought(shelf, document).sha256 == sha(content)
+
+
+@pytest.mark.parametrize("where", [100, 20_000])
+def test_a_part_that_a_power_cut_has_torn_is_not_believed(shelf: Shelf, where: int) -> None:
+    """The note beside it holds the hash of what was good."""
+
+    async def story(host: FileHost) -> tuple[Brought, bool]:
+        document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
+        file = File(url=host.add("/x", document))
+        with pytest.raises(DownloadFailed):
+            await fetched(shelf, file)
+        part = shelf.folder / leftovers(shelf)[0]
+        content = bytearray(part.read_bytes())
+        content[where : where + 512] = bytes(512)
+        part.write_bytes(content)
+        host.add("/x", Document(NOISE, "application/octet-stream"))
+        return await fetched(shelf, file), "range" in host.requests[-1].headers
+
+    told, continued = on_host(story)
+
+    assert told.sha256 == sha(NOISE)
+    assert not continued
+
+
+CHILD = """
+import asyncio, sys
+from pathlib import Path
+from reelbook.transport.downloads import partial_download
+from reelbook.transport.downloads.downloader import Downloads
+from reelbook.storage.shelf import Shelf
+from reelbook.models.service_file import File
+
+partial_download.NOTED_EVERY = 1000
+asyncio.run(Downloads(Shelf(Path(sys.argv[1])), lambda: sys.argv[2]).bring(File(url=sys.argv[2]), "r-1"))
+"""
+
+
+async def child_at(shelf: Shelf, url: str) -> subprocess.Popen[bytes]:
+    """Another process that downloads to the same shelf, and hangs in the middle of it."""
+    child = subprocess.Popen([sys.executable, "-c", CHILD, str(shelf.folder), url])
+    await until(lambda: any(_noted(path) > OVERLAP_BYTES for path in shelf.folder.glob("*.part.json")))
+    return child
+
+
+def _noted(path: Path) -> int:
+    """How many bytes a note vouches for; it may just be being written."""
+    with suppress(ValueError):
+        return int(json.loads(path.read_text())["size"])
+    return 0
+
+
+def test_another_process_continues_after_a_kill(shelf: Shelf) -> None:
+    """SIGKILL leaves the part and its note; the next owner goes on from there."""
+    content = random.Random(5).randbytes(3_000_000)
+
+    async def story(host: FileHost) -> tuple[Brought, dict[str, str]]:
+        url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
+        child = await child_at(shelf, url)
+        child.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(child.wait)
+        return await fetched(shelf, File(url=url)), host.requests[-1].headers
+
+    told, headers = on_host(story)
+
+    assert told.sha256 == sha(content)
+    assert "range" in headers
+    assert leftovers(shelf) == []
+
+
+def test_a_part_in_use_by_another_process_is_left_alone(shelf: Shelf) -> None:
+    """While one process is at it, another fetches the same file for itself."""
+    content = random.Random(6).randbytes(3_000_000)
+
+    async def story(host: FileHost) -> tuple[Brought, dict[str, str], list[str]]:
+        url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
+        child = await child_at(shelf, url)
+        told = await fetched(shelf, File(url=url))
+        left = leftovers(shelf)
+        child.kill()
+        await asyncio.to_thread(child.wait)
+        return told, host.requests[-1].headers, left
+
+    told, headers, left = on_host(story)
+
+    assert told.sha256 == sha(content)
+    assert "range" not in headers
+    assert len(left) == 2
+
+
+def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
+    """Also when they begin at the same moment and some of their answers break off."""
+
+    async def story(host: FileHost) -> list[Brought]:
+        faults = ("short", "short", "sound", "reset", "short", "cut_open")
+        file = File(url=host.add("/x", Document(FILM, faults=faults)))
+        downloads = Downloads(shelf, here)
+        told = await asyncio.gather(*(downloads.bring(file, "r-1") for _ in range(12)))
+        await downloads.close()
+        return told
+
+    told = on_host(story)
+
+    assert {one.sha256 for one in told} == {sha(FILM)}
+    assert [path.name for path in shelf.folder.iterdir()] == [f"{sha(FILM)}.mp4"]
+
+
+def test_few_connections_are_open_at_once(shelf: Shelf) -> None:
+    """However many files are wanted."""
+    open_now, most = 0, 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(PNG) + PNG)
+        await writer.drain()
+        open_now -= 1
+        writer.close()
+
+    async def story() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        downloads = Downloads(shelf, here)
+        await asyncio.gather(*(downloads.bring(File(url=f"{url}/{number}"), "r") for number in range(40)))
+        await downloads.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(story())
+
+    assert most <= CONNECTIONS
+
+
+def test_cancelled_downloads_do_not_use_up_the_connections(shelf: Shelf) -> None:
+    """After many that were broken off in the middle, the next one comes through."""
+
+    async def story(host: FileHost) -> Brought:
+        downloads = Downloads(shelf, here)
+        for number in range(30):
+            url = host.add(f"/{number}", Document(FILM, faults=("stalled",), for_ever=True))
+            task = asyncio.create_task(downloads.bring(File(url=url), "r"))
+            await until(lambda: len(host.requests) > number)  # noqa: B023  # It is awaited within the turn.
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        told = await downloads.bring(File(url=host.add("/x", Document(FILM))), "r")
+        await downloads.close()
+        return told
+
+    assert on_host(story).sha256 == sha(FILM)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [("expired", "403: the address has expired"), ("missing", "404: not there"), ("gone", "410: gone")],
+)
+def test_a_definite_no_ends_at_once_and_says_that_the_run_is_still_there(shelf: Shelf, fault: str, says: str) -> None:
+    """One request; the sentence has the way to fetch it again, and no secret of the address."""
+
+    async def story(host: FileHost) -> tuple[str, int]:
+        url = host.add("/clip.mp4", Document(FILM, faults=(fault,), for_ever=True))
+        with pytest.raises(DownloadFailed) as caught:
+            await fetched(shelf, File(url=url.replace("http://", "http://me:word@") + "?token=secret"))
+        return str(caught.value), len(host.requests)
+
+    sentence, requests = on_host(story)
+
+    assert requests == 1
+    assert says in sentence
+    assert "attach('r-1', model=…)" in sentence
+    assert "/clip.mp4" in sentence
+    assert "secret" not in sentence
+    assert "word" not in sentence
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/files/x", "", "http://", "x y"])
+def test_only_web_addresses_are_fetched(shelf: Shelf, url: str) -> None:
+    """Nothing of this machine is read because a service says so."""
+    with pytest.raises(DownloadFailed, match=r"http and https only|no web address"):
+        asyncio.run(fetched(shelf, File(url=url)))
+
+
+def test_a_redirect_to_a_local_file_is_not_followed(shelf: Shelf) -> None:
+    """Each step is judged like the first one."""
+    with pytest.raises(DownloadFailed, match="http and https only, not from 'file:///etc/passwd'"):
+        brought(shelf, Document(FILM, faults=("to_a_file",), for_ever=True))
+
+
+def test_redirects_are_followed_five_times_and_no_more(shelf: Shelf) -> None:
+    """Relative ones too."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number = int((await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].strip(b"/"))
+        head = b"HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: %d\r\ncontent-length: 0\r\n\r\n" % (number - 1)
+        good = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(PNG), PNG)
+        writer.write(head if number else good)
+        await writer.drain()
+        writer.close()
+
+    async def story() -> Brought:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        told = await fetched(shelf, File(url=f"{url}/5"))
+        with pytest.raises(DownloadFailed, match="more than 5 times"):
+            await fetched(shelf, File(url=f"{url}/6"))
+        server.close()
+        await server.wait_closed()
+        return told
+
+    assert asyncio.run(story()).sha256 == sha(PNG)
+
+
+def test_the_host_is_left_alone_as_long_as_it_asks(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Retry-After` is a floor, and where it is longer than all our patience, the sentence says so."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        seconds = asked.split(b" ")[1].strip(b"/")
+        writer.write(b"HTTP/1.1 503 No\r\nconnection: close\r\nretry-after: %b\r\ncontent-length: 0\r\n\r\n" % seconds)
+        await writer.drain()
+        writer.close()
+
+    async def story() -> str:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        monkeypatch.setattr("reelbook.transport.downloads.downloader._rest", sleep)
+        with pytest.raises(DownloadFailed):
+            await fetched(shelf, File(url=f"{url}/7"))
+        with pytest.raises(DownloadFailed) as caught:
+            await fetched(shelf, File(url=f"{url}/7200"))
+        server.close()
+        await server.wait_closed()
+        return str(caught.value)
+
+    sentence = asyncio.run(story())
+
+    assert pauses == [7.0] * (downloader.ATTEMPTS - 1)
+    assert "asks to wait 7,200 s" in sentence
+
+
+def test_a_host_that_drips_is_given_up_after_a_while(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and again would keep a read timeout happy; what counts is how much arrives."""
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.1)
+    monkeypatch.setattr(downloader, "ATTEMPTS", 2)
+    began = time.monotonic()
+
+    with pytest.raises(DownloadFailed, match=r"silent or too slow for 0\.1 s"):
+        brought(shelf, Document(NOISE, faults=("dripping",), for_ever=True))
+
+    assert time.monotonic() - began < 5
+
+
+def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_said(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three silences, whatever else would still be tried; meanwhile the run's progress names what it waits for."""
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.1)
+
+    async def story(host: FileHost) -> tuple[set[str], str]:
+        downloads = Downloads(shelf, here)
+        url = host.add("/clip.mp4", Document(NOISE, faults=("dripping",), for_ever=True))
+        task = asyncio.create_task(downloads.bring(File(url=url), "r-1"))
+        words = set()
+        while not task.done():
+            words.add(re.sub(r"\d[\d,]*", "N", downloads.progress("r-1")))
+            await asyncio.wait([task], timeout=0.02)
+        with pytest.raises(DownloadFailed):
+            await task
+        after = downloads.progress("r-1")
+        await downloads.close()
+        return words, after
+
+    words, after = on_host(story)
+
+    assert any(one.endswith("waiting for its host for N s") for one in words)
+    assert after == ""
+    assert downloader.MAX_STALLS * downloader.STALL_SECONDS < 90
+
+
+def test_a_file_has_its_time_and_no_more(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when every single attempt looks hopeful."""
+    monkeypatch.setattr(downloader, "WHOLE_SECONDS", 0.05)
+    monkeypatch.setattr(downloader, "ATTEMPTS", 10**6)
+
+    with pytest.raises(DownloadFailed, match="minutes are all we give it"):
+        brought(shelf, Document(FILM, faults=("busy",), for_ever=True))
+
+
+def test_attempts_that_bring_much_do_not_count_as_failures(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file over a bad line takes as many attempts as it takes."""
+    monkeypatch.setattr(downloader, "WORTHWHILE_BYTES", 500)
+    content = random.Random(1).randbytes(3_000_000)
+    monkeypatch.setattr(downloader, "ATTEMPTS", 3)
+
+    told = brought(shelf, Document(content, "application/octet-stream", ("short",) * 6))
+
+    assert told.sha256 == sha(content)
+
+
+def test_a_file_that_is_broken_at_the_host_is_not_fetched_again_and_again(shelf: Shelf) -> None:
+    """Three times the same bytes are enough to believe that there are no others."""
+    broken = Document(FILM[:-500], faults=("sound",), for_ever=True)
+
+    with pytest.raises(DownloadFailed, match="it breaks off"):
+        brought(shelf, broken)
+
+    assert broken.asked == 3
+    assert list(shelf.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [len(FILM) + 1, len(FILM) - 1, 1, 0, -5, 10**18])
+@pytest.mark.parametrize("served", ["sound", "chunked", "open_ended"])
+def test_a_whole_film_is_not_lost_for_a_wrong_size(shelf: Shelf, size: int, served: str) -> None:
+    """The film shows its own end; what another program once wrote of its size weighs less."""
+    assert brought(shelf, Document(FILM, faults=(served,), for_ever=True), file_size=size).sha256 == sha(FILM)
+
+
+@pytest.mark.parametrize(
+    ("served", "size", "accepted"),
+    [
+        ("sound", None, True),
+        ("sound", len(NOISE), True),
+        ("sound", len(NOISE) + 1, False),
+        ("chunked", None, False),
+        ("open_ended", None, False),
+        ("chunked", len(NOISE), True),
+        ("open_ended", len(NOISE) - 1, False),
+    ],
+)
+def test_of_a_file_without_structure_somebody_must_know_the_length(
+    shelf: Shelf, served: str, size: int | None, accepted: bool
+) -> None:
+    """And nobody may say another: nothing in the file shows who is right."""
+    document = Document(NOISE, "application/octet-stream", (served,), for_ever=True)
+
+    if accepted:
+        assert brought(shelf, document, file_size=size).path.name == f"{sha(NOISE)}.bin"
+    else:
+        with pytest.raises(DownloadFailed, match="does not show"):
+            brought(shelf, document, file_size=size)
+
+
+@pytest.mark.parametrize("content", [PAGE, b'{"error": "expired"}', b"expired"])
+@pytest.mark.parametrize("promised", ["video/mp4", None, "application/octet-stream"])
+def test_text_instead_of_a_file_is_refused(shelf: Shelf, content: bytes, promised: str | None) -> None:
+    """Whatever it is labelled, and also where nothing was promised."""
+    with pytest.raises(DownloadFailed, match="came instead of"):
+        brought(shelf, Document(content, faults=("sound",), for_ever=True), content_type=promised)
+
+
+@pytest.mark.parametrize(
+    ("path", "served_as", "told"),
+    [
+        ("/x", "application/octet-stream", {"content_type": "image/png"}),
+        ("/x", "application/octet-stream", {"file_name": "a.PNG"}),
+        ("/x.png", "application/octet-stream", {"content_type": "application/octet-stream"}),
+        ("/x", "image/png", {}),
+        ("/x", "text/html", {}),
+    ],
+)
+def test_bytes_of_no_known_kind_are_refused_where_a_known_one_was_promised(
+    shelf: Shelf, path: str, served_as: str, told: dict[str, str]
+) -> None:
+    """A picture whose very first bytes are damaged does not become a file of some other kind."""
+    broken = Document(b"\0" + PNG[1:], served_as, ("sound",), for_ever=True)
+
+    with pytest.raises(DownloadFailed, match=r"not those of image/png|web page"):
+        brought(shelf, broken, path, **told)
+
+
+def test_a_picture_with_something_behind_it_does_not_pass_for_a_film(shelf: Shelf) -> None:
+    """What shows its own end is believed over a label; what does not is not."""
+    whole = Document(PNG)
+
+    assert brought(shelf, whole, content_type="video/mp4").content_type == "image/png"
+    with pytest.raises(DownloadFailed, match="something behind"):
+        brought(shelf, Document(PNG + FILM, faults=("sound",), for_ever=True), content_type="video/mp4")
+
+
+@pytest.mark.parametrize(
+    ("told", "content"),
+    [
+        ({"content_type": "text/html"}, PAGE),
+        ({"content_type": "application/json; charset=utf-8"}, b"{}"),
+        ({"content_type": "image/svg+xml"}, b"<svg/>"),
+        ({"file_name": "captions.srt"}, b"1\n00:00"),
+    ],
+)
+def test_text_that_was_promised_is_kept_as_text(shelf: Shelf, told: dict[str, str], content: bytes) -> None:
+    """A page never gets a name that a double click would run."""
+    assert brought(shelf, Document(content, "text/plain"), **told).path.suffix == ".txt"
+
+
+@pytest.mark.parametrize("served", ["zipped", "called_zipped"])
+def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: str) -> None:
+    """We ask for it as it is; hosts that wrap it all the same, or only say so, are understood."""
+
+    async def story(host: FileHost) -> tuple[Brought, str]:
+        url = host.add("/x", Document(FILM, faults=(served,), for_ever=True))
+        return await fetched(shelf, File(url=url)), host.requests[0].headers["accept-encoding"]
+
+    told, asked = on_host(story)
+
+    assert told.sha256 == sha(FILM)
+    assert asked == "identity"
+
+
+def test_a_small_body_that_unfolds_without_end_is_stopped(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes are unwrapped a little at a time, and counted."""
+    monkeypatch.setattr(download_body, "MOST_UNTOLD_BYTES", 5_000_000)
+    bomb = gzip.compress(bytes(50_000_000))
+
+    async def story(host: FileHost) -> int:
+        url = host.add("/x", Document(bytes(50_000_000), faults=("zipped",), for_ever=True))
+        with pytest.raises(DownloadFailed, match="does not end"):
+            await fetched(shelf, File(url=url))
+        return host.documents["/x"].asked
+
+    assert len(bomb) < 100_000
+    assert on_host(story) == 1
+    assert list(shelf.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "content", "name"),
+    [
+        ("data:image/png;base64," + base64.b64encode(PNG).decode(), PNG, f"{sha(PNG)}.png"),
+        ("DATA:;BASE64," + base64.encodebytes(PNG).decode(), PNG, f"{sha(PNG)}.png"),
+        ("data:text/plain,a%20b", b"a b", f"{sha(b'a b')}.txt"),
+    ],
+)
+def test_what_comes_within_the_answer_goes_to_the_shelf(shelf: Shelf, url: str, content: bytes, name: str) -> None:
+    """In every way of writing it; nothing is asked of any host."""
+    told = asyncio.run(fetched(shelf, File(url=url, content_type="text/plain" if "text" in url else None)))
+
+    assert told.path == shelf.folder / name
+    assert told.path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "data:image/png;base64," + base64.b64encode(PNG[:-20]).decode(),
+        "data:image/png;base64,!!!",
+        "data:image/png;base64",
+        "data:video/mp4;base64,",
+    ],
+)
+def test_damaged_data_within_the_answer_is_refused(shelf: Shelf, url: str) -> None:
+    """With the same sentence as any other file, and without repeating the data."""
+    with pytest.raises(DownloadFailed) as caught:
+        asyncio.run(fetched(shelf, File(url=url)))
+
+    assert url[30:] not in str(caught.value) or len(url) < 60
+    assert not shelf.folder.exists()
+
+
+def test_a_full_disk_is_told_and_the_download_continues_when_there_is_room(shelf: Shelf) -> None:
+    """No file under a final name, a sentence with the way out, and only the rest is fetched afterwards."""
+    content = random.Random(2).randbytes(2_000_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    async def story(host: FileHost) -> tuple[str, list[Any], Brought, dict[str, str]]:
+        file = File(url=host.add("/x", Document(content, "application/octet-stream")))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
+        try:
+            with pytest.raises(DownloadFailed) as caught:
+                await fetched(shelf, file)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        names = list(shelf.names())
+        return str(caught.value), names, await fetched(shelf, file), host.requests[-1].headers
+
+    sentence, names, told, headers = on_host(story)
+
+    assert f"there is no room left in {shelf.folder}" in sentence
+    assert "make room there" in sentence
+    assert names == []
+    assert told.sha256 == sha(content)
+    assert headers["range"] == f"bytes={1_000_000 - OVERLAP_BYTES}-"
+
+
+def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says how much is missing."""
+    monkeypatch.setattr(shelf_module, "_free", lambda folder: 1_000_000)
+    content = bytes(4_000_000)
+
+    with pytest.raises(DownloadFailed, match=r"no room left in .*, 3\.0 MB more are needed: make room"):
+        brought(shelf, Document(content, "application/octet-stream"))
+
+    assert list(shelf.folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
+    """Before anything is fetched."""
+    (tmp_path / "file").touch()
+    document = Document(FILM)
+
+    with pytest.raises(DownloadFailed, match="cannot be written"):
+        brought(Shelf(tmp_path / "file" / "shelf"), document)
+
+    assert document.asked == 0
+
+
+def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 MB pass through a few hundred kB at a time; disk and hash are other threads' work."""
+    piece, count = NOISE, 800
+    threads: set[int] = set()
+    real = Part.write
+
+    def write(part: Part, content: bytes) -> None:
+        threads.add(threading.get_ident())
+        real(part, content)
+
+    monkeypatch.setattr(Part, "write", write)
+    monkeypatch.setattr(partial_download, "NOTED_EVERY", 5_000_000)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b'HTTP/1.1 200 OK\r\nconnection: close\r\netag: "e"\r\ncontent-length: %d\r\n\r\n' % (len(piece) * count)
+        writer.write(head)
+        for _ in range(count):
+            writer.write(piece)
+            await writer.drain()
+        writer.close()
+
+    async def story() -> tuple[Brought, int]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        tracemalloc.start()
+        told = await fetched(shelf, File(url=url))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        server.close()
+        await server.wait_closed()
+        return told, peak
+
+    told, peak = asyncio.run(story())
+
+    assert told.size == len(piece) * count
+    assert peak < 12_000_000
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+def test_a_cancelled_download_hands_its_part_back(shelf: Shelf) -> None:
+    """Broken off in the middle, it is continued by the next one, and no file of its own stays open."""
+
+    async def story(host: FileHost) -> tuple[Brought, int]:
+        content = random.Random(9).randbytes(1_500_000)
+        file = File(url=host.add("/x", Document(content, "application/octet-stream", ("stalled",))))
+        before = len(list(Path("/dev/fd").iterdir()))
+        task = asyncio.create_task(fetched(shelf, file))
+        await until(lambda: has_begun(shelf))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        told = await fetched(shelf, file)
+        assert "range" in host.requests[-1].headers
+        assert told.sha256 == sha(content)
+        return told, len(list(Path("/dev/fd").iterdir())) - before
+
+    _, more = on_host(story)
+
+    # The host may still be closing its side of the two connections.
+    assert more <= 2
+    assert leftovers(shelf) == []

@@ -1,0 +1,920 @@
+"""Requests: repeated where that is free, sent once where it costs, and every failure one of our errors.
+
+The servers here are fakes, because a real service does not misbehave on demand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import io
+import json
+import logging
+import pickle
+import threading
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+from httpcore._backends.anyio import AnyIOStream
+from IPython.core.ultratb import VerboseTB
+
+from reelbook import errors
+from reelbook.transport import exchange
+from reelbook.transport.http import CONNECTIONS, Http, Key, checked_key
+from reelbook.transport.retries import Quota
+from reelbook.transport.service_address import Address
+from tests.transport.patience import Clock
+from tests.transport.variants import Fault, Hosted, Received, Reply, page
+
+KEY = "canary+1234/567890="
+DEAD = "http://127.0.0.1:9"
+FAULTS: list[Fault] = ["close", "reset", "half", "garbage", "deaf"]
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as hosted:
+        yield hosted
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@asynccontextmanager
+async def opened(key: str | None = KEY, **patience: Any) -> AsyncIterator[Http]:
+    """A client that waits for no retry; `clock` to watch it not waiting."""
+    http = Http(key, patience=patience.pop("clock", Clock()).patience(**patience))
+    try:
+        yield http
+    finally:
+        await http.close()
+
+
+async def free(http: Http, base_url: str, path: str = "/x") -> Any:
+    answer = await http.free("GET", Address(base_url), path)
+    return json.loads(answer.content)
+
+
+async def paid(http: Http, base_url: str, **options: Any) -> Any:
+    """A paid call whose answer counts when it names a request."""
+    options = {"read": lambda told: told if isinstance(told, dict) and "requestId" in told else None, **options}
+    return await http.paid(Address(base_url), "/models/run", {"a": 1}, credits=53, **options)
+
+
+async def failure(work: Any) -> BaseException:
+    """What some work raises."""
+    try:
+        await work
+    except BaseException as error:
+        return error
+    raise AssertionError("it should have failed")
+
+
+# Free calls
+
+
+def test_a_free_call_is_repeated_until_the_service_has_found_its_feet(hosted: Hosted, clock: Clock) -> None:
+    """Every passing fault is followed by the answer, and each pause has its chance to be longer than the one before."""
+    passing = [page(502), Reply(503), Reply(fault="close"), Reply(fault="half", body={"a": 1}), Reply(fault="reset")]
+    hosted.on("GET", "/x", *passing, {"a": 1})
+
+    async def story() -> Any:
+        async with opened(clock=clock) as http:
+            return await free(http, hosted.base_url)
+
+    assert asyncio.run(story()) == {"a": 1}
+    assert len(hosted.seen()) == 6
+    assert all(0 <= pause <= 0.25 * 2**place for place, pause in enumerate(clock.slept))
+    assert len(set(clock.slept)) == 5
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 422, 501])
+def test_a_refusal_is_told_at_once(hosted: Hosted, status: int) -> None:
+    """The same question would be refused again."""
+    hosted.on("GET", "/x", Reply(status, {"detail": "no"}))
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(free(http, hosted.base_url))
+
+    assert isinstance(asyncio.run(story()), errors.ServiceError)
+    assert len(hosted.seen()) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "floor"), [("7", 7.0), ("0.5", 0.5), ("600", 60.0), ("soon", 0.0), ("-3", 0.0), ("9" * 400, 0.0)]
+)
+def test_the_pause_that_a_service_asks_for_is_a_floor(hosted: Hosted, clock: Clock, asked: str, floor: float) -> None:
+    """At least so long, at most a minute, and a little longer at random; what is no number asks for nothing."""
+    hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": asked}), {"a": 1})
+
+    async def story() -> Any:
+        async with opened(clock=clock, free=600) as http:
+            return await free(http, hosted.base_url)
+
+    assert asyncio.run(story()) == {"a": 1}
+    assert floor <= clock.slept[0] <= floor + 0.25
+
+
+def test_the_pause_can_be_asked_for_as_a_date_by_the_clock_of_the_service(hosted: Hosted, clock: Clock) -> None:
+    """Twenty seconds after the service's own time, though its calendar is years behind."""
+    then, now = (email.utils.formatdate(at, usegmt=True) for at in (1_000_020, 1_000_000))
+    hosted.on("GET", "/x", Reply(503, {}, {"retry-after": then, "date": now}), {"a": 1})
+
+    async def story() -> Any:
+        async with opened(clock=clock) as http:
+            return await free(http, hosted.base_url)
+
+    assert asyncio.run(story()) == {"a": 1}
+    assert 20 <= clock.slept[0] <= 20.25
+
+
+def test_a_pause_beyond_the_deadline_is_not_begun(hosted: Hosted, clock: Clock) -> None:
+    """A minute is asked for and forty seconds are left: the refusal is told now, with the pause as a fact."""
+    hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": "3600"}))
+
+    async def story() -> BaseException:
+        async with opened(clock=clock, free=40) as http:
+            return await failure(free(http, hosted.base_url))
+
+    error = asyncio.run(story())
+
+    assert isinstance(error, errors.TooManyRequests)
+    assert error.facts["retry_after"] == 3600
+    assert (clock.slept, len(hosted.seen())) == ([], 1)
+
+
+def test_all_attempts_of_a_free_call_share_one_deadline(hosted: Hosted, clock: Clock) -> None:
+    """Each attempt is refused after what feels like 25 seconds; a minute has room for three, and six are allowed."""
+
+    def slowly(_: Received) -> Reply:
+        clock.now += 25
+        return Reply(503)
+
+    hosted.on("GET", "/x", slowly)
+
+    async def story() -> BaseException:
+        async with opened(clock=clock) as http:
+            return await failure(free(http, hosted.base_url))
+
+    assert isinstance(asyncio.run(story()), errors.ServiceBroken)
+    assert len(hosted.seen()) == 3
+
+
+def test_an_outage_does_not_become_a_storm(hosted: Hosted) -> None:
+    """A hundred calls meet a dead service: the first forty failures are repeated, then each is told at once."""
+    hosted.on("GET", "/x", Reply(503))
+
+    async def story() -> tuple[int, int, Any]:
+        async with opened() as http:
+            await asyncio.gather(*[failure(free(http, hosted.base_url)) for _ in range(100)])
+            storm = len(hosted.seen())
+            await failure(free(http, hosted.base_url))
+            after = len(hosted.seen()) - storm
+            hosted.on("GET", "/x", {"a": 1})
+            await asyncio.gather(*[free(http, hosted.base_url) for _ in range(4)])
+            return storm, after, http.quota.tokens
+
+    assert asyncio.run(story()) == (140, 1, 2.0)
+
+
+def test_the_purse_for_repetitions_never_holds_more_than_it_did() -> None:
+    """Successes give back a little of what was spent, and nothing beyond."""
+    quota = Quota(2)
+
+    spent = [quota.take() for _ in range(3)]
+    for _ in range(10):
+        quota.give_back()
+
+    assert (spent, quota.tokens) == ([True, True, False], 2)
+
+
+@pytest.mark.parametrize("fault", ["drip", "hang"])
+def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, fault: Fault) -> None:
+    """One byte every 20 ms would keep a read timeout happy for ever."""
+    hosted.on("GET", "/x", Reply(200, {"a": "b" * 1000}, fault=fault))
+
+    async def story() -> tuple[BaseException, float]:
+        async with opened(None, attempt=0.3, attempts=1) as http:
+            began = asyncio.get_running_loop().time()
+            error = await failure(free(http, hosted.base_url))
+            return error, asyncio.get_running_loop().time() - began
+
+    error, took = asyncio.run(story())
+
+    assert isinstance(error, errors.Unreachable)
+    assert "no answer within 0.3 s" in str(error)
+    assert took < 1.8
+
+
+def test_thousands_of_calls_at_once_share_a_handful_of_connections() -> None:
+    """Two thousand are in flight together, none waits inside httpx or fails, and eight connections carry them all."""
+    connections = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        with suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        writer.close()
+
+    async def story() -> list[Any]:
+        # In the same loop as its client: a thread for each would fight for the interpreter.
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server:
+            async with opened() as http:
+                told = await asyncio.gather(*[free(http, base_url) for _ in range(2000)])
+            await asyncio.gather(*[writer.wait_closed() for writer in connections])
+        return told
+
+    assert asyncio.run(story()) == [{}] * 2000
+    assert len(connections) == CONNECTIONS
+
+
+def test_a_call_that_finds_no_free_connection_says_so_at_its_deadline(hosted: Hosted) -> None:
+    """All connections wait for answers that do not come; the ninth call does not hang behind them for ever."""
+    hosted.on("GET", "/x", Reply(fault="hang"))
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            slow = [asyncio.create_task(failure(free(http, hosted.base_url))) for _ in range(CONNECTIONS)]
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == CONNECTIONS)
+            http.patience = Clock().patience(free=0.05)
+            error = await failure(free(http, hosted.base_url))
+            for task in slow:
+                task.cancel()
+            await asyncio.gather(*slow, return_exceptions=True)
+            return error
+
+    assert "no connection was free" in str(asyncio.run(story()))
+
+
+def test_a_call_that_was_broken_off_leaves_no_connection_behind(hosted: Hosted) -> None:
+    """Forty calls end at their deadline and forty are cancelled; then a plain one works, and one connection is left."""
+    hosted.on("GET", "/hang", Reply(fault="hang"))
+    hosted.on("GET", "/x", {"a": 1})
+
+    async def story() -> Any:
+        async with opened(attempt=0.02, attempts=1) as http:
+            await asyncio.gather(*[failure(free(http, hosted.base_url, "/hang")) for _ in range(40)])
+            http.patience = Clock().patience()
+            tasks = [asyncio.create_task(free(http, hosted.base_url, "/hang")) for _ in range(40)]
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == CONNECTIONS)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            told = await free(http, hosted.base_url)
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.open_now == 1)
+            return told
+
+    assert asyncio.run(story()) == {"a": 1}
+
+
+def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reading stops at the limit; as much as the limit is fine."""
+    monkeypatch.setattr(exchange, "MOST_BYTES", 1_000)
+    hosted.on("GET", "/large", Reply(200, b"1" * 1_001))
+    hosted.on("GET", "/fits", Reply(200, b"1" * 1_000))
+
+    async def story() -> tuple[BaseException, Any]:
+        async with opened(attempts=1) as http:
+            return await failure(free(http, hosted.base_url, "/large")), await free(http, hosted.base_url, "/fits")
+
+    error, told = asyncio.run(story())
+
+    assert "larger than" in str(error)
+    assert told == int("1" * 1_000)
+
+
+# Paid calls
+
+REFUSING = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429)
+"""With these a service says that it has not accepted a run."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *[Reply(200, {"requestId": "r"}, fault=fault) for fault in FAULTS],
+        *[Reply(status, {"detail": "x"}) for status in (302, 408, 409, 418, 425, 500, 503)],
+        page(502),
+        page(200, "Welcome"),
+        Reply(200, {"ok": True}),
+        Reply(200, b""),
+        Reply(204, b""),
+        *[page(status) for status in REFUSING],
+        *[Reply(status, {"detail": "no" * 50}, fault="half") for status in REFUSING],
+        Reply(402, {"detail": "Payment Required"}),
+        Reply(403, {"message": "Forbidden"}),
+        Reply(404, {"detail": "the upstream is gone", "error_type": "bad_gateway"}),
+    ],
+    ids=lambda reply: f"{reply.status} {reply.fault or reply.content[:16]}",
+)
+def test_a_paid_call_whose_answer_is_lost_is_sent_once_and_called_uncertain(hosted: Hosted, answer: Reply) -> None:
+    """No second POST, whatever comes back; the error names the worst-case price."""
+    hosted.on("POST", "/models/run", answer)
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url))
+
+    error = asyncio.run(story())
+
+    assert isinstance(error, errors.UncertainRun)
+    assert "53 credits" in str(error)
+    assert hosted.connections == 1
+
+
+@pytest.mark.parametrize("status", REFUSING)
+def test_a_definite_refusal_of_a_paid_call_is_no_uncertain_run(hosted: Hosted, status: int) -> None:
+    """These mean "not accepted", where the service says why in a body of its own."""
+    bodies = [
+        {"detail": "no"},
+        {"detail": [{"loc": ["body"], "msg": "no"}]},
+        {"error": {"code": "refused", "message": "no"}},
+    ]
+    hosted.on("POST", "/models/run", *[Reply(status, body) for body in bodies])
+
+    async def story() -> list[BaseException]:
+        async with opened() as http:
+            return [await failure(paid(http, hosted.base_url)) for _ in bodies]
+
+    refusals = asyncio.run(story())
+
+    assert [getattr(error, "status", None) for error in refusals] == [status] * 3
+    assert not any(isinstance(error, errors.UncertainRun) for error in refusals)
+
+
+def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted: Hosted, clock: Clock) -> None:
+    """A lost answer is asked for again, and the service can tell that it is the same request."""
+    lost = [Reply(fault="close"), page(502), Reply(503, {}, {"retry-after": "9"})]
+    hosted.on("POST", "/models/run", *lost, {"requestId": "r"})
+
+    async def story() -> Any:
+        async with opened(clock=clock) as http:
+            return await paid(http, hosted.base_url, idempotency_key="k-1")
+
+    assert asyncio.run(story()) == {"requestId": "r"}
+    assert [one.headers["idempotency-key"] for one in hosted.seen()] == ["k-1"] * 4
+    assert clock.slept[2] >= 9
+
+
+def test_a_repeated_paid_call_is_given_up_as_uncertain(hosted: Hosted) -> None:
+    """Four attempts, then it is said that nobody knows."""
+    hosted.on("POST", "/models/run", Reply(fault="close"))
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
+
+    assert isinstance(asyncio.run(story()), errors.UncertainRun)
+    assert len(hosted.seen()) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, errors.UncertainRun), (402, errors.UncertainRun), (429, errors.UncertainRun), (422, errors.Refused)],
+)
+def test_a_gate_that_closes_after_a_lost_answer_settles_nothing(hosted: Hosted, status: int, kind: type) -> None:
+    """The first attempt may have spent the last credits itself: a 402 then says nothing about it, a 422 does."""
+    hosted.on("POST", "/models/run", Reply(fault="close"), Reply(status, {"detail": "no"}))
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
+
+    assert type(asyncio.run(story())) is kind
+
+
+def test_a_lost_answer_stays_uncertain_when_the_service_is_gone_at_the_second_attempt(hosted: Hosted) -> None:
+    """The last attempt was never sent, and the first one was: that is not "nothing was sent"."""
+
+    def last_words(_: Received) -> Reply:
+        threading.Thread(target=hosted.stop_listening).start()
+        return Reply(fault="hang")
+
+    hosted.on("POST", "/models/run", last_words)
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
+
+    error = asyncio.run(story())
+
+    assert isinstance(error, errors.UncertainRun)
+    assert "refused" in str(error)
+
+
+def test_a_paid_call_that_was_never_sent_is_not_uncertain() -> None:
+    """Nobody listens, or nobody speaks TLS: Unreachable, and `sending` was never told."""
+    told: list[str] = []
+
+    async def sending() -> None:
+        told.append("sending")
+
+    async def story() -> list[BaseException]:
+        with Hosted() as plain:
+            nowhere = [DEAD, plain.base_url.replace("http:", "https:")]
+            async with opened() as http:
+                return [await failure(paid(http, base_url, sending=sending)) for base_url in nowhere]
+
+    assert [type(error) for error in asyncio.run(story())] == [errors.Unreachable] * 2
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["http://[::1", "ftp://host", "http://", "host/api", "http://host:99999", "http://a\nb", "http://a?b=1", ""],
+)
+def test_what_is_no_address_is_refused_before_anything_is_tried(base_url: str) -> None:
+    """The sentence shows what an address looks like."""
+    with pytest.raises(errors.ReelbookError, match="no address of a service"):
+        Address(base_url)
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
+    """Addresses stand in cards, errors and ledgers."""
+    with pytest.raises(errors.ReelbookError, match="api_key") as caught:
+        Address("https://me:canary@host.example/api")
+
+    assert "canary" not in str(caught.value)
+
+
+def test_sending_is_written_down_before_the_first_byte_leaves(hosted: Hosted) -> None:
+    """The connection stands, nothing has been received, `sending` ends; only then do bytes arrive. Each attempt, once."""
+    received: list[int] = []
+
+    async def sending() -> None:
+        await asyncio.to_thread(hosted.connected.wait, 10)
+        hosted.connected.clear()
+        received.append(hosted.bytes_received)
+
+    hosted.on("POST", "/models/run", Reply(fault="close"), {"requestId": "r"})
+
+    async def story() -> None:
+        async with opened() as http:
+            await paid(http, hosted.base_url, idempotency_key="k", sending=sending)
+
+    asyncio.run(story())
+
+    first, second = received
+    assert first == 0
+    assert second == hosted.bytes_received / 2
+
+
+def test_what_sending_raises_comes_out_and_nothing_is_sent(hosted: Hosted) -> None:
+    """A disk that is full stops the request, also where it fails like a broken connection would."""
+    raised = [errors.LibraryError("/x", "disk full"), OSError("disk"), TimeoutError(), ValueError("odd")]
+    hosted.on("POST", "/models/run", {"requestId": "r"})
+
+    async def story() -> list[BaseException]:
+        async with opened() as http:
+            caught = []
+            for error in raised:
+
+                async def sending(error: Exception = error) -> None:
+                    raise error
+
+                caught += [await failure(paid(http, hosted.base_url, sending=sending, idempotency_key="k"))]
+            return caught
+
+    assert asyncio.run(story()) == raised
+    assert hosted.bytes_received == 0
+
+
+def test_what_sending_raises_at_a_repetition_does_not_hide_that_the_first_attempt_left(hosted: Hosted) -> None:
+    """A stop between two attempts: no second one, no further try, and the run is uncertain with the stop as its reason."""
+    hosted.on("POST", "/models/run", Reply(fault="close"))
+    told: list[str] = []
+
+    async def sending() -> None:
+        told.append("sending")
+        if len(told) > 1:
+            raise errors.ReelbookError("The run was stopped.")
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url, sending=sending, idempotency_key="k"))
+
+    error = asyncio.run(story())
+
+    assert isinstance(error, errors.UncertainRun)
+    assert "it was not repeated: The run was stopped." in str(error)
+    assert (len(hosted.seen()), told) == (1, ["sending"] * 2)
+
+
+def test_an_answer_that_breaks_its_reader_is_an_uncertain_run(hosted: Hosted) -> None:
+    """A mistake of ours after the request was sent must not look as if it was not sent."""
+    hosted.on("POST", "/models/run", {"a": 1})
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(paid(http, hosted.base_url, read=lambda told: told["nothing"]))
+
+    assert isinstance(asyncio.run(story()), errors.UncertainRun)
+
+
+def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
+    """Writing `sending` down takes longer than the deadline, and neither is it broken off nor does the answer come late."""
+    hosted.on("POST", "/models/run", {"requestId": "r"})
+    written = asyncio.Event()
+
+    async def sending() -> None:
+        asyncio.get_running_loop().call_later(0.7, written.set)
+        await written.wait()
+
+    async def story() -> Any:
+        async with opened(paid=0.6) as http:
+            return await paid(http, hosted.base_url, sending=sending)
+
+    assert asyncio.run(story()) == {"requestId": "r"}
+
+
+def test_a_paid_call_ends_at_its_own_deadline(hosted: Hosted) -> None:
+    """No answer: uncertain, soon after the deadline."""
+    hosted.on("POST", "/models/run", Reply(fault="hang"))
+
+    async def story() -> tuple[BaseException, float]:
+        async with opened(paid=0.2) as http:
+            began = asyncio.get_running_loop().time()
+            return await failure(paid(http, hosted.base_url)), asyncio.get_running_loop().time() - began
+
+    error, took = asyncio.run(story())
+
+    assert isinstance(error, errors.UncertainRun)
+    assert 0.2 <= took < 1.7
+
+
+@pytest.mark.parametrize(("idempotency_key", "most"), [(None, 4), ("k", 32)])
+def test_few_paid_calls_are_in_flight_and_waiting_for_a_place_costs_no_deadline(
+    hosted: Hosted, idempotency_key: str | None, most: int
+) -> None:
+    """Three waves of answers that together take longer than the deadline: all arrive, each on a connection of its own."""
+
+    def slowly(_: Received) -> Reply:
+        gate = threading.Event()
+        threading.Timer(0.35, gate.set).start()
+        return Reply(200, {"requestId": "r"}, gate=gate)
+
+    hosted.on("POST", "/models/run", slowly)
+    calls = 2 * most + 1
+
+    async def story() -> list[Any]:
+        async with opened(paid=0.9, repeatable=5) as http:
+            return await asyncio.gather(
+                *[paid(http, hosted.base_url, idempotency_key=idempotency_key) for _ in range(calls)]
+            )
+
+    assert asyncio.run(story()) == [{"requestId": "r"}] * calls
+    assert hosted.most_answering == most
+    assert hosted.connections == len(hosted.seen()) == calls
+
+
+def test_a_caller_that_goes_away_does_not_cut_its_paid_call_off(hosted: Hosted) -> None:
+    """The request runs to its end and keeps its place until then; closing waits for it."""
+    gate = threading.Event()
+    hosted.on("POST", "/models/run", Reply(200, {"requestId": "r"}, gate=gate))
+    heard: list[Any] = []
+
+    def hear(told: Any) -> Any:
+        heard.append(told)
+        return told
+
+    async def story() -> list[Any]:
+        async with opened() as http:
+            callers = [asyncio.create_task(paid(http, hosted.base_url, read=hear)) for _ in range(4)]
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == 4)
+            for caller in callers:
+                caller.cancel()
+            gone = await asyncio.gather(*callers, return_exceptions=True)
+            fifth = asyncio.create_task(paid(http, hosted.base_url))
+            await asyncio.sleep(0.05)
+            assert len(hosted.seen()) == 4, "the fifth took a place that was not free"
+            fifth.cancel()
+            asyncio.get_running_loop().call_later(0.05, gate.set)
+            return [*gone, await failure(fifth)]
+
+    gone = asyncio.run(story())
+
+    assert [type(error) for error in gone] == [asyncio.CancelledError] * 5
+    assert heard == [{"requestId": "r"}] * 4
+    assert len(hosted.seen()) == 4
+
+
+def test_a_caller_that_goes_away_before_the_first_byte_takes_its_call_with_it(hosted: Hosted) -> None:
+    """The connection is not even there yet when the caller is cancelled: nothing is sent, then or later."""
+    hosted.on("POST", "/models/run", {"requestId": "r"})
+    told: list[str] = []
+
+    async def sending() -> None:
+        told.append("sending")
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            caller = asyncio.create_task(paid(http, hosted.base_url, sending=sending))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            caller.cancel()
+            return await failure(caller)
+
+    assert isinstance(asyncio.run(story()), asyncio.CancelledError)
+    assert (told, hosted.bytes_received) == ([], 0)
+
+
+def test_a_call_in_flight_when_its_client_is_closed_hangs_up_at_its_end(hosted: Hosted) -> None:
+    """It gets its answer, and its connection is not kept for nobody."""
+    gate = threading.Event()
+    hosted.on("GET", "/x", Reply(200, {"a": 1}, gate=gate))
+
+    async def story() -> Any:
+        async with opened() as http:
+            call = asyncio.create_task(free(http, hosted.base_url))
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == 1)
+        gate.set()
+        told = await call
+        await asyncio.to_thread(hosted.wait_until, lambda it: it.open_now == 0)
+        return told
+
+    assert asyncio.run(story()) == {"a": 1}
+
+
+def test_a_closed_client_says_so(hosted: Hosted) -> None:
+    """No call of a closed client reaches anybody."""
+
+    async def story() -> list[BaseException]:
+        async with opened() as http:
+            pass
+        return [await failure(free(http, hosted.base_url)), await failure(paid(http, hosted.base_url))]
+
+    assert all("client is closed" in str(error) for error in asyncio.run(story()))
+    assert hosted.connections == 0
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "says"),
+    [
+        (Reply(401, {"detail": "who?"}), errors.Unauthorized, "who?"),
+        (Reply(402, {"detail": "poor", "needed": 5}), errors.InsufficientCredits, "poor"),
+        (Reply(403, {"detail": "User is locked."}), errors.InsufficientCredits, "locked"),
+        (Reply(403, {"error": {"message": "Exhausted BALANCE"}}), errors.InsufficientCredits, "BALANCE"),
+        (Reply(403, {"detail": "not you"}), errors.Forbidden, "not you"),
+        (Reply(404, {"error": {"message": "gone", "code": "nf"}}), errors.NotFound, "gone"),
+        (Reply(422, {"detail": [{"loc": ["body", "x"], "msg": "bad", "type": "t"}]}), errors.Refused, "x: bad."),
+        (Reply(422, {"detail": [{"loc": ["body", "x"], "msg": "x is bad"}]}), errors.Refused, "x is bad. (Re"),
+        (Reply(422, {"detail": [{"loc": ["a", 0], "msg": "m"}, "and", 7, None]}), errors.Refused, "a.0: m. and"),
+        (Reply(422, [{"msg": "bare list"}]), errors.Refused, "bare list"),
+        (Reply(400, {"detail": {"message": "packed", "code": 7}}), errors.Refused, "packed"),
+        (Reply(409, {"error": "busy"}), errors.Refused, "busy"),
+        (Reply(415, {"title": "Problem", "detail": "json only"}), errors.Refused, "json only"),
+        (Reply(418, {"message": "teapot"}), errors.Refused, "teapot"),
+        (Reply(422, "plain words"), errors.Refused, "plain words"),
+        (Reply(422, b'"quoted words"'), errors.Refused, "quoted words"),
+        (Reply(429, {"detail": "slow"}), errors.TooManyRequests, "slow"),
+        (Reply(500, {"detail": {"odd": 1}}), errors.ServiceBroken, "answered 500 without saying why"),
+        (Reply(500, "<xml>what</xml>"), errors.ServiceBroken, "without saying why"),
+        (Reply(500, bytes(range(128, 256))), errors.ServiceBroken, "without saying why"),
+        (Reply(500, "[" * 100_000), errors.ServiceBroken, "[[["),
+        (page(502, "Bad &amp;\n gateway"), errors.ServiceBroken, "502 with an HTML page titled “Bad & gateway”."),
+        (Reply(403, "<html>no title"), errors.Forbidden, "403 with an HTML page."),
+        (Reply(302, {}, {"location": "http://127.0.0.1:9/"}), errors.ServiceBroken, "points to another address"),
+        (Reply(404, {"detail": "\x1b[31mred\x00\u202eevil\r\nline"}), errors.NotFound, "[31mred evil line"),
+        (Reply(404, {"detail": "x" * 10_000}), errors.NotFound, "x" * 400),
+    ],
+    ids=lambda value: f"{value.status} {value.content[:30]!r}" if isinstance(value, Reply) else "",
+)
+def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply: Reply, kind: type, says: str) -> None:
+    """String and list details, nested errors and pages of HTML are all read; the request id stands in the sentence."""
+    hosted.on("GET", "/x", Reply(reply.status, reply.body, {**reply.headers, "x-request-id": "r-77"}))
+
+    async def story() -> BaseException:
+        async with opened(attempts=1) as http:
+            return await failure(free(http, hosted.base_url))
+
+    error = asyncio.run(story())
+
+    assert type(error) is kind
+    assert isinstance(error, errors.ServiceError)
+    assert says in str(error)
+    assert "(Request r-77.)" in str(error)
+    assert "\x1b" not in str(error)
+    assert len(str(error)) < 1_000
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), vars(again)) == (kind, vars(error))
+
+
+def test_a_refusal_keeps_its_facts(hosted: Hosted) -> None:
+    """Its kind, what it needs, and the list of problems with their places."""
+    problems = [{"loc": ["body", "input", "fps"], "msg": "too many", "type": "t"}]
+    body = {"detail": problems, "error_type": "validation_error", "needed": 5, "request_id": "r-5"}
+    hosted.on("GET", "/x", Reply(422, body))
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(free(http, hosted.base_url))
+
+    error = asyncio.run(story())
+
+    assert isinstance(error, errors.Refused)
+    assert (error.error_type, error.request_id) == ("validation_error", "r-5")
+    assert (error.facts["needed"], error.facts["detail"]) == (5, problems)
+
+
+# The key
+
+
+def test_the_key_goes_to_the_service_and_no_redirect_carries_it_away(hosted: Hosted) -> None:
+    """It is sent in x-api-key; the address in the redirect is never dialled."""
+    with Hosted() as elsewhere:
+        hosted.on("POST", "/models/run", Reply(307, {}, {"location": f"{elsewhere.base_url}/models/run"}))
+        hosted.on("GET", "/x", Reply(302, {}, {"location": f"{elsewhere.base_url}/x"}))
+
+        async def story() -> None:
+            async with opened() as http:
+                await failure(paid(http, hosted.base_url))
+                await failure(free(http, hosted.base_url))
+
+        asyncio.run(story())
+
+        assert [one.headers["x-api-key"] for one in hosted.seen()] == [KEY] * 2
+        assert elsewhere.connections == 0
+
+
+def verbose(error: BaseException) -> str:
+    """What IPython shows of an error with `%xmode Verbose`: every frame with its variables, and what lies behind it."""
+    shower = VerboseTB(theme_name="nocolor", ostream=io.StringIO())
+    return str(shower.text(type(error), error, error.__traceback__)) + "".join(traceback.format_exception(error))
+
+
+def everything_behind(error: BaseException) -> Iterator[BaseException]:
+    """The error, and every one that led to it, also those that a traceback leaves out."""
+    left, seen = [error], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            left += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
+
+
+async def sending_that_fails() -> None:
+    raise OSError("disk full")
+
+
+async def cancelled(http: Http, base_url: str) -> None:
+    """A call whose caller gives up while it waits for the answer."""
+    async with asyncio.timeout(0.05):
+        await free(http, base_url, "/hang")
+
+
+WAYS_TO_FAIL: dict[str, Callable[[Http, str], Any]] = {
+    "refused connection": lambda http, _: paid(http, DEAD),
+    "no TLS": lambda http, base_url: paid(http, base_url.replace("http:", "https:")),
+    "lost": lambda http, base_url: paid(http, base_url),
+    "lost, repeated": lambda http, base_url: paid(http, base_url, idempotency_key="k"),
+    "free": lambda http, base_url: free(http, base_url, "/hang"),
+    "echo": lambda http, base_url: free(http, base_url, "/echo"),
+    "hook": lambda http, base_url: paid(http, base_url, sending=sending_that_fails),
+    "cancelled": lambda http, base_url: cancelled(http, base_url),
+    "bad body": lambda http, base_url: http.free("POST", Address(base_url), "/x", body={"a": float("nan")}),
+    "bad read": lambda http, base_url: paid(http, base_url, read=lambda told: told["nothing"]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_FAIL)
+def test_no_failure_shows_the_key(hosted: Hosted, caplog: pytest.LogCaptureFixture, way: str) -> None:
+    """Not in its text, its attributes, its pickle, the variables of its frames, the log, or any error behind it."""
+    caplog.set_level(logging.DEBUG)
+    hosted.on("POST", "/models/run", Reply(500, {"detail": f"bad key {KEY}"}, {"x-request-id": KEY}))
+    if way == "bad read":
+        hosted.on("POST", "/models/run", {"echo": KEY})
+    hosted.on("GET", "/hang", Reply(fault="hang"))
+    hosted.on("GET", "/echo", Reply(401, {"detail": f"unknown key {KEY}", "key": KEY}, {"x-request-id": KEY}))
+
+    async def story() -> tuple[BaseException, str]:
+        async with opened(attempt=0.1, attempts=2) as http:
+            return await failure(WAYS_TO_FAIL[way](http, hosted.base_url)), repr(http) + repr(vars(http))
+
+    error, client = asyncio.run(story())
+
+    shown = [client, caplog.text]
+    for one in everything_behind(error):
+        shown += [verbose(one), repr(one), repr(vars(one)), repr(pickle.dumps(one)), str(one)]
+    for spelling in (KEY, quote_plus(KEY), base64.b64encode(KEY.encode()).decode()):
+        assert spelling not in "".join(shown)
+
+
+@pytest.mark.parametrize("cleaned", [True, False])
+def test_a_call_that_is_cancelled_while_its_headers_leave_does_not_show_the_key(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch, cleaned: bool
+) -> None:
+    """The worst moment: the frames of the HTTP library hold the headers. The control is a client that hides nothing."""
+
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def as_it_is(work: Any, *_: Any) -> Any:
+        return await work
+
+    monkeypatch.setattr(AnyIOStream, "write", never)
+    if not cleaned:
+        monkeypatch.setattr(exchange, "_quietly", as_it_is)
+
+    async def story() -> BaseException:
+        async with opened() as http:
+            return await failure(cancelled(http, hosted.base_url))
+
+    error = asyncio.run(story())
+    shown = "".join(verbose(one) for one in everything_behind(error))
+
+    assert (KEY in shown) is not cleaned
+
+
+@pytest.mark.parametrize(
+    "spelling", [KEY, quote_plus(KEY), base64.b64encode(KEY.encode()).decode(), r"\u0063" + KEY[1:]]
+)
+def test_a_service_that_repeats_the_key_does_not_show_it(hosted: Hosted, spelling: str) -> None:
+    """It is taken out of refusals, of answers and of pages, however it is spelled; the rest stays."""
+    hosted.on("GET", "/good", Reply(200, f'{{"a": ["ü {spelling}"], "{spelling}": 53}}'))
+    hosted.on("GET", "/bad", Reply(400, f'{{"detail": "no {spelling}!", "more": {{"x": "{spelling}"}}}}'))
+    hosted.on("GET", "/page", page(400, f"no {spelling}"))
+    from reelbook.transport.responses import value_of
+
+    async def story() -> str:
+        async with opened() as http:
+            good = value_of(await http.free("GET", Address(hosted.base_url), "/good"), http.key)
+            bad = [await failure(free(http, hosted.base_url, path)) for path in ("/bad", "/page")]
+            return repr([good, *bad, *map(vars, bad)])
+
+    shown = asyncio.run(story())
+
+    assert "[key]" in shown
+    assert "ü " in shown
+    assert KEY not in shown
+    assert spelling not in shown.replace("\\\\", "\\") or spelling.startswith("\\u")
+
+
+def test_a_key_of_a_few_letters_is_no_secret() -> None:
+    """Taking it out would leave no word whole."""
+    assert Key("a").scrubbed("a boat") == "a boat"
+
+
+def test_a_short_key_does_not_damage_results() -> None:
+    """A key that is an ordinary word stays in results, which would be spoilt, and is taken out of refusals."""
+    from reelbook.transport.responses import Answer, refusal, value_of
+
+    key, content = Key("boat"), b'{"detail": "a boat"}'
+
+    assert value_of(Answer(200, {}, content), key) == {"detail": "a boat"}
+    assert "boat" not in str(refusal(Answer(400, {}, content), key))
+
+
+@pytest.mark.parametrize("key", ["two\nlines-canary", "nul\0-canary", "schlüssel-canary"])
+def test_a_key_that_cannot_stand_in_a_header_is_refused_without_showing_it(key: str) -> None:
+    """Neither the sentence nor the frames of the traceback repeat the key."""
+    caught = []
+    for make in (checked_key, Key, Http):
+        try:
+            make(key)
+        except errors.ReelbookError as error:
+            # Without this test's own frame, whose variables are not ours to hide.
+            trace = error.__traceback__
+            caught.append(verbose(error.with_traceback(trace.tb_next if trace else None)))
+
+    assert len(caught) == 3
+    assert "canary" not in "".join(caught)
+    assert checked_key(" good \n") == "good"
+
+
+def test_a_key_is_neither_pickled_nor_copied() -> None:
+    """It would end up in a file."""
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(Key(KEY), protocol)
+
+    assert KEY not in repr(Key(KEY))
+
+
+def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
+    """Half a surrogate pair would break the ledger; NaN is no JSON."""
+    from reelbook.transport.responses import Answer, value_of
+
+    told = value_of(Answer(200, {}, rb'{"a": "x\ud800y", "b": NaN, "c": [Infinity, "\u00fc"]}'), Key(None))
+
+    assert told == {"a": "x?y", "b": None, "c": [None, "ü"]}
+    json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
+
+
+def test_certificates_are_read_once_for_all_clients() -> None:
+    """Reading them takes longer than a call."""
+    assert exchange._trusted() is exchange._trusted()

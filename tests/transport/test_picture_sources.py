@@ -1,0 +1,442 @@
+"""Source pictures on their way: read and checked before anything is sent, then uploaded or put into the request."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import io
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from reelbook.errors import InvalidInput, ServiceError
+from reelbook.models.base import Input
+from reelbook.models.described.input_class import describe
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images import Image
+from reelbook.models.images_to_video import Frame, ImagesToVideo
+from reelbook.models.picture_encoding import MOST_BYTES
+from reelbook.models.smart_resize import SmartResize
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service import spec_decisions
+from reelbook.transport import picture_sources as room
+from reelbook.transport.http import Http
+from reelbook.transport.picture_sources import Source, Uploads, read_sources, sendable
+from reelbook.transport.service_calls import ServiceCalls
+from reelbook.transport.uploads import Offer
+from tests.models.described_inputs import with_fields
+from tests.support import KEY, Serve, Served
+
+DOT = np.zeros((2, 3), np.uint8)
+
+
+def png(seed: int = 0, side: int = 4) -> bytes:
+    out = io.BytesIO()
+    Pillow.fromarray(np.random.default_rng(seed).integers(0, 256, (side, side, 3), np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+def as_data(content: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def closer(picture: Any) -> ImageToVideo:
+    return ImageToVideo(prompt="closer", image_url=picture)
+
+
+def nothing(sha256: str) -> Path | None:
+    """A library without pictures."""
+    return None
+
+
+def read(request: Input, library: Callable[[str], Path | None] = nothing) -> dict[Any, Source]:
+    return asyncio.run(read_sources(request, library=library))
+
+
+def refusal(request: Input, library: Callable[[str], Path | None] = nothing) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        read(request, library)
+    return str(caught.value)
+
+
+class Service:
+    """Stands in for a service, to count its uploads and to misbehave."""
+
+    def __init__(self, *features: str, refuse: Exception | None = None) -> None:
+        self.base_url, self.refuse = "https://service.example.org", refuse
+        self.features = frozenset(features)
+        self.uploaded: list[tuple[bytes, str, str]] = []
+
+    async def nature(self) -> Offer:
+        service = self
+
+        class Told:
+            id = "a-service"
+            features = service.features
+
+        return Told()
+
+    async def upload(self, content: bytes, name: str, content_type: str) -> str:
+        await asyncio.sleep(0)
+        if self.refuse:
+            raise self.refuse
+        self.uploaded.append((content, name, content_type))
+        return f"file_{len(self.uploaded):04x}"
+
+
+def sent(service: Service, request: Input) -> dict[str, Any]:
+    async def both() -> dict[str, Any]:
+        return await sendable(service, request, await read_sources(request, library=nothing))
+
+    return asyncio.run(both())
+
+
+def watched_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The threads in which files are read from now on, one entry for each file."""
+    reads: list[int] = []
+    real = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        reads.append(threading.get_ident())
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    return reads
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a notebook runs, with a picture beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "boats").mkdir()
+    (tmp_path / "boats" / "Paper Boat.png").write_bytes(png())
+    return tmp_path
+
+
+def test_every_kind_of_picture_is_read_with_its_place(folder: Path) -> None:
+    """From a path, from memory, from the library, and from the address that holds it; what is elsewhere is not."""
+    content, kept = png(), folder / "kept.png"
+    kept.write_bytes(png(7))
+    images = [
+        "boats/Paper Boat.png",
+        "~/boats/Paper Boat.png",
+        (folder / "boats" / "Paper Boat.png").as_uri(),
+        content,
+        as_data(content),
+        Image.from_library(sha(png(7))),
+        "https://example.org/a.png",
+        "file_0a",
+    ]
+
+    found = read(ImagesToVideo(images=images), lambda sha256: kept if sha256 == sha(png(7)) else None)
+
+    assert [place[1] for place in found] == [0, 1, 2, 3, 4, 5]
+    assert {source.sha256 for source in found.values()} == {sha(content), sha(png(7))}
+    assert all(source.loc == place and sha(source.content) == source.sha256 for place, source in found.items())
+    assert {(source.content_type, source.suffix) for source in found.values()} == {("image/png", ".png")}
+    assert [source.size for source in found.values()][:5] == [len(content)] * 5
+    assert read(TextToVideo(prompt="a")) == {}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        as_data(png(3)),
+        as_data(png(3)).upper().split(",")[0] + "," + as_data(png(3)).split(",")[1],
+        as_data(png(3)).rstrip("="),
+        "data:image/png;base64," + base64.urlsafe_b64encode(png(3)).decode(),
+        "data:," + "".join(f"%{byte:02x}" for byte in png(3)),
+    ],
+    ids=["plain", "capitals", "unpadded", "for addresses", "in percents"],
+)
+def test_an_address_that_holds_the_picture_is_known_by_its_content(address: str) -> None:
+    """However it is written, so that the same picture is the same run."""
+    assert read(closer(address))["image_url",].sha256 == sha(png(3))
+
+
+def test_a_picture_at_many_places_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slide show may repeat one a thousand times."""
+    reads = watched_reads(monkeypatch)
+
+    found = read(ImagesToVideo(images=["boats/Paper Boat.png"] * 1000))
+
+    assert len(found) == 1000
+    assert len(reads) == 1
+
+
+def test_a_path_is_read_when_the_run_is_sent_and_not_before(folder: Path) -> None:
+    """What counts is the picture that lies there then."""
+    request = closer("boats/Paper Boat.png")
+
+    (folder / "boats" / "Paper Boat.png").write_bytes(png(9))
+
+    assert read(request)["image_url",].sha256 == sha(png(9))
+
+
+PROBLEMS: dict[str, tuple[str, list[str]]] = {
+    "a name misspelt": ("boats/paper boot.png", ["is 'boats/paper boot.png', and there is no such file in", "Did you mean 'boats/Paper Boat.png'?"]),
+    "another ending": ("boats/Paper Boat.jpg", ["Did you mean 'boats/Paper Boat.png'?"]),
+    "a name of nothing": ("boats/xyz.png", ["there is no such file in", "Check the path."]),
+    "no such folder": ("ships/boat.png", ["and there is no folder", "ships. Check the path."]),
+    "a file as a folder": ("boats/Paper Boat.png/x.png", ["there is no folder"]),
+    "a folder": ("boats", ["is 'boats', a folder. Give one picture in it."]),
+    "an empty file": ("empty.png", ["is 'empty.png', which is empty; PNG, JPEG, WebP and GIF can be sent."]),
+    "no picture": ("notes.png", ["is 'notes.png', which is no picture;"]),
+    "another kind": ("scan.tif", ["is 'scan.tif', which is a TIFF;", "PIL.Image.open"]),
+    "cut short": ("short.png", ["is a PNG that is damaged or cut short"]),
+    "a large file": ("large.png", ["is 'large.png', which has 50.1 MB; the limit is 50 MB. Make it smaller."]),
+    "a pipe": ("pipe", ["is 'pipe', which is no ordinary file."]),
+    "another protocol": ("s3://bucket/boat.png", ["is 's3://bucket/boat.png'; only http and https addresses are fetched. Download it"]),
+    "somebody else's home": ("~nobody-of-that-name/a.png", ["nobody of that name has a home folder here"]),
+    "base64 alone": (base64.b64encode(png(0, 40)).decode().replace("/", "_"), ["too long for a path", "data:image/png;base64,"]),
+    "a name that cannot be": ("a\0b", ["cannot be read (embedded null byte)"]),
+    "data that is no picture": ("data:image/png;base64,AAAA", ["is no picture;"]),
+    "damaged base64": ("data:image/png;base64,A!AA", ["is a data: address whose base64 is damaged or cut short."]),
+    "data without a comma": ("data:image/png;base64", ["is a data: address without the comma"]),
+    "a picture that the library lacks": (f"sha256:{'0' * 64}", ["is the picture 000000000000…, which this library does not have. Give the picture itself."]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_what_cannot_be_read_is_told_with_a_way_out(case: str, folder: Path) -> None:
+    """By its field, in one sentence or two, before anything is sent."""
+    picture, words = PROBLEMS[case]
+    (folder / "empty.png").touch()
+    (folder / "notes.png").write_text("hello")
+    (folder / "short.png").write_bytes(png()[:12])
+    Pillow.fromarray(DOT).save(folder / "scan.tif")
+    os.mkfifo(folder / "pipe")
+    with (folder / "large.png").open("wb") as file:
+        file.truncate(50_100_000)
+
+    told = refusal(closer(picture))
+
+    assert told.startswith("ImageToVideo: `image_url` ")
+    assert all(part in told for part in words), told
+    assert len(told) < 600
+
+
+def test_a_file_that_may_not_be_read_is_told_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faked, because these tests may run as somebody who may read everything."""
+
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+
+    assert "may not be read by you. Change its permissions, or copy it." in refusal(closer("boats/Paper Boat.png"))
+
+
+def test_every_bad_picture_is_told_by_its_place(folder: Path) -> None:
+    """All of them at once, the same one too."""
+    with pytest.raises(InvalidInput) as caught:
+        read(ImagesToVideo(images=["boats/Paper Boat.png", "x.png", Frame(url="boats", frames=2), "x.png"]))
+
+    assert [problem.field for problem in caught.value.problems] == ["images[1].url", "images[2].url", "images[3].url"]
+    assert [problem.value for problem in caught.value.problems] == ["x.png", "boats", "x.png"]
+
+
+def test_a_damaged_copy_in_the_library_is_not_sent(folder: Path) -> None:
+    """Its content is not what its name says."""
+    (folder / "kept.png").write_bytes(png(1))
+
+    told = refusal(closer(Image.from_library(sha(png(2)))), lambda _: folder / "kept.png")
+
+    assert "copy in the library is damaged" in told
+
+
+def test_a_large_file_is_not_held_and_has_to_be_what_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep may have thousands of them; one that has changed since would be sent under another's name."""
+    monkeypatch.setattr(room, "HELD", 10)
+    path = folder / "boats" / "Paper Boat.png"
+    (source,) = read(closer(path)).values()
+    assert source.held is None
+    assert source.content == png()
+
+    path.write_bytes(png(5))
+
+    with pytest.raises(
+        InvalidInput, match=r"`image_url`: the file .* has changed since .* Nothing was sent; run it again"
+    ):
+        _ = source.content
+    path.unlink()
+    with pytest.raises(InvalidInput, match="could no longer be read"):
+        _ = source.content
+
+
+def test_pictures_go_up_where_uploads_are_taken_and_each_once(folder: Path) -> None:
+    """Their names at the service stand where they were; a file's own name stays here."""
+    service = Service("uploads", "idempotency")
+    show = ImagesToVideo(images=["boats/Paper Boat.png", png(), png(1), "https://example.org/a.png", "file_0a"], fps=10)
+
+    body = sent(service, show)
+
+    assert [image["url"] for image in body["images"]] == ["file_0001", "file_0001", "file_0002", "https://example.org/a.png", "file_0a"]  # fmt: skip
+    assert [image["frames"] for image in body["images"]] == [10] * 5
+    assert service.uploaded == [(png(), f"{sha(png())[:16]}.png", "image/png"), (png(1), f"{sha(png(1))[:16]}.png", "image/png")]  # fmt: skip
+
+
+def test_pictures_go_inside_where_no_uploads_are_taken(folder: Path) -> None:
+    """As addresses that hold them."""
+    body = sent(Service("idempotency"), closer("boats/Paper Boat.png"))
+
+    assert body == {**closer("x").wire(), "image_url": as_data(png())}
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_uploads_that_are_not_there_after_all_go_inside(status: int, folder: Path) -> None:
+    """The service is not asked a second time."""
+    service = Service("uploads", refuse=ServiceError("no", status=status))
+
+    async def twice() -> list[str]:
+        uploads = Uploads()
+        bodies = []
+        for seed in (0, 1):
+            request = closer(png(seed))
+            bodies.append(await sendable(service, request, await read_sources(request, library=nothing), uploads))
+            service.refuse = None
+        return [body["image_url"] for body in bodies]
+
+    assert asyncio.run(twice()) == [as_data(png(0)), as_data(png(1))]
+    assert service.uploaded == []
+
+
+def test_any_other_refusal_of_an_upload_is_told() -> None:
+    """It says something about the account or the picture."""
+    with pytest.raises(ServiceError, match="too large"):
+        sent(Service("uploads", refuse=ServiceError("too large", status=413)), closer(DOT))
+
+
+def test_the_nature_of_a_service_is_not_asked_for_nothing() -> None:
+    """An input without pictures of ours is sent as it is."""
+    service = Service("uploads")
+    service.nature = lambda: pytest.fail("it was asked")  # type: ignore[method-assign]
+
+    for request in (TextToVideo(prompt="a"), closer("https://example.org/a.png"), closer(as_data(png()))):
+        assert sent(service, request) == request.wire()
+
+
+def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And goes up where that is possible, even one that was written as an address."""
+    monkeypatch.setattr(room, "MOST_IN_REQUEST", 5_000)
+    large = png(0, 50)
+
+    for picture in (large, as_data(large)):
+        with pytest.raises(InvalidInput) as caught:
+            sent(Service(), closer(picture))
+        assert "`image_url` has 0.0 MB. This service takes no uploads, and inside a request the limit is 0.005 MB: give a smaller picture, or an http(s) address." in str(caught.value)  # fmt: skip
+        assert sent(Service("uploads"), closer(picture))["image_url"] == "file_0001"
+
+
+def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would fit; together they do not, nor does one that is repeated."""
+    monkeypatch.setattr(room, "MOST_BODY", 30_000)
+    each = png(0, 50)
+
+    assert len(each) < 8_000
+    sent(Service(), ImagesToVideo(images=[each] * 2))
+    for images in ([each] * 4, [png(seed, 50) for seed in range(4)], [as_data(each)] * 4):
+        with pytest.raises(InvalidInput, match=r"^ImagesToVideo: With its pictures inside, the request has 0.0 MB; the limit is 0.0 MB\. Give fewer"):  # fmt: skip
+            sent(Service(), ImagesToVideo(images=images))
+    sent(Service("uploads"), ImagesToVideo(images=[each] * 4))
+
+
+def test_the_limits_are_those_of_the_service() -> None:
+    """A request that leaves this machine is not refused for its size, and none is kept back that would not be."""
+    assert (MOST_BYTES, room.MOST_IN_REQUEST, room.MOST_BODY) == (
+        spec_decisions.MOST_SOURCE,
+        spec_decisions.MOST_DATA_URI,
+        spec_decisions.MOST_BODY,
+    )
+
+
+def test_pictures_of_described_inputs_are_sent_as_well(folder: Path) -> None:
+    """At any depth."""
+    image = {"type": "string", "x-media": "image"}
+    kind = describe(with_fields({"shots": {"type": "array", "items": {"properties": {"look": image}}}}))
+    service = Service("uploads")
+
+    body = sent(service, kind(shots=[{"look": "boats/Paper Boat.png"}, {"look": "https://example.org/a.png"}]))
+
+    assert body == {"shots": [{"look": "file_0001"}, {"look": "https://example.org/a.png"}]}
+    with pytest.raises(InvalidInput, match=r"`shots\[0\]\.look` is 'x\.png', and there is no such file"):
+        read(kind(shots=[{"look": "x.png"}]))
+
+
+def test_reading_does_not_hold_up_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow disk keeps nobody else waiting."""
+    reads = watched_reads(monkeypatch)
+
+    read(SmartResize(image_url="boats/Paper Boat.png", target_sizes=["16x16"]))
+
+    assert reads
+    assert threading.get_ident() not in reads
+
+
+def answered(served: Served, uploads: Uploads, request: Input) -> dict[str, Any]:
+    """What a real service says in the end about an input of ours."""
+
+    async def body() -> dict[str, Any]:
+        http = Http(KEY)
+        try:
+            calls = ServiceCalls(http, served.base_url)
+            return await sendable(calls, request, await read_sources(request, library=nothing), uploads)
+        finally:
+            await http.close()
+
+    endpoint_id = request.endpoint_id
+    request_id = served.submitted(endpoint_id, asyncio.run(body()))
+    deadline = time.monotonic() + 60
+    # Asked again and again, as the specification has it.
+    while served.get(f"/{endpoint_id}/requests/{request_id}/status").json()["status"] != "COMPLETED":
+        assert time.monotonic() < deadline, "the run did not end in time"
+        threading.Event().wait(0.02)
+    return dict(served.result(endpoint_id, request_id).json())
+
+
+@pytest.mark.parametrize("spec_only", [False, True], ids=["with uploads", "by the specification alone"])
+def test_a_real_service_reads_what_is_sent(spec_only: bool, serve: Serve, folder: Path) -> None:
+    """Whether it takes uploads or knows nothing but its specification."""
+    served, uploads = serve(workers=1, spec_only=spec_only), Uploads()
+    figure = matplotlib.figure.Figure(figsize=(0.5, 0.5), dpi=64)
+    pictures = [png(0, 16), np.random.default_rng(0).random((16, 16)), figure, "boats/Paper Boat.png"]
+
+    output = answered(served, uploads, ImagesToVideo(images=[Frame(url=picture, frames=1) for picture in pictures]))
+
+    assert output["video"]["content_type"] == "video/mp4", output
+    assert len(uploads._known) == (0 if spec_only else 4)
+
+
+def test_a_real_service_names_the_upload_that_it_lost(shared: Served) -> None:
+    """So that it is forgotten here, and goes up again with the next attempt."""
+    request, uploads = SmartResize(image_url=png(1, 16), target_sizes=["16x16"]), Uploads()
+    key = (asyncio.run(_id_of(shared)), sha(png(1, 16)))
+    uploads._known[key] = ("file_0000000000000000000000000000dead", uploads._now())
+
+    lost = answered(shared, uploads, request)
+
+    assert lost["error_type"] == "file_download_error"
+    assert uploads.forget(lost["detail"])
+    assert len(answered(shared, uploads, request)["images"]) == 1
+
+
+async def _id_of(served: Served) -> str:
+    http = Http(KEY)
+    try:
+        return str((await ServiceCalls(http, served.base_url).nature()).id)
+    finally:
+        await http.close()

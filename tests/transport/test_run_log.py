@@ -1,0 +1,130 @@
+"""The log of a run: linear in its lines, bounded, and nothing else waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.models.queue_status import QueueStatus
+from reelbook.transport.polling.run_log import LONGEST_LINE, MOST_LINES, Log, merged, overlapping
+from reelbook.util.background_loop import background
+from tests.support import png
+from tests.transport.variants import Hosted, Received, Reply
+
+BOAT = rb.TextToVideo(prompt="a boat", seed=7)
+ONE = f"/{BOAT.endpoint_id}/requests/r-1"
+MOST_PAUSE = 1.5
+"""Seconds; on a machine with nothing else to do it is a fifteenth of that."""
+
+
+def lines(count: int, first: int = 0) -> list[str]:
+    return [f"step {number} of the second pass, all is well" for number in range(first, first + count)]
+
+
+def told(entries: list[str]) -> QueueStatus:
+    return QueueStatus(status="IN_PROGRESS", request_id="r-1", logs=[{"message": line} for line in entries])
+
+
+@pytest.mark.parametrize(
+    ("seen", "news", "both"),
+    [("", "", ""), ("", "ab", "ab"), ("ab", "abc", "abc"), ("abc", "cde", "abcde"), ("abc", "xy", "abcxy"), ("ab", "a", "ab"),
+     ("aa", "aaa", "aaa"), ("abab", "ababc", "ababc"), ("xaab", "aabaac", "xaabaac"), ("abc", "xbz", "abcxz")],
+)  # fmt: skip
+def test_what_is_told_again_counts_once(seen: str, news: str, both: str) -> None:
+    """Whether all of a log comes each time, or a window that moves along it."""
+    assert merged(list(seen), list(news)) == list(both)
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_the_overlap_is_the_longest(count: int) -> None:
+    """As it would be found by trying every length."""
+    for number in range(400):
+        seen = [str(number * place % 3) for place in range(count)]
+        news = [str(number * place % 5 % 3) for place in range(count)]
+        plain = next((size for size in range(count, 0, -1) if seen[-size:] == news[:size]), 0)
+
+        assert overlapping(seen, news) == plain
+
+
+@pytest.mark.parametrize("news", ["all", "window", "strange", "alike"])
+def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> None:
+    """Eight times as many lines take about eight times as long; the square of that would be sixty-four."""
+
+    def seconds(count: int) -> float:
+        seen = lines(count)
+        more = {"all": lines(count + 9), "window": lines(count, count // 2), "strange": lines(count, 10 * count)}
+        entries = more.get(news, ["x"] * count)
+        took = []
+        for _ in range(5):
+            began = time.thread_time()
+            merged(["x"] * (count - 1) + ["y"] if news == "alike" else seen, entries)
+            took.append(time.thread_time() - began)
+        return min(took)
+
+    assert seconds(80_000) < 32 * max(seconds(10_000), 0.002)
+
+
+def test_a_long_log_is_kept_by_its_end() -> None:
+    """It says how many lines are missing, whether the log came whole or in pieces, and no line is endless."""
+    whole, pieces = Log(), Log()
+    for count in (MOST_LINES + 10, MOST_LINES + 50, 4 * MOST_LINES):
+        whole.add(told(lines(count)))
+    for first in range(0, 3 * MOST_LINES, 500):
+        pieces.add(told(lines(1_000, first)))
+    pieces.add(told(["x" * 10 * LONGEST_LINE]))
+
+    assert whole.lines == lines(MOST_LINES, 3 * MOST_LINES)
+    assert whole.text[0] == f"({3 * MOST_LINES:,} earlier lines are not kept)"
+    assert (len(pieces.lines), pieces.left_out) == (MOST_LINES, 2 * MOST_LINES + 501)
+    assert len(pieces.lines[-1]) == LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    "count", [60_000, *(pytest.param(count, marks=pytest.mark.deep) for count in (20_000, 400_000))]
+)
+def test_nothing_stands_still_while_a_huge_log_comes(tmp_path: Path, count: int) -> None:
+    """The one loop of all conversation pauses for a moment at most, and the run comes home; its last lines do, if they can be read."""
+    # Written beforehand: in this process nobody else works while a service writes so much JSON.
+    answers = [
+        {"logs": json.dumps({**state, "logs": [{"message": line} for line in lines(count + more)]}).encode(), "": json.dumps(state).encode()}
+        for more in (0, 50, 100, 150, 200)
+        for state in [{"status": "COMPLETED" if more == 200 else "IN_PROGRESS", "request_id": "r-1"}]
+    ]  # fmt: skip
+
+    def status(received: Received) -> Reply:
+        answer = answers[0] if len(answers) == 1 else answers.pop(0)
+        return Reply(200, answer["logs" if "logs" in received.query else ""], {"content-type": "application/json"})
+
+    async def longest_pause(over: asyncio.Event) -> float:
+        found = 0.0
+        while not over.is_set():
+            began = time.monotonic()
+            await asyncio.sleep(0.01)
+            found = max(found, time.monotonic() - began - 0.01)
+        return found
+
+    async def begun() -> asyncio.Event:
+        return asyncio.Event()
+
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+        hosted.on("POST", "/models/run", {"requestId": "r-1"})
+        hosted.on("GET", f"{ONE}/status", status)
+        hosted.on("GET", ONE, {"video": {"url": f"{hosted.base_url}/file"}, "seed": 7, "prompt": "a boat"})
+        hosted.on("GET", "/file", Reply(200, png()))
+        over = background.wait(begun())
+        watching = background.submit(longest_pause(over))
+        run = client.run(BOAT)
+        background._running().call_soon_threadsafe(over.set)
+
+        assert watching.result(10) < MOST_PAUSE
+    assert run.status == "completed"
+    if count < 100_000:
+        assert run.logs[0].startswith(f"({count - MOST_LINES + 200:,} earlier")
+        assert run.logs[1:] == lines(MOST_LINES, count + 200 - MOST_LINES)
+    else:
+        assert run.logs == []

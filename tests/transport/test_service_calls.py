@@ -1,0 +1,1003 @@
+"""The service's addresses as methods: content with what the specification shows, glad of the rest, confused by nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, aclosing
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import pytest
+
+from reelbook import errors
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.images_to_video import ImagesToVideo
+from reelbook.models.queue_status import QueueStatus
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.transport.http import Http
+from reelbook.transport.service_calls import Nature, ServiceCalls
+from tests.support import KEY, Serve, Served, png
+from tests.transport.patience import Clock
+from tests.transport.variants import Answering, Hosted, Reply, events, page
+
+T = TypeVar("T")
+MODEL = "svc/frames-api/images-to-video"
+ONE = f"/{MODEL}/requests/r-1"
+RUN = "/models/run"
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Hosted() as hosted:
+        yield hosted
+
+
+def told(
+    work: Callable[[ServiceCalls], Any],
+    base_url: str,
+    *,
+    clock: Clock | None = None,
+    renew: Callable[[], str] | None = None,
+    **patience: Any,
+) -> Any:
+    """What some calls give; an error is given as a value."""
+
+    async def story() -> Any:
+        http = Http(KEY, patience=(clock or Clock()).patience(**patience))
+        try:
+            return await work(ServiceCalls(http, base_url, renew))
+        except (errors.ReelbookError, ValueError) as error:
+            return error
+        finally:
+            await http.close()
+
+    return asyncio.run(story())
+
+
+# What a service says of itself
+
+
+@pytest.mark.parametrize(
+    ("answer", "nature"),
+    [
+        (
+            {"service": "lab", "id": "s-1", "features": ["uploads", 7, None]},
+            Nature("s-1", "lab", frozenset({"uploads"})),
+        ),
+        ({"service": 7, "id": {"odd": 1}, "features": "uploads"}, Nature()),
+        ({}, Nature()),
+        (["uploads"], Nature()),
+        (page(200, "Welcome"), Nature()),
+        (page(404), Nature()),
+        (Reply(401, {"detail": "key?"}), Nature()),
+        (Reply(307, {}, {"location": "/docs"}), Nature()),
+        (Reply(204, b""), Nature()),
+    ],
+    ids=str,
+)
+def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering, nature: Nature) -> None:
+    """Fifty ask at once and then again; an answer of another kind means that it offers the specification only."""
+    hosted.on("GET", "/", answer)
+
+    async def work(calls: ServiceCalls) -> list[Nature]:
+        return [*await asyncio.gather(*[calls.nature() for _ in range(50)]), await calls.nature()]
+
+    assert told(work, hosted.base_url) == [nature] * 51
+    assert len(hosted.seen()) == 1
+
+
+def test_a_service_that_stumbles_is_asked_again_later_what_it_offers(hosted: Hosted) -> None:
+    """Until then nothing is taken for granted; after a minute it has found its feet."""
+    clock = Clock()
+    hosted.on("GET", "/", *[Reply(503)] * 6, {"service": "lab"})
+
+    async def work(calls: ServiceCalls) -> list[str]:
+        names = [(await calls.nature()).name for _ in range(3)]
+        clock.now += 61
+        return [*names, (await calls.nature()).name]
+
+    assert told(work, hosted.base_url, clock=clock) == ["hosted service"] * 3 + ["lab"]
+    assert len(hosted.seen()) == 7
+
+
+# Submitting
+
+
+FILE = {"url": "https://host.example/a.mp4"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "request_id", "output", "credits"),
+    [
+        ({"requestId": "r-1"}, "r-1", None, None),
+        ({"request_id": "r-1", "credits": 53}, "r-1", None, 53),
+        ({"id": 17, "credits": "53"}, "17", None, 53),
+        ({"requestId": None, "id": "r-1", "credits": -1}, "r-1", None, None),
+        ({"requestId": "r-1", "id": "svc/model", "credits": True}, "r-1", None, None),
+        ({"data": {"requestId": "r-1"}}, "r-1", None, None),
+        ({"requestId": "r-1", "status": "IN_QUEUE", "output": {"video": FILE}}, "r-1", None, None),
+        ({"requestId": "r-1", "output": {}}, "r-1", None, None),
+        ({"requestId": "r-1", "urls": {"url": "https://host.example/status"}}, "r-1", None, None),
+        ({"requestId": "r-1", "output": {"video": FILE}}, "r-1", {"video": FILE}, None),
+        ({"requestId": "r-1", "output": [FILE]}, "r-1", {"output": [FILE]}, None),
+        ({"requestId": "r-1", "status": "COMPLETED", "data": {"video": FILE}}, "r-1", {"video": FILE}, None),
+        ({"requestId": "r-1", "video": FILE}, "r-1", {"requestId": "r-1", "video": FILE}, None),
+        ({"video": FILE, "seed": 7}, None, {"video": FILE, "seed": 7}, None),
+        ({"images": [FILE], "results": []}, None, {"images": [FILE], "results": []}, None),
+        (Reply(201, {"requestId": "r-1"}), "r-1", None, None),
+        (Reply(202, {"requestId": "r-1", "odd": [{}]}), "r-1", None, None),
+    ],
+    ids=str,
+)
+def test_every_way_of_accepting_a_run_is_understood(
+    hosted: Hosted, answer: Answering, request_id: str | None, output: Any, credits: int | None
+) -> None:
+    """The id under any of its names, or the output itself from a service that answers with it at once."""
+    hosted.on("POST", RUN, answer)
+
+    accepted = told(lambda calls: calls.run(MODEL, {"fps": 24}, credits=53), hosted.base_url)
+
+    assert (accepted.request_id, accepted.output, accepted.credits) == (request_id, output, credits)
+    assert hosted.seen()[0].json == {"endpointId": MODEL, "input": {"fps": 24}}
+    assert hosted.seen()[0].headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"status": "IN_QUEUE"}, {"requestId": ""}, {"requestId": True}, ["r-1"], "r-1", 7, None], ids=str
+)
+def test_an_acceptance_that_names_nothing_is_an_uncertain_run(hosted: Hosted, answer: Any) -> None:
+    """It may be running, and nobody here knows under which name."""
+    hosted.on("POST", RUN, Reply(200, answer))
+
+    error = told(lambda calls: calls.run(MODEL, {}, credits=53), hosted.base_url)
+
+    assert isinstance(error, errors.UncertainRun)
+    assert "without a request id" in str(error)
+    assert len(hosted.seen()) == 1
+
+
+# Status
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "position", "lines"),
+    [
+        ({"status": "IN_QUEUE", "request_id": "r-1", "queue_position": 3}, "IN_QUEUE", 3, []),
+        (Reply(202, {"status": "IN_QUEUE", "queue_position": "3"}), "IN_QUEUE", 3, []),
+        ({"status": "IN_PROGRESS", "queue_position": "soon", "metrics": [1], "logs": None}, "IN_PROGRESS", None, []),
+        ({"status": "IN_PROGRESS", "request_id": 17, "logs": [{"message": "a"}]}, "IN_PROGRESS", None, ["a"]),
+        ({"status": "completed", "logs": {"entries": ["a"]}, "status_url": 7}, "COMPLETED", None, ["a"]),
+        ({"status": "In progress", "logs": "a\nb", "response_url": None}, "IN_PROGRESS", None, ["a", "b"]),
+        ({"status": "PAUSED", "request_id": None, "metrics": "fast"}, "PAUSED", None, []),
+    ],
+    ids=str,
+)
+def test_every_shape_of_a_status_is_read(
+    hosted: Hosted, answer: Answering, status: str, position: int | None, lines: list[str]
+) -> None:
+    """What must not be missing is there, and an odd value in any other field counts as missing."""
+    hosted.on("GET", f"{ONE}/status", answer)
+
+    seen = told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url)
+
+    assert (seen.status, seen.request_id, seen.queue_position, seen.lines) == (status, "r-1", position, lines)
+    assert hosted.seen()[0].query == "logs=1"
+
+
+def test_a_status_keeps_what_the_specification_does_not_show(hosted: Hosted) -> None:
+    """A failure comes as further fields."""
+    hosted.on("GET", f"{ONE}/status", {"status": "COMPLETED", "error": "broke", "error_type": "engine_error"})
+
+    seen = told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url)
+
+    assert (seen.error, seen.error_type) == ("broke", "engine_error")
+
+
+@pytest.mark.parametrize("answer", [{}, {"status": 7}, [], Reply(200, b""), page(200)], ids=str)
+def test_an_answer_without_a_status_is_the_services_fault(hosted: Hosted, answer: Answering) -> None:
+    """It is an error of its own, and no crash."""
+    hosted.on("GET", f"{ONE}/status", answer)
+
+    assert isinstance(told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url), errors.ServiceBroken)
+
+
+@pytest.mark.parametrize("request_id", ["a b", "ä?#%2e", "50%", "a:b@c", "…", "a;b=c"])
+def test_ids_are_quoted_in_addresses(hosted: Hosted, request_id: str) -> None:
+    """Whatever stands in an id, it stays one part of the path."""
+    told(lambda calls: calls.status("svc/ä b?x=1", request_id), hosted.base_url)
+
+    (seen,) = hosted.seen()
+    assert seen.query == "logs=1"
+    assert seen.path.startswith("/svc/%C3%A4%20b%3Fx%3D1/requests/")
+    assert seen.path.count("/") == 5
+
+
+@pytest.mark.parametrize("bad", ["../../account", "..", ".", "", "a/../b", "a//b", "..\\x", "a\nb", "a\0"])
+@pytest.mark.parametrize("what", ["status", "result", "cancel"])
+def test_an_id_cannot_lead_to_another_address(hosted: Hosted, what: str, bad: str) -> None:
+    """A proxy might take such an id for a way up, so nothing is asked at all; as a model id neither."""
+    hosted.on("GET", "/account", {"secret": True})
+
+    async def work(calls: ServiceCalls) -> list[Any]:
+        found = []
+        for endpoint_id, request_id in ((MODEL, bad), (bad, "r-1")):
+            try:
+                found.append(await getattr(calls, what)(endpoint_id, request_id))
+            except errors.NotFound as error:
+                found.append(type(error))
+        return found
+
+    expected = [False, False] if what == "cancel" else [errors.NotFound, errors.NotFound]
+    assert told(work, hosted.base_url) == expected
+    assert hosted.connections == 0
+
+
+# Addresses that the service names itself
+
+
+def test_an_address_that_the_service_names_is_used(hosted: Hosted) -> None:
+    """For status, result and cancellation, also where only the status names it."""
+    base = hosted.base_url
+    hosted.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{base}/elsewhere/r-1?token=t"})
+    hosted.on(
+        "GET", "/elsewhere/r-1", {"status": "COMPLETED", "response_url": f"{base}/r/1", "cancel_url": f"{base}/c/1"}
+    )
+    hosted.on("GET", "/r/1", {"video": FILE})
+    hosted.on("PUT", "/c/1", {"success": True})
+
+    async def work(calls: ServiceCalls) -> list[Any]:
+        await calls.run(MODEL, {})
+        status = await calls.status(MODEL, "r-1")
+        return [status.status, await calls.result(MODEL, "r-1"), await calls.cancel(MODEL, "r-1")]
+
+    assert told(work, base) == ["COMPLETED", {"video": FILE}, True]
+    assert [one.path for one in hosted.seen()] == [RUN, "/elsewhere/r-1", "/r/1", "/c/1"]
+    assert hosted.seen()[1].query == "token=t&logs=1"
+
+
+@pytest.mark.parametrize(
+    "where", ["http://127.0.0.1:{other}/x", "//127.0.0.1:{other}/x", "http://u:p@127.0.0.1:{own}/x"]
+)
+def test_the_key_goes_to_no_other_host(hosted: Hosted, where: str) -> None:
+    """An address elsewhere is ignored, and the usual one is asked."""
+    hosted.on("GET", f"{ONE}/status", {"status": "IN_QUEUE"})
+    with Hosted() as other:
+        named = where.format(other=other.port, own=hosted.port)
+        hosted.on("POST", RUN, {"requestId": "r-1", "status_url": named})
+
+        async def work(calls: ServiceCalls) -> QueueStatus:
+            await calls.run(MODEL, {})
+            return await calls.status(MODEL, "r-1")
+
+        assert told(work, hosted.base_url).status == "IN_QUEUE"
+        assert [one.path for one in hosted.seen()] == [RUN, f"{ONE}/status"]
+        assert other.connections == 0
+
+
+def test_an_address_that_turns_out_to_be_none_is_forgotten(hosted: Hosted) -> None:
+    """Behind a proxy a service names addresses that do not exist outside: the usual one works, from then on at once."""
+    hosted.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{hosted.base_url}/inside/r-1"})
+    hosted.on("GET", f"/api{ONE}/status", {"status": "IN_QUEUE"})
+    hosted.on("POST", f"/api{RUN}", {"requestId": "r-1", "statusUrl": f"{hosted.base_url}/inside/r-1"})
+
+    async def work(calls: ServiceCalls) -> list[str]:
+        await calls.run(MODEL, {})
+        return [(await calls.status(MODEL, "r-1")).status for _ in range(2)]
+
+    assert told(work, hosted.base_url + "/api/") == ["IN_QUEUE"] * 2
+    assert [one.path for one in hosted.seen("GET")] == ["/inside/r-1"] + [f"/api{ONE}/status"] * 2
+
+
+# Results
+
+
+def test_the_result_is_the_output_as_it_came(hosted: Hosted) -> None:
+    """All fields, known or not, and one that happens to be called `status` does no harm."""
+    output = {"video": FILE, "seed": 7, "status": "fine", "more": [1]}
+    hosted.on("GET", ONE, output)
+
+    assert told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url) == output
+
+
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        ({"status": "COMPLETED", "request_id": "r-1", "output": {"seed": 7}}, {"seed": 7}),
+        ({"status": "COMPLETED", "response": {"video": FILE}}, {"video": FILE}),
+        ([FILE], {"output": [FILE]}),
+        ({}, {}),
+    ],
+    ids=str,
+)
+def test_an_output_in_a_packing_is_unpacked(hosted: Hosted, answer: Any, output: Any) -> None:
+    """It is paid for: whatever shape it has, it is kept."""
+    hosted.on("GET", ONE, Reply(200, answer))
+
+    assert told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url) == output
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(202, {"status": "IN_PROGRESS"}),
+        Reply(202, b""),
+        Reply(200, {"status": "IN_QUEUE", "request_id": "r-1"}),
+        Reply(400, {"detail": "Request is still in progress", "error_type": "not_ready"}),
+        Reply(400, {"detail": "Request is still in progress"}),
+        Reply(404, {"detail": "result not ready"}),
+        Reply(404, {"status": "IN_PROGRESS", "detail": "no"}),
+        Reply(409, {"error": {"message": "pending"}}),
+        Reply(425, b""),
+    ],
+    ids=str,
+)
+def test_a_result_that_is_asked_for_too_early_is_not_ready(hosted: Hosted, answer: Reply) -> None:
+    """In every way in which services say so; the error names the run, and survives a pickle."""
+    hosted.on("GET", ONE, answer)
+
+    error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
+
+    assert type(error) is errors.NotReady
+    assert "r-1" in str(error)
+    assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
+    assert len(hosted.seen()) == 1
+
+
+def test_a_run_that_is_unknown_right_after_its_submission_is_not_ready(hosted: Hosted) -> None:
+    """Half a minute later the same answer means that it does not exist."""
+    clock = Clock()
+    hosted.on("POST", RUN, {"requestId": "r-1"})
+    hosted.on("GET", ONE, Reply(404, {"detail": "Not Found"}))
+
+    async def work(calls: ServiceCalls) -> list[type]:
+        await calls.run(MODEL, {})
+        found = []
+        for _ in range(2):
+            try:
+                await calls.result(MODEL, "r-1")
+            except errors.ServiceError as error:
+                found.append(type(error))
+            clock.now += 31
+        return found
+
+    assert told(work, hosted.base_url, clock=clock) == [errors.NotReady, errors.NotFound]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Reply(404, {"detail": "There is no request r-1."}), errors.NotFound),
+        (Reply(400, {"detail": "bad id"}), errors.Refused),
+        (Reply(422, {"detail": "refused", "error_type": "content_policy_violation"}), errors.Refused),
+        (Reply(499, {"detail": "cancelled", "error_type": "cancelled"}), errors.Refused),
+        (Reply(500, {"detail": "broke", "error_type": "engine_error"}), errors.ServiceBroken),
+        (Reply(504, {"detail": "too long", "error_type": "engine_timeout"}), errors.ServiceBroken),
+    ],
+    ids=str,
+)
+def test_how_a_run_ended_is_told_at_once(hosted: Hosted, answer: Reply, kind: type) -> None:
+    """The error of a failed run comes with its own status, a 500 too; asking again would change nothing."""
+    hosted.on("GET", ONE, answer)
+
+    error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
+
+    assert (type(error), error.status) == (kind, answer.status)
+    assert len(hosted.seen()) == 1
+
+
+def test_a_result_that_is_a_page_is_not_taken_for_an_output(hosted: Hosted) -> None:
+    """A portal answers 200 to everything."""
+    hosted.on("GET", ONE, page(200, "Log in"))
+
+    error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
+
+    assert isinstance(error, errors.ServiceBroken)
+    assert "an HTML page titled “Log in”" in str(error)
+
+
+# Cancelling
+
+
+@pytest.mark.parametrize(
+    ("answer", "agreed"),
+    [
+        (Reply(200, {"success": True}), True),
+        (Reply(200, {"success": False}), False),
+        (Reply(200, {"success": "false"}), False),
+        (Reply(202, {"status": "CANCELLATION_REQUESTED"}), True),
+        (Reply(200, {"status": "CANCELLED"}), True),
+        (Reply(200, {"status": "ALREADY_COMPLETED"}), False),
+        (Reply(400, {"status": "ALREADY_COMPLETED"}), False),
+        (Reply(400, {"success": False, "detail": "finished"}), False),
+        (Reply(404, {"detail": "Not Found"}), False),
+        (Reply(202, b""), True),
+        (Reply(204, b""), True),
+        (Reply(200, b"true"), True),
+    ],
+    ids=str,
+)
+def test_every_way_of_answering_a_cancellation_is_understood(hosted: Hosted, answer: Reply, agreed: bool) -> None:
+    """With `success` or with `status`, and with any of four codes."""
+    hosted.on("PUT", f"{ONE}/cancel", answer)
+
+    assert told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url) is agreed
+
+
+def test_a_cancellation_without_the_right_key_is_an_error(hosted: Hosted) -> None:
+    """False would mean that it has finished."""
+    hosted.on("PUT", f"{ONE}/cancel", Reply(401, {"detail": "who?"}))
+
+    assert isinstance(told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url), errors.Unauthorized)
+
+
+# Streams and batches
+
+
+def status_event(status: str, **more: Any) -> bytes:
+    return b"data: " + json.dumps({"status": status, **more}).encode() + b"\n\n"
+
+
+SPLIT = b'data: {"status":\r\ndata: "IN_QUEUE"}\r\n\r\ndata: {"status": "COMPLETED"}\r\n\r'
+STREAM = status_event("IN_QUEUE", logs="ä\u2028b") + b": still here\n\n" + status_event("COMPLETED")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [STREAM],
+        [STREAM[place : place + 7] for place in range(0, len(STREAM), 7)],
+        [STREAM.replace(b"\n", b"\r\n")],
+        [*(piece + b"\r" for piece in SPLIT.split(b"\r")), b"\n"],
+        [STREAM.replace(b"\n", b"\r") + b"\r"],
+        [b"\xef\xbb\xbf" + STREAM.replace(b"data: ", b"data:")],
+        [
+            b'event: status\nid: 1\ndata: {"status":\ndata:  "IN_QUEUE"}\nretry: 5\n\n',
+            STREAM.split(b"\n\n")[2] + b"\n\n",
+        ],
+        [b"data: no json\n\ndata: [1]\n\nnonsense\ndata\n\n" + STREAM],
+    ],
+    ids=["whole", "in sevens", "CRLF", "cut inside CRLF", "CR", "BOM and no blank", "several lines", "among nonsense"],
+)
+def test_a_stream_of_statuses_is_read_however_it_is_written(hosted: Hosted, pieces: list[bytes]) -> None:
+    """Comments, three ends of a line, data over several lines, pieces cut anywhere: two statuses, then the end."""
+    hosted.on("GET", f"{ONE}/status/stream", events(*pieces, fault="hang"))
+
+    async def work(calls: ServiceCalls) -> list[str]:
+        return [status.status async for status in calls.stream(MODEL, "r-1")]
+
+    assert told(work, hosted.base_url) == ["IN_QUEUE", "COMPLETED"]
+    assert hosted.seen()[0].headers["accept"] == "text/event-stream"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (events(status_event("IN_QUEUE")), "ended before the run did"),
+        (events(status_event("IN_QUEUE"), status_event("COMPLETED")[:-1]), "ended before the run did"),
+        (events(status_event("IN_QUEUE"), fault="hang"), "no answer within 0.6 s"),
+    ],
+    ids=["ended", "cut inside an event", "silent"],
+)
+def test_a_stream_that_is_cut_says_so(hosted: Hosted, answer: Reply, says: str) -> None:
+    """What came before has been told; after that the status can be asked for in the ordinary way."""
+    hosted.on("GET", f"{ONE}/status/stream", answer)
+    seen = []
+
+    async def work(calls: ServiceCalls) -> None:
+        async for status in calls.stream(MODEL, "r-1"):
+            seen.append(status.status)  # noqa: PERF401  # The error comes after some of them.
+
+    error = told(work, hosted.base_url, silence=0.6)
+
+    assert isinstance(error, errors.Unreachable)
+    assert says in str(error)
+    assert seen == ["IN_QUEUE"]
+
+
+def test_a_stream_without_end_is_left_after_an_hour(hosted: Hosted) -> None:
+    """Signs of life alone do not keep anybody waiting for ever."""
+    clock = Clock()
+    hosted.on("GET", f"{ONE}/status/stream", events(status_event("IN_QUEUE"), *[b": still here\n\n"] * 3, fault="hang"))
+
+    async def work(calls: ServiceCalls) -> None:
+        async for _ in calls.stream(MODEL, "r-1"):
+            clock.now += 3_601
+
+    assert "has no end" in str(told(work, hosted.base_url, clock=clock))
+
+
+def test_a_result_may_take_as_long_as_media_take(hosted: Hosted) -> None:
+    """It can carry them inline: the deadline of other calls is long over when it arrives."""
+    gate = threading.Event()
+    hosted.on("GET", ONE, Reply(200, {"seed": 7}, gate=gate))
+
+    async def work(calls: ServiceCalls) -> Any:
+        asyncio.get_running_loop().call_later(0.3, gate.set)
+        return await calls.result(MODEL, "r-1")
+
+    assert told(work, hosted.base_url, free=0.1, attempt=0.1) == {"seed": 7}
+
+
+def test_a_refused_stream_is_the_matching_error(hosted: Hosted) -> None:
+    """A key that is unknown to it, say."""
+    hosted.on("GET", f"{ONE}/status/stream", Reply(401, {"detail": "who?"}))
+
+    async def work(calls: ServiceCalls) -> list[Any]:
+        return [status async for status in calls.stream(MODEL, "r-1")]
+
+    assert isinstance(told(work, hosted.base_url), errors.Unauthorized)
+
+
+def test_streams_do_not_take_the_connections_of_other_calls(hosted: Hosted) -> None:
+    """Eight are open for long and all other calls go on; a ninth is told to ask for the status instead."""
+    hosted.on("GET", f"{ONE}/status/stream", events(status_event("IN_QUEUE"), fault="hang"))
+    hosted.on("GET", f"{ONE}/status", {"status": "IN_PROGRESS"})
+
+    async def work(calls: ServiceCalls) -> Any:
+        streams = [calls.stream(MODEL, "r-1") for _ in range(8)]
+        first = await asyncio.gather(*[anext(aiter(stream)) for stream in streams])
+        status = await calls.status(MODEL, "r-1")
+        try:
+            await anext(aiter(calls.stream(MODEL, "r-1")))
+        except errors.Unreachable as error:
+            return len(first), status.status, "8 streams are open" in str(error)
+        finally:
+            for stream in streams:
+                async with aclosing(stream):  # type: ignore[type-var]  # It is a generator, whose kind the seam does not tell.
+                    pass
+
+    assert told(work, hosted.base_url) == (8, "IN_PROGRESS", True)
+
+
+def test_many_statuses_come_in_few_calls(hosted: Hosted) -> None:
+    """A thousand ids in each; those that the service does not know, or tells oddly, are missing."""
+
+    def answer(received: Any) -> Reply:
+        found: dict[str, Any] = {one: {"status": "IN_QUEUE", "queue_position": "x"} for one in received.json["ids"]}
+        found["r-0"] = {"status": "COMPLETED", "output": {"seed": 7}}
+        found["r-1"], found["r-2"], found["stranger"] = None, {"status": 7}, {"status": "IN_QUEUE"}
+        return Reply(200, found)
+
+    hosted.on("POST", "/requests/status", answer)
+    ids = [f"r-{place}" for place in range(2001)]
+
+    found = told(lambda calls: calls.statuses(ids), hosted.base_url)
+
+    assert found.keys() == set(ids) - {"r-1", "r-2"}
+    assert found["r-0"].output == {"seed": 7}
+    assert [len(one.json["ids"]) for one in hosted.seen()] == [1000, 1000, 1]
+
+
+def test_a_batch_can_come_as_a_list(hosted: Hosted) -> None:
+    """Each status then names its request."""
+    hosted.on("POST", "/requests/status", {"statuses": [{"request_id": "a", "status": "IN_QUEUE"}, "odd"]})
+
+    assert list(told(lambda calls: calls.statuses(["a", "b"]), hosted.base_url)) == ["a"]
+
+
+# Prices, models, accounts, uploads
+
+
+BOAT = TextToVideo(prompt="a paper boat")
+
+
+@pytest.mark.parametrize(
+    ("answer", "credits"),
+    [
+        ({"credits": 53}, 53),
+        ({"total_cost": 52.1}, 53),
+        ({"estimate": "53"}, 53),
+        ({"amount": 53.0, "currency": "credits"}, 53),
+        ({"estimate": {"credits": 53}}, 53),
+        ({"data": {"amount": 52.5}}, 53),
+        ({"credits": None, "total_cost": 53}, 53),
+        ({"credits": 0}, 0),
+        (53, 53),
+    ],
+    ids=str,
+)
+def test_a_price_is_read_in_every_shape(hosted: Hosted, answer: Any, credits: int) -> None:
+    """A fraction is charged as the next whole credit."""
+    hosted.on("POST", "/models/pricing/estimate", Reply(200, answer))
+
+    estimate = told(lambda calls: calls.estimate(BOAT), hosted.base_url)
+
+    assert (estimate.credits, estimate.source) == (credits, "exact")
+    assert hosted.seen()[0].json["input"]["prompt"] == "a paper boat"
+
+
+def test_the_breakdown_of_a_price_is_kept(hosted: Hosted) -> None:
+    """Lines that say nothing are left out."""
+    lines = [{"label": "base", "credits": 53.0}, {"label": "detail", "factor": 2.0}, {"label": "?"}, 7]
+    hosted.on("POST", "/models/pricing/estimate", {"credits": 106, "breakdown": lines, "rateCard": "video-standard"})
+
+    estimate = told(lambda calls: calls.estimate(BOAT), hosted.base_url)
+
+    assert [(line.label, line.credits, line.factor) for line in estimate.breakdown] == [
+        ("base", Decimal(53), None),
+        ("detail", None, Decimal(2)),
+    ]
+    assert estimate.rate_card == "video-standard"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"price": 53},
+        {"credits": -1},
+        {"credits": True},
+        {"credits": "many"},
+        {"credits": float("1e300")},
+        [],
+        page(200),
+        Reply(404, {"detail": "Not Found"}),
+        Reply(405, {}),
+        Reply(400, {"detail": "another shape, please"}),
+        Reply(501, {}),
+        Reply(503, {}),
+        Reply(422, {"detail": [{"loc": ["body", "model"], "msg": "Field required"}]}),
+    ],
+    ids=str,
+)
+def test_without_a_price_from_the_service_the_catalogs_is_told_as_assumed(hosted: Hosted, answer: Answering) -> None:
+    """The shape of that call is not in the specification, so no answer to it stops a run."""
+    hosted.on("POST", "/models/pricing/estimate", answer)
+
+    estimate = told(lambda calls: calls.estimate(BOAT), hosted.base_url)
+
+    assert (estimate.credits, estimate.source) == (53, "assumed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Reply(401, {"detail": "who?"}), errors.Unauthorized),
+        (Reply(402, {"detail": "poor"}), errors.InsufficientCredits),
+        (Reply(422, {"detail": "bad prompt"}), errors.Refused),
+        (Reply(422, {"detail": [{"loc": ["body", "input", "prompt"], "msg": "bad"}]}), errors.Refused),
+    ],
+    ids=str,
+)
+def test_an_estimate_that_a_run_would_fail_like_fails(hosted: Hosted, answer: Reply, kind: type) -> None:
+    """An input that the service refuses, and an account that it does not know, are better told before the run."""
+    hosted.on("POST", "/models/pricing/estimate", answer)
+
+    assert type(told(lambda calls: calls.estimate(BOAT), hosted.base_url)) is kind
+
+
+def test_no_picture_is_sent_to_ask_for_a_price(hosted: Hosted) -> None:
+    """Neither a large data URI nor the path of a file on this machine; an address on the web says what it is."""
+    large = "data:image/png;base64," + "A" * 100_000
+    hosted.on("POST", "/models/pricing/estimate", {"credits": 53})
+    slides = ImagesToVideo(images=["/home/me/secret.png", large, "https://host.example/a.png"])
+
+    told(lambda calls: calls.estimate(slides), hosted.base_url)
+    told(lambda calls: calls.estimate(ImageToVideo(prompt="x", image_url="/home/me/secret.png")), hosted.base_url)
+
+    sent, other = hosted.seen()
+    urls = [image["url"] for image in sent.json["input"]["images"]]
+    assert urls[0] == urls[1] == other.json["input"]["image_url"]
+    assert urls[0].startswith("data:image/png;base64,iVBOR")
+    assert urls[2] == "https://host.example/a.png"
+    assert len(sent.body) < 1_000
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"id": "svc/a"}, {"id": "svc/b"}],
+        {"models": [{"endpointId": "svc/a"}, "svc/b"]},
+        {"data": [{"id": "svc/a"}, 7, {"name": "svc/b"}], "more": False},
+    ],
+    ids=str,
+)
+def test_the_list_of_models_is_read_in_every_shape(hosted: Hosted, answer: Any) -> None:
+    """Bare or packed, each entry with an id."""
+    hosted.on("GET", "/models", Reply(200, answer))
+
+    models = told(lambda calls: calls.models(), hosted.base_url)
+
+    assert [model["id"] for model in models] == ["svc/a", "svc/b"]
+
+
+@pytest.mark.parametrize("call", ["account", "models"])
+@pytest.mark.parametrize("answer", [page(200), Reply(200, "7"), Reply(204, b"")], ids=str)
+def test_an_answer_of_another_kind_is_the_services_fault(hosted: Hosted, call: str, answer: Reply) -> None:
+    """An error of ours, with what came instead."""
+    hosted.on("GET", f"/{call}", answer)
+
+    error = told(lambda calls: getattr(calls, call)(), hosted.base_url)
+
+    assert isinstance(error, errors.ServiceBroken)
+    assert "where something else was expected" in str(error)
+
+
+def test_the_description_of_a_model_is_asked_by_its_id(hosted: Hosted) -> None:
+    """The id cannot add to the query."""
+    hosted.on("GET", "/models/openapi.json", {"openapi": "3.1.0"})
+
+    assert told(lambda calls: calls.description("svc/a b&x=1"), hosted.base_url) == {"openapi": "3.1.0"}
+    assert hosted.seen()[0].query == "endpoint_id=svc/a%20b%26x%3D1"
+
+
+@pytest.mark.parametrize(
+    "answer", [{"file_id": "f-1", "url": "u"}, {"url": "f-1"}, {"data": {"fileId": "f-1"}}, {"file": {"url": "f-1"}}]
+)
+def test_an_upload_is_named_by_its_id_or_its_address(hosted: Hosted, answer: Any) -> None:
+    """It goes as a form with one file, under a name without folders or line breaks."""
+    hosted.on("POST", "/files", answer)
+
+    named = told(lambda calls: calls.upload(b"\x89PNG\r\n", '../x/a\r\n"é.png', "image/png"), hosted.base_url)
+
+    (seen,) = hosted.seen()
+    assert named == "f-1"
+    assert seen.headers["content-type"].startswith("multipart/form-data; boundary=")
+    assert b'name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\r\n--' in seen.body
+    assert seen.headers["x-api-key"] == KEY
+
+
+# A service that moves
+
+
+class Moving:
+    """What an embedded service's owner knows: where it is now; it counts how often it is asked."""
+
+    def __init__(self, new: Hosted) -> None:
+        self.new, self.asked, self.threads = new, 0, set[str]()
+
+    def __call__(self) -> str:
+        self.asked += 1
+        self.threads.add(threading.current_thread().name)
+        return self.new.base_url + "/"
+
+
+@pytest.fixture
+def moved(hosted: Hosted) -> tuple[str, Moving]:
+    """An address where nobody answers any more, and where to find the service now."""
+    with Hosted() as old:
+        address = old.base_url
+    return address, Moving(hosted)
+
+
+def test_a_service_that_has_moved_is_found_once_for_all_callers(hosted: Hosted, moved: tuple[str, Moving]) -> None:
+    """Fifty calls fail together, one looks for it, in a thread, and all go on there without a pause."""
+    address, renew = moved
+    clock = Clock()
+    hosted.on("GET", "/account", {"name": "lab"})
+
+    async def work(calls: ServiceCalls) -> Any:
+        accounts = await asyncio.gather(*[calls.account() for _ in range(50)])
+        return accounts, calls.base_url
+
+    assert told(work, address, renew=renew, clock=clock) == ([{"name": "lab"}] * 50, hosted.base_url)
+    assert renew.asked == 1
+    assert threading.main_thread().name not in renew.threads
+    assert clock.slept == []
+
+
+def test_a_call_that_fails_after_the_service_was_found_goes_there_at_once(hosted: Hosted) -> None:
+    """It hung at the old address while another call found the new one; nobody looks a second time."""
+    gate = threading.Event()
+    for path in ("/account", "/models"):
+        hosted.on("GET", path, Reply(200, {"models": [path]}))
+    renew = Moving(hosted)
+    with Hosted() as old:
+        old.on("GET", "/models", Reply(fault="close", gate=gate))
+        old.on("GET", "/account", Reply(fault="close"))
+
+        async def work(calls: ServiceCalls) -> Any:
+            slow = asyncio.create_task(calls.models())
+            await asyncio.to_thread(old.wait_until, lambda it: it.answering_now == 1)
+            await calls.account()
+            gate.set()
+            return await slow
+
+        assert told(work, old.base_url, renew=renew) == [{"id": "/models"}]
+        assert renew.asked == 1
+
+
+def test_a_caller_that_goes_away_does_not_stop_the_search_for_the_others(
+    hosted: Hosted, moved: tuple[str, Moving]
+) -> None:
+    """Two wait for the same search; the one that began it is cancelled, the other one gets its answer."""
+    address, renew = moved
+    looking, found = threading.Event(), threading.Event()
+    hosted.on("GET", "/account", {"name": "lab"})
+
+    def slowly() -> str:
+        looking.set()
+        found.wait(10)
+        return renew()
+
+    async def work(calls: ServiceCalls) -> Any:
+        first = asyncio.create_task(calls.account())
+        await asyncio.to_thread(looking.wait, 10)
+        second = asyncio.create_task(calls.account())
+        await asyncio.sleep(0.05)  # It is refused within this, and joins the search; if not, it finds the new address.
+        first.cancel()
+        found.set()
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    gone, account = told(work, address, renew=slowly)
+
+    assert isinstance(gone, asyncio.CancelledError)
+    assert (account, renew.asked) == ({"name": "lab"}, 1)
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_paid_call_that_was_never_sent_goes_to_the_new_address(
+    hosted: Hosted, moved: tuple[str, Moving], key: str | None
+) -> None:
+    """Nothing had left, so it is sent there, once."""
+    address, renew = moved
+    hosted.on("POST", RUN, {"requestId": "r-1"})
+    told_of: list[str] = []
+
+    async def sending() -> None:
+        told_of.append("sending")
+
+    accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key=key, sending=sending), address, renew=renew)
+
+    assert accepted.request_id == "r-1"
+    assert (len(hosted.seen()), told_of) == (1, ["sending"])
+
+
+def test_a_lost_paid_call_is_repeated_at_the_new_address_with_the_same_key(hosted: Hosted) -> None:
+    """The old service took it and died; the new one has its books and recognises the key."""
+    hosted.on("POST", RUN, {"requestId": "r-1"})
+    with Hosted() as old:
+        old.on("POST", RUN, Reply(fault="close"))
+
+        accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key="k-1"), old.base_url, renew=Moving(hosted))
+
+        assert accepted.request_id == "r-1"
+        assert [one.headers["idempotency-key"] for one in (*old.seen(), *hosted.seen())] == ["k-1", "k-1"]
+
+
+def test_a_lost_paid_call_without_a_key_is_not_sent_anywhere_else(hosted: Hosted) -> None:
+    """The old service may have taken it."""
+    with Hosted() as old:
+        old.on("POST", RUN, Reply(fault="close"))
+
+        error = told(lambda calls: calls.run(MODEL, {}), old.base_url, renew=Moving(hosted))
+
+    assert isinstance(error, errors.UncertainRun)
+    assert hosted.connections == 0
+
+
+def test_a_stream_breaks_when_its_service_moves_and_the_next_call_finds_it(
+    hosted: Hosted, moved: tuple[str, Moving]
+) -> None:
+    """The stream says that it was cut; by then the new address is known."""
+    address, renew = moved
+    hosted.on("GET", f"{ONE}/status", {"status": "COMPLETED"})
+
+    async def work(calls: ServiceCalls) -> tuple[bool, str]:
+        try:
+            await anext(aiter(calls.stream(MODEL, "r-1")))
+        except errors.Unreachable:
+            return calls.base_url == hosted.base_url, (await calls.status(MODEL, "r-1")).status
+        raise AssertionError("it should have been cut")
+
+    assert told(work, address, renew=renew) == (True, "COMPLETED")
+
+
+def test_addresses_that_the_old_service_named_hold_at_the_new_one(hosted: Hosted) -> None:
+    """Their host and port are those of the service, wherever it is."""
+    hosted.on("GET", "/s/1", {"status": "COMPLETED"})
+    with Hosted() as old:
+        old.on("POST", RUN, {"requestId": "r-1", "statusUrl": f"{old.base_url}/s/1"})
+
+        async def work(calls: ServiceCalls) -> QueueStatus:
+            await calls.run(MODEL, {})
+            old.stop_listening()
+            return await calls.status(MODEL, "r-1")
+
+        assert told(work, old.base_url, renew=Moving(hosted)).status == "COMPLETED"
+
+
+def test_a_service_that_cannot_be_found_again_says_so(moved: tuple[str, Moving]) -> None:
+    """The reason is that of whoever tried; nothing was sent."""
+
+    def renew() -> str:
+        raise OSError("no room")
+
+    error = told(lambda calls: calls.run(MODEL, {}), moved[0], renew=renew)
+
+    assert isinstance(error, errors.Unreachable)
+    assert "no room" in str(error)
+
+
+# Real services
+
+
+def test_calls_are_counted(shared: Served) -> None:
+    """Each request to the service is one."""
+
+    async def work(calls: ServiceCalls) -> list[int]:
+        counts = [calls.calls_made]
+        for call in (calls.account, calls.nature, calls.nature, calls.models):
+            await call()
+            counts.append(calls.calls_made)
+        return counts
+
+    assert told(work, shared.base_url) == [0, 1, 2, 2, 3]
+
+
+def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) -> None:
+    """A whole run with everything that it offers: upload, stream, batch status, repetition without a second charge."""
+    picture = png(16, 16)
+
+    async def work(calls: ServiceCalls) -> None:
+        nature = await calls.nature()
+        assert {"idempotency", "uploads", "status-stream", "batch-status"} <= nature.features
+        assert [model["id"] for model in await calls.models()].count(MODEL) == 1
+        assert (await calls.description(MODEL))["openapi"] == "3.1.0"
+        assert (await calls.estimate(ImagesToVideo(images=[dot]))).source == "exact"
+
+        spent = (await calls.account())["credits_available"]
+        file_id = await calls.upload(picture, "dot.png", "image/png")
+        wire = {"images": [{"url": file_id, "frames": 2}], "fps": 24}
+        twice = [await calls.run(MODEL, wire, idempotency_key="test-service-1") for _ in range(2)]
+        assert twice[0].request_id == twice[1].request_id
+        request_id = str(twice[0].request_id)
+
+        seen = [status.status async for status in calls.stream(MODEL, request_id)]
+        assert seen[-1] == "COMPLETED"
+        batch = await calls.statuses([request_id, "unknown"])
+        assert list(batch) == [request_id]
+        assert await calls.result(MODEL, request_id) == batch[request_id].output
+        assert (await calls.status(MODEL, request_id)).lines
+        assert await calls.cancel(MODEL, request_id) is False
+        assert spent - (await calls.account())["credits_available"] == 53
+
+    assert told(work, shared.base_url) is None
+
+
+def test_every_call_that_the_specification_shows_works_without_the_rest(serve: Serve, dot: str) -> None:
+    """A run on a service that answers the specification only; the result is not ready before it is."""
+    served = serve(spec_only=True)
+
+    async def work(calls: ServiceCalls) -> None:
+        assert await calls.nature() == Nature()
+        accepted = await calls.run(MODEL, {"images": [{"url": dot, "frames": 2}], "fps": 24}, credits=53)
+        assert dict(accepted.told) == {"requestId": accepted.request_id}
+        request_id = str(accepted.request_id)
+        try:
+            early: Any = await calls.result(MODEL, request_id)
+        except errors.NotReady as error:
+            early = error
+        while not (await calls.status(MODEL, request_id)).finished:
+            await asyncio.sleep(0.01)
+        output = await calls.result(MODEL, request_id)
+        assert isinstance(early, errors.NotReady) or early == output
+        assert output["video"]["content_type"] == "video/mp4"
+        assert await calls.cancel(MODEL, request_id) is False
+        for missing in (calls.account, calls.models):
+            with pytest.raises(errors.NotFound):
+                await missing()
+
+    assert told(work, served.base_url) is None
+    assert [line["kind"] for line in served.charges()] == ["reserve", "settle"]
+
+
+def test_an_unknown_key_is_told_by_every_call(shared: Served) -> None:
+    """The matching error, with the service's words."""
+
+    async def story() -> BaseException:
+        http = Http("another-key-than-that")
+        calls = ServiceCalls(http, shared.base_url)
+        with raising() as caught:
+            await calls.run(MODEL, {})
+        await http.close()
+        return caught.value
+
+    assert isinstance(asyncio.run(story()), errors.Unauthorized)
+
+
+def raising() -> AbstractContextManager[pytest.ExceptionInfo[errors.ServiceError]]:
+    return pytest.raises(errors.ServiceError)

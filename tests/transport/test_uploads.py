@@ -1,0 +1,183 @@
+"""Uploads: each picture goes up once for each service, and again when the service has lost it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from reelbook.errors import ServiceBroken
+from reelbook.transport.uploads import Uploads
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, as far as an upload needs to know it."""
+
+    sha256: str = "0" * 64
+    content_type: str = "image/png"
+    suffix: str = ".png"
+    content: bytes = b"a picture"
+
+
+@dataclass(frozen=True)
+class Told:
+    id: str | None = "a-service"
+    features: frozenset[str] = frozenset({"uploads"})
+
+
+@dataclass
+class Service:
+    """Stands in for a service whose uploads wait for a signal, so that they can be made to overlap."""
+
+    told: Told = field(default_factory=Told)
+    base_url: str = "https://service.example.org"
+    uploaded: list[str] = field(default_factory=list)
+    going: int = 0
+    most: int = 0
+    fail: bool = False
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def nature(self) -> Told:
+        return self.told
+
+    async def upload(self, content: bytes, name: str, content_type: str) -> str:
+        self.going += 1
+        self.most = max(self.most, self.going)
+        await self.go.wait()
+        self.going -= 1
+        if self.fail:
+            raise ServiceBroken("down", status=503)
+        self.uploaded.append(name)
+        return f"file_{len(self.uploaded):04x}"
+
+
+def pictures(count: int) -> list[Picture]:
+    return [Picture(f"{number:064x}") for number in range(count)]
+
+
+async def until_going(service: Service, count: int) -> None:
+    async with asyncio.timeout(10):
+        while service.going < count:
+            await asyncio.sleep(0)
+
+
+def test_many_runs_with_one_picture_upload_it_once() -> None:
+    """Also those that begin while it is on its way."""
+
+    async def runs() -> tuple[list[str | None], Service]:
+        uploads, service = Uploads(), Service()
+        waiting = [asyncio.ensure_future(uploads.address(service, Picture())) for _ in range(64)]
+        await until_going(service, 1)
+        service.go.set()
+        return [*await asyncio.gather(*waiting), await uploads.address(service, Picture())], service
+
+    names, service = asyncio.run(runs())
+
+    assert set(names) == {"file_0001"}
+    assert service.uploaded == [f"{'0' * 16}.png"]
+
+
+def test_another_service_gets_its_own() -> None:
+    """By its id, or by its address where it has none."""
+
+    async def names() -> list[str | None]:
+        uploads = Uploads()
+        services = [
+            Service(),
+            Service(Told("another")),
+            Service(Told(None)),
+            Service(Told(None), "https://b.example.org"),
+        ]
+        for service in services:
+            service.go.set()
+        found = [await uploads.address(service, Picture()) for service in (*services, *services)]
+        assert [len(service.uploaded) for service in services] == [1, 1, 1, 1]
+        return found
+
+    assert asyncio.run(names()) == ["file_0001"] * 8
+
+
+def test_only_a_few_go_up_at_once() -> None:
+    """A hundred pictures of megabytes would fill the memory and the line."""
+
+    async def most() -> tuple[int, int]:
+        uploads, service = Uploads(at_once=3), Service()
+        waiting = [asyncio.ensure_future(uploads.address(service, picture)) for picture in pictures(20)]
+        await until_going(service, 3)
+        service.go.set()
+        await asyncio.gather(*waiting)
+        return service.most, len(service.uploaded)
+
+    assert asyncio.run(most()) == (3, 20)
+
+
+def test_whoever_is_cancelled_leaves_the_upload_to_the_others() -> None:
+    """The picture arrives once all the same."""
+
+    async def runs() -> tuple[str | None, list[str]]:
+        uploads, service = Uploads(), Service()
+        first = asyncio.ensure_future(uploads.address(service, Picture()))
+        await until_going(service, 1)
+        second = asyncio.ensure_future(uploads.address(service, Picture()))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        service.go.set()
+        return await second, service.uploaded
+
+    assert asyncio.run(runs()) == ("file_0001", [f"{'0' * 16}.png"])
+
+
+def test_a_failed_upload_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
+    """One attempt serves them all, whichever way it ends."""
+
+    async def runs() -> tuple[list[bool], str | None, int]:
+        uploads, service = Uploads(), Service(fail=True)
+        waiting = [asyncio.ensure_future(uploads.address(service, Picture())) for _ in range(5)]
+        await until_going(service, 1)
+        service.go.set()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+        most, service.fail = service.most, False
+        return [isinstance(end, ServiceBroken) for end in ends], await uploads.address(service, Picture()), most
+
+    assert asyncio.run(runs()) == ([True] * 5, "file_0001", 1)
+
+
+def test_what_a_service_no_longer_knows_goes_up_again() -> None:
+    """Told by its own words about the file."""
+
+    async def runs() -> list[str | bool | None]:
+        uploads, service = Uploads(), Service()
+        service.go.set()
+        one, other = pictures(2)
+        before = [await uploads.address(service, one), await uploads.address(service, other)]
+        forgotten = [
+            uploads.forget("The prompt is too long."),
+            uploads.forget("The source file_0001 could not be fetched."),
+        ]
+        return [*before, *forgotten, await uploads.address(service, one), await uploads.address(service, other)]
+
+    assert asyncio.run(runs()) == ["file_0001", "file_0002", False, True, "file_0003", "file_0002"]
+
+
+def test_an_upload_is_not_relied_on_for_ever() -> None:
+    """Services remove them after some days; with a moved clock."""
+
+    async def runs() -> list[str | None]:
+        time = [0.0]
+        uploads, service = Uploads(lasting=100, now=lambda: time[0]), Service()
+        service.go.set()
+        names = []
+        for time[0] in (0, 99, 100, 150):
+            names.append(await uploads.address(service, Picture()))
+        return names
+
+    assert asyncio.run(runs()) == ["file_0001", "file_0001", "file_0002", "file_0002"]
+
+
+def test_nothing_goes_up_where_uploads_are_not_offered() -> None:
+    """A service that answers the specification alone has no place for them."""
+    assert asyncio.run(Uploads().address(Service(Told(None, frozenset())), Picture())) is None

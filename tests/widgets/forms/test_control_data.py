@@ -1,0 +1,86 @@
+"""What special controls are told: only what the class knows, as plain JSON, and true of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.models.base import Input
+from reelbook.models.common_sizes import FORMATS
+from reelbook.models.described.input_class import describe
+from reelbook.models.smart_resize import PRESETS, Size, preset_for
+from reelbook.models.text_to_video import FRAME_SIZES
+from reelbook.widgets.forms.fields.control_data import beside
+
+
+def described(**properties: Any) -> type[Input]:
+    """A model of which only a description is known."""
+    post = {"requestBody": {"content": {"application/json": {"schema": {"properties": properties}}}}}
+    return describe({"openapi": "3.1.0", "paths": {"/svc/other": {"post": post}}})
+
+
+def test_common_formats_can_all_be_made() -> None:
+    """Every format of the list is a size within bounds with a canvas, in its plain spelling, and no name stands twice."""
+    named = [(name, text) for sizes in FORMATS.values() for name, text in sizes.items()]
+
+    sizes = [Size.read(text) for _, text in named]
+    asked = rb.SmartResize(image_url="https://example.org/a.png", target_sizes=sizes)
+
+    assert all(preset_for(size) for size in asked.target_sizes)
+    assert len({name for name, _ in named}) == len(named)
+
+
+def test_the_control_of_sizes_knows_every_canvas() -> None:
+    """The table on the page is the kernel's own, tier by tier, with the field that says where to begin."""
+    facts = beside(rb.SmartResize, "target_sizes", "sizes")
+
+    assert facts["presets"] == [[one.aspect_ratio, one.resolution, one.width, one.height] for one in PRESETS]
+    assert facts["tiers"] == ["1K", "2K", "4K"]
+    assert facts["tier"] in rb.SmartResize.model_fields
+    assert [text for _, formats in facts["formats"] for _, text in formats] == [
+        text for sizes in FORMATS.values() for text in sizes.values()
+    ]
+
+
+def test_the_control_of_shapes_knows_every_frame_size() -> None:
+    """For each resolution and shape the page can say how many pixels the clip has."""
+    facts = beside(rb.TextToVideo, "aspect_ratio", "aspect")
+
+    told = {(lines, shape): tuple(size) for lines, of in facts["sizes"].items() for shape, size in of.items()}
+    assert told == FRAME_SIZES
+    assert facts["by"] in rb.TextToVideo.model_fields
+
+
+@pytest.mark.parametrize(
+    ("fields", "rate"),
+    [
+        ({"num_frames": {}, "fps": {}}, {"rate": "fps"}),
+        ({"num_frames": {}, "frames_per_second": {}}, {"rate": "frames_per_second"}),
+        ({"num_frames": {}, "fps": {}, "frame_rate": {}}, {"rate": "frame_rate"}),
+        ({"num_frames": {}}, {}),
+    ],
+)
+def test_frames_are_linked_to_the_field_with_their_rate(fields: dict[str, Any], rate: dict[str, Any]) -> None:
+    """Whatever a model calls it; where there is none, nothing is made up."""
+    assert beside(described(**fields), "num_frames", "frames") == rate
+
+
+def test_nothing_is_told_of_a_model_that_nobody_knows() -> None:
+    """A described model may compose sizes and shapes in its own way: the page offers formats and no canvases."""
+    other = described(target_sizes={"type": "array"}, aspect_ratio={"enum": ["16:9"]})
+
+    assert set(beside(other, "target_sizes", "sizes")) == {"formats"}
+    assert beside(other, "aspect_ratio", "aspect") == {}
+    assert beside(other, "seed", "seed") == {}
+
+
+@pytest.mark.parametrize("special", ["sizes", "aspect", "frames", "seed", "duration", "loras", "prompt", "image"])
+def test_facts_are_plain_json(special: str) -> None:
+    """They travel to the page with the sheet, so they come back from JSON as they went."""
+    for kind in (rb.TextToVideo, rb.SmartResize, rb.ImageToVideo):
+        facts = beside(kind, "num_frames", special)
+
+        assert json.loads(json.dumps(facts)) == facts

@@ -1,0 +1,72 @@
+"""Earlier prompts: what a form's page is told when it asks for them."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.widgets.forms.fields.earlier_prompts import LONGEST, MOST, earlier_texts
+from reelbook.widgets.forms.form import Form
+
+WAIT = 20.0
+
+
+def asked(form: Form, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any]) -> Any:
+    """What the page is told in answer; it comes from a thread of its own."""
+    told: queue.Queue[Any] = queue.Queue()
+    monkeypatch.setattr(form, "send", told.put)
+    form._handle_custom_msg(content, [])
+    return told.get(timeout=WAIT)
+
+
+def test_the_prompts_of_the_library_are_offered_the_newest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each once, whichever model it was for; those of other fields are not among them."""
+    with rb.connect(library=tmp_path / "library"):
+        for prompt in ("a kite", "a boat <b>", "a kite"):
+            rb.run(rb.TextToVideo(prompt=prompt, negative_prompt="blur", num_frames=9, resolution="480p"), fresh=True)
+        form = rb.form(rb.ImageToVideo)
+
+        told = asked(form, monkeypatch, {"do": "prompts", "name": "prompt"})
+        form.close()
+
+    assert told == {"prompts": "prompt", "texts": ["a kite", "a boat <b>"]}
+
+
+def test_an_empty_library_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer comes all the same, so that the page can say so."""
+    with rb.connect(library=tmp_path / "library"):
+        form = rb.form(rb.TextToVideo)
+        told = asked(form, monkeypatch, {"do": "prompts", "name": "prompt"})
+        form.close()
+
+    assert told == {"prompts": "prompt", "texts": []}
+
+
+@pytest.mark.parametrize("name", ["unheard_of", None, 3, ["prompt"]])
+def test_nobody_else_s_column_is_told(name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no field of the form is not looked up: the next answer is to the next question."""
+    with rb.connect(library=tmp_path / "library"):
+        form = rb.form(rb.TextToVideo)
+        form._handle_custom_msg({"do": "prompts", "name": name}, [])
+        told = asked(form, monkeypatch, {"do": "prompts", "name": "negative_prompt"})
+        form.close()
+
+    assert told["prompts"] == "negative_prompt"
+
+
+def test_only_so_many_and_only_so_long() -> None:
+    """A library of years is not sent to a page."""
+    frame = pd.DataFrame({"prompt": [f"{number}{'x' * 30_000}" for number in range(200)]})
+
+    texts = earlier_texts(frame, "prompt")
+
+    assert len(texts) == MOST
+    assert texts[0].startswith("199x")
+    assert {len(text) for text in texts} == {LONGEST}

@@ -1,0 +1,208 @@
+"""The courier of a table's clips, spoken to without a page: it brings the files of its table, whole, and nothing else."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reelbook.display import run_progress
+from reelbook.sweeps.results.accessor import Reel
+from reelbook.widgets import clip_transfer
+from reelbook.widgets.clip_transfer import MOST_LIVE, Courier, has_page, show_table
+from tests.clips import film
+
+Sent = list[tuple[dict[str, Any], bytes]]
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clip of a few thousand bytes."""
+    return film(tmp_path_factory.mktemp("films") / "clip.mp4", frames=6, size=(320, 180), noise=30).path
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
+    """Asks a courier of these files for something, and tells what it sent."""
+
+    def ask(files: list[list[str]], message: Any) -> Sent:
+        sent: Sent = []
+        made = Courier("a word", files)
+        monkeypatch.setattr(
+            made, "send", lambda said, buffers=None: sent.append((said, bytes(buffers[0]) if buffers else b""))
+        )
+        made._handle_custom_msg(message, [])
+        made.close()
+        return sent
+
+    return ask
+
+
+def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, each small enough for a message, with the kind of the file; together they are the file."""
+    monkeypatch.setattr(clip_transfer, "CHUNK", 1_000)
+
+    sent = brought([[], ["nothing.mp4", str(clip)]], {"want": [1, 1]})
+
+    assert len(sent) > 2
+    assert b"".join(part for _, part in sent) == clip.read_bytes()
+    assert max(len(part) for _, part in sent) <= 1_000
+    assert [said for said, _ in sent] == [
+        {"clip": [1, 1], "part": number, "of": len(sent), "kind": "video/mp4"} for number in range(len(sent))
+    ]
+
+
+@pytest.mark.parametrize("want", [[0, 1], [2, 0], [-1, 0], [0, -1], [10**30, 0]])
+def test_what_the_table_does_not_have_is_not_brought(brought: Callable[..., Sent], clip: Path, want: list[int]) -> None:
+    """A place beyond the table is answered with words."""
+    assert brought([[str(clip)]], {"want": want}) == [
+        ({"clip": want, "words": "There is no such file in this table."}, b"")
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, 1, "x", [], {}, {"want": None}, {"want": ["0", "0"]}, {"want": [0]}, {"want": [True, 0]}, {"want": [0.0, 0]}, {"want": ["/etc/passwd", 0]}, {"path": "x"}],
+)  # fmt: skip
+def test_a_message_that_makes_no_sense_is_not_answered(brought: Callable[..., Sent], clip: Path, message: Any) -> None:
+    """Nothing is sent, and nothing breaks."""
+    assert brought([[str(clip)]], message) == []
+
+
+def test_a_file_that_is_no_clip_is_not_brought(brought: Callable[..., Sent], tmp_path: Path) -> None:
+    """A table may name any file of this machine: one that is not a clip or a picture in truth stays where it is."""
+    names = ["id_rsa", "id.mp4", "id.png", "id.svg"]
+    for name in names:
+        (tmp_path / name).write_text("secret")
+    paths = [*(str(tmp_path / name) for name in names), "/dev/zero", str(tmp_path), str(tmp_path / "gone.mp4"), "\0"]
+
+    answers = [brought([[path]], {"want": [0, 0]}) for path in paths]
+
+    assert all(len(sent) == 1 and sent[0][1] == b"" for sent in answers)
+    words = [sent[0][0]["words"] for sent in answers]
+    assert words[0] == f"{paths[0]} cannot be read as a clip or a picture."
+    assert "rb.attach" in words[-2]
+
+
+def test_a_file_that_is_too_large_is_named(
+    brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says where the file is, and how large."""
+    monkeypatch.setattr(clip_transfer, "MOST_BYTES", 100)
+
+    ((said, content),) = brought([[str(clip)]], {"want": [0, 0]})
+
+    assert said["words"].startswith(f"{clip} has ")
+    assert content == b""
+
+
+def test_it_holds_nothing_but_its_word(clip: Path) -> None:
+    """No path and no bytes are in the state that a notebook may save; its script is small."""
+    made = Courier("a word", [[str(clip)]])
+
+    state = made.get_state()
+    made.close()
+
+    assert state["key"] == "a word"
+    assert str(clip) not in str(state)
+    assert len(str(state)) < 6_000
+
+
+class Cell:
+    """A stand-in for a kernel whose cell runs, and a record of what was shown."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, metadata: dict[str, Any]) -> None:
+        self.shown: list[dict[str, Any]] = []
+        parent = {"header": {}, "metadata": metadata}
+        shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
+        monkeypatch.setattr(clip_transfer, "kernel_shell", lambda: shell)
+        monkeypatch.setattr(clip_transfer, "display", self.display)
+        monkeypatch.setattr(clip_transfer, "_live", type(clip_transfer._live)())
+
+    def display(self, bundle: dict[str, Any], **_: Any) -> Any:
+        self.shown.append(bundle)
+        place = len(self.shown) - 1
+        return SimpleNamespace(update=lambda new, **_: self.shown.__setitem__(place, new))
+
+
+def reel(*paths: str) -> Reel:
+    return Reel(pd.DataFrame({"output_video": list(paths), "status": "completed"}))
+
+
+def test_a_table_is_one_output_on_a_jupyter_page(monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
+    """Page and line, and nothing of a widget; the courier listens to the word that the table asks by."""
+    monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
+    cell = Cell(monkeypatch, {"cellId": "1"})
+
+    show_table(reel(str(clip)))
+
+    (made,) = clip_transfer._live
+    (shown,) = cell.shown
+    assert sorted(shown) == ["text/html", "text/plain"]
+    assert f'"key":"{made.key}"' in shown["text/html"]
+    assert len(made.key) >= 20
+
+
+def test_elsewhere_the_courier_is_shown_until_the_page_has_it(monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
+    """Pages that look for widgets in outputs only get a second one; once the page has it, nothing of it is left there."""
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    cell = Cell(monkeypatch, {"cellId": "1"})
+
+    show_table(reel(str(clip)))
+    before = dict(cell.shown[1])
+    clip_transfer._live[0]._handle_custom_msg({"here": True}, [])
+
+    assert "application/vnd.jupyter.widget-view+json" in before
+    assert before["text/plain"] == clip_transfer.TEXT
+    assert cell.shown[1] == {"text/plain": "", "text/html": ""}
+
+
+@pytest.mark.parametrize("paths", [["clip.mp4"], []])
+def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, paths: list[str]) -> None:
+    """Where nobody looks, as in nbclient and papermill, and where there is no file, there is only the table."""
+    cell = Cell(monkeypatch, {} if paths else {"cellId": "1"})
+
+    show_table(reel(*paths))
+
+    assert len(cell.shown) == 1
+    assert not clip_transfer._live
+
+
+def test_outside_a_kernel_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a script or a terminal there is no page."""
+    monkeypatch.setattr(clip_transfer, "kernel_shell", run_progress.kernel_shell)
+
+    assert not has_page()
+
+
+def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
+    """A cell may be run a hundred times: the oldest connections are closed."""
+    monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
+    Cell(monkeypatch, {"cellId": "1"})
+    show_table(reel(str(clip)))
+    first = clip_transfer._live[0]
+
+    for _ in range(MOST_LIVE):
+        show_table(reel(str(clip)))
+
+    assert len(clip_transfer._live) == MOST_LIVE
+    assert first not in clip_transfer._live
+    assert first.comm is None
+
+
+def test_a_closed_courier_can_go() -> None:
+    """Nothing holds it: a notebook that shows tables all day must not keep them all."""
+    clip_transfer = Courier("key", [["clip.mp4"]])
+    gone = weakref.ref(clip_transfer)
+
+    clip_transfer.close()
+    del clip_transfer
+    gc.collect()
+
+    assert gone() is None
