@@ -207,13 +207,13 @@ def test_what_can_be_no_id_is_refused_before_anything_is_asked(
         "model of a request": lambda: rb.attach("r-1", model=odd),
     }
     said = "does not know the request 'r-1'" if (what, odd) == ("model of a request", None) else said
-    before = client.desk.calls.calls_made
+    before = client.context.calls.calls_made
 
     with pytest.raises(errors.ReelbookError, match=said) as caught:
         calls[what]()
 
     assert "rb." in str(caught.value) or "run.request_id" in str(caught.value)
-    assert client.desk.calls.calls_made == before
+    assert client.context.calls.calls_made == before
 
 
 def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) -> None:
@@ -235,7 +235,7 @@ def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> 
     script.write_text(
         "import reelbook as rb\n"
         "run = rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', seed=1))\n"
-        "print(run.video.path.exists(), list(rb.connect()._embedded._server.service.crew.pids.values()))\n",
+        "print(run.video.path.exists(), list(rb.connect()._embedded._server.service.workers.pids.values()))\n",
         encoding="utf-8",
     )
 

@@ -192,10 +192,10 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
 
     with warnings.catch_warnings(record=True) as warned, rb.connect(hosted.base_url) as client:
         warnings.simplefilter("always")
-        client._desk_now.http.patience = Patience(attempts=2, backoff=0.01, paid=0.5)
+        client._current_context.http.patience = Patience(attempts=2, backoff=0.01, paid=0.5)
         good_runs(tour, hosted, client)
         bad_runs(tour, hosted, client)
-        seen = CANARY.found_about(client, vars(client), client._desk_now, *tour.values)
+        seen = CANARY.found_about(client, vars(client), client._current_context, *tour.values)
 
     assert seen == []
     assert [(str(error), found) for error in tour.errors if (found := CANARY.found_in_error(error))] == []
@@ -350,7 +350,7 @@ def test_the_embedded_service_keeps_its_key_in_two_private_files_only(tmp_path: 
         inside = [CANARY.found_in(path.read_bytes()) for path in kept]
         modes = [stat.S_IMODE(path.stat().st_mode) for path in (*kept, private, private.parent)]
         anywhere = CANARY.found_below(tmp_path, except_in=kept)
-        shown = [repr(vars(value)) for value in (client, client._desk_now, client._embedded, run, rb.library())]
+        shown = [repr(vars(value)) for value in (client, client._current_context, client._embedded, run, rb.library())]
         shown += [repr(client._embedded and client._embedded.address()), repr(client.account()), repr(client)]
 
     assert all("plain" in found for found in inside), "the control: this is the key that was used"
@@ -415,7 +415,7 @@ CELLS = [
     "client.account()",
     "run = rb.run(boat)",
     "run",
-    "print(run, vars(run), run.row, run.logs, vars(client), client._desk_now, client._desk_now.http)",
+    "print(run, vars(run), run.row, run.logs, vars(client), client._current_context, client._current_context.http)",
     "rb.library().frame",
     "rb.library()",
     "# refused\nrb.run(boat.revised(seed=101))",

@@ -20,15 +20,15 @@ from .models.catalog import CATALOG
 from .models.described.input_class import describe
 from .models.model_list import Models
 from .models.pricing import Estimate, Rates
-from .process_shared import books_of, description_of, embedded_in, leave_books, made_desk
+from .process_shared import description_of, embedded_in, leave_ledger, make_context, open_ledger_of
 from .runs.cancel import Cancelled, cancelled
 from .runs.run import Run, input_of
-from .runs.submission import Desk, Submission
+from .runs.submission import ClientContext, Submission
 from .runs.submit_wait import accepted
 from .service.embedded import Embedded
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
-from .storage.ledger.writer import Books
+from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import checked, checked_take
@@ -52,7 +52,7 @@ _count = 0
 class Client(Hinting):
     """A conversation with one service. Its methods block; its runs can be awaited."""
 
-    _internal = ("books", "desk", "resend", "settle", "shelf", "start_watched", "submitted")
+    _internal = ("context", "ledger", "resend", "settle", "shelf", "start_watched", "submitted")
 
     def __init__(
         self,
@@ -75,23 +75,23 @@ class Client(Hinting):
                 raise LibraryError(str(library), connection.reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
-        self._books = books_of(library)
+        self._ledger = open_ledger_of(library)
         renew = self._renewed if self._embedded else None
         # A closure, so that the key is no attribute that anything could show.
-        self._made: Callable[[], Coroutine[Any, Any, Desk]] = lambda: made_desk(
-            key, address, renew, rates, self._books, Shelf(place), name
+        self._made: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
+            key, address, renew, rates, self._ledger, Shelf(place), name
         )
         self._pid = 0
         try:
-            self._desk()
+            self._context()
         except BaseException:
-            leave_books(library)
+            leave_ledger(library)
             raise
 
     @property
     def base_url(self) -> str:
         """The address of the service; an embedded one can move to another port."""
-        return self._desk().calls.base_url
+        return self._context().calls.base_url
 
     @property
     def is_embedded(self) -> bool:
@@ -99,40 +99,40 @@ class Client(Hinting):
         return self._embedded is not None
 
     @property
-    def desk(self) -> Desk:
+    def context(self) -> ClientContext:
         """What the runs of this client need; for those who start many at once."""
-        return self._open_desk()
+        return self._open_context()
 
     @property
     def in_flight(self) -> tuple[Entry, ...]:
         """The runs of this process whose paid requests are sent and not answered yet."""
-        return tuple(self._desk_now.in_flight.values()) if self._pid == os.getpid() else ()
+        return tuple(self._current_context.in_flight.values()) if self._pid == os.getpid() else ()
 
     @property
     def shelf(self) -> Shelf:
         """Where the media of its runs are."""
-        return self._desk().shelf
+        return self._context().shelf
 
     @property
-    def books(self) -> Books:
+    def ledger(self) -> Ledger:
         """The ledger of its library."""
-        return self._books
+        return self._ledger
 
     def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service tells them."""
-        return background.wait(self._desk().calls.account(), CALL_SECONDS)
+        return background.wait(self._context().calls.account(), CALL_SECONDS)
 
     def models(self) -> Models:
         """The models that the service lists."""
-        return Models(background.wait(self._desk().calls.models(), CALL_SECONDS))
+        return Models(background.wait(self._context().calls.models(), CALL_SECONDS))
 
     def features(self) -> frozenset[str]:
         """What the service offers beyond the specification."""
-        return background.wait(self._desk().calls.nature(), CALL_SECONDS).features
+        return background.wait(self._context().calls.nature(), CALL_SECONDS).features
 
     def estimate(self, request: Input) -> Estimate:
         """What a run costs; nothing is sent to a model and nothing is charged."""
-        return background.wait(self._desk().calls.estimate(checked(request)), CALL_SECONDS)
+        return background.wait(self._context().calls.estimate(checked(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; its description is kept for a day."""
@@ -146,12 +146,12 @@ class Client(Hinting):
         `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
         """
         take = checked_take(take, fresh)
-        return self._begun(Submission(self._open_desk(), checked(request), take=take, fresh=fresh, join=False))
+        return self._begun(Submission(self._open_context(), checked(request), take=take, fresh=fresh, join=False))
 
     def start_watched(self, request: Input, *, take: int | None = None) -> Run:
         """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
         take = checked_take(take, False)
-        submission = Submission(self._open_desk(), checked(request), take=take, join=False)
+        submission = Submission(self._open_context(), checked(request), take=take, join=False)
         return self._begun(submission, watched=True)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
@@ -159,7 +159,7 @@ class Client(Hinting):
         with raised_once():
             from .display.run_progress import kernel_shell, watch
 
-            submission = Submission(self._open_desk(), checked(request), take=checked_take(take, fresh), fresh=fresh)
+            submission = Submission(self._open_context(), checked(request), take=checked_take(take, fresh), fresh=fresh)
             run = self._begun(submission, watched=kernel_shell() is not None)
             try:
                 with watch(run):
@@ -171,44 +171,46 @@ class Client(Hinting):
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
-        self._open_desk()
+        self._open_context()
         named = None if model is None else checked_id(model, "model")
         # However odd, what the library knows is the id of a request.
-        is_known = isinstance(request_id, str) and self._books.now(lambda db: known_services.knows(db, request_id))
+        is_known = isinstance(request_id, str) and self._ledger.now(lambda db: known_services.knows(db, request_id))
         name = request_id if is_known else checked_id(request_id, "request")
         return background.wait(self._attached(name, named), CALL_SECONDS)
 
     def cancel_queued(self) -> Cancelled:
         """Cancel what waits in the service's queue, but for runs of sweeps that go on and of other notebooks that are open."""
-        return background.wait(self._cancelled(self._open_desk()), CALL_SECONDS)
+        return background.wait(self._cancelled(self._open_context()), CALL_SECONDS)
 
     def settle(self, entry: Entry, request_id: str) -> Run:
         """An uncertain run of the library that turned out to be this request."""
-        desk = self._desk_for(entry)
+        context = self._context_for(entry)
 
         async def settled() -> Run:
-            await desk.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
-            ours = await desk.books.do(lambda db: transitions.settled(db, entry.id, request_id, desk.books.owner))
-            return Run(self._desk, ours)
+            await context.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
+            ours = await context.ledger.do(
+                lambda db: transitions.settled(db, entry.id, request_id, context.ledger.owner)
+            )
+            return Run(self._context, ours)
 
         return background.wait(settled(), CALL_SECONDS)
 
     def resend(self, entry: Entry) -> Run:
         """An uncertain run of the library, sent once more; what the lost one may have cost stays counted."""
-        desk = self._desk_for(entry)
+        context = self._context_for(entry)
         request = input_of(entry) or self.model(entry.model)(**json.loads(entry.input))
-        self._books.now(lambda db: transitions.resubmittable(db, entry.id))
-        return self._begun(Submission(desk, request, take=entry.take))
+        self._ledger.now(lambda db: transitions.resubmittable(db, entry.id))
+        return self._begun(Submission(context, request, take=entry.take))
 
     async def submitted(self, submission: Submission, *, watched: bool = False) -> Run:
         """A run from its submission, on the background loop: for those who start many at once."""
         try:
             verdict, answer = await submission.done()
             if verdict.do == "join":
-                return cast(Run, self._books.live[verdict.entry.id])
-            entry = await self._books.do(lambda db: transitions.read(db, verdict.entry.id))
+                return cast(Run, self._ledger.live[verdict.entry.id])
+            entry = await self._ledger.do(lambda db: transitions.read(db, verdict.entry.id))
             return Run(
-                self._desk, entry, input=submission.request, answer=answer, others=verdict.do == "await",
+                self._context, entry, input=submission.request, answer=answer, others=verdict.do == "await",
                 watched=watched,
             )  # fmt: skip
         finally:
@@ -242,7 +244,7 @@ class Client(Hinting):
 
     async def _ended(self) -> None:
         if self._pid == os.getpid():
-            await self._desk_now.close(DRAIN_SECONDS)
+            await self._current_context.close(DRAIN_SECONDS)
 
     def finish_close(self) -> None:
         """Leave the library to others, and stop the embedded service if nobody else uses it."""
@@ -251,7 +253,7 @@ class Client(Hinting):
                 return
             _closing.remove(self)
             shared = any(client._embedded is self._embedded for client in _open_clients)
-        leave_books(self.library)
+        leave_ledger(self.library)
         if self._embedded is not None and not shared:
             self._embedded.close()
 
@@ -266,22 +268,22 @@ class Client(Hinting):
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""
         with contextlib.suppress(ReelbookError):
-            self._books.ask(lambda db: transitions.stop_mark(db, note))
+            self._ledger.ask(lambda db: transitions.stop_mark(db, note))
 
-    async def _cancelled(self, desk: Desk) -> Cancelled:
-        service, books = await desk.name(), self._books
-        entries = await books.do(lambda db: claims.waiting(db, service, books.owner))
-        free = [entry for entry in entries if entry.id not in desk.wanted]
-        return await cancelled(desk, [await self._attached(entry.request_id or "", entry.model) for entry in free])
+    async def _cancelled(self, context: ClientContext) -> Cancelled:
+        service, ledger = await context.name(), self._ledger
+        entries = await ledger.do(lambda db: claims.waiting(db, service, ledger.owner))
+        free = [entry for entry in entries if entry.id not in context.wanted]
+        return await cancelled(context, [await self._attached(entry.request_id or "", entry.model) for entry in free])
 
     async def _described(self, endpoint_id: str) -> type[Input]:
-        document = await description_of(self._desk(), self.library, endpoint_id)
+        document = await description_of(self._context(), self.library, endpoint_id)
         return await asyncio.to_thread(describe, document, endpoint_id)
 
     async def _attached(self, request_id: str, model: str | None) -> Run:
-        desk, books = self._desk(), self._books
-        service = await desk.name()
-        known = await books.do(lambda db: known_services.model_of(db, service, request_id))
+        context, ledger = self._context(), self._ledger
+        service = await context.name()
+        known = await ledger.do(lambda db: known_services.model_of(db, service, request_id))
         model = model or known
         if model is None:
             raise ReelbookError(
@@ -290,39 +292,39 @@ class Client(Hinting):
         if known is None:
             # Asked before it is written down, so that a misspelt id leaves nothing behind.
             try:
-                await StatusSource(desk.calls).status(model, request_id)
+                await StatusSource(context.calls).status(model, request_id)
             except NotFound as error:
                 raise NotFound(
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
                 ) from None
-        verdict = await books.do(lambda db: claims.attached(db, service, model, request_id, books))
-        if verdict.do == "join" and verdict.entry.id in books.live:
-            return cast(Run, books.live[verdict.entry.id])
-        return Run(self._desk, verdict.entry, others=verdict.do == "await")
+        verdict = await ledger.do(lambda db: claims.attached(db, service, model, request_id, ledger))
+        if verdict.do == "join" and verdict.entry.id in ledger.live:
+            return cast(Run, ledger.live[verdict.entry.id])
+        return Run(self._context, verdict.entry, others=verdict.do == "await")
 
-    def _desk_for(self, entry: Entry) -> Desk:
-        desk = self._open_desk()
-        service = background.wait(desk.name(), CALL_SECONDS)
-        theirs = self._books.look(lambda db: known_services.current(db, entry.service))
+    def _context_for(self, entry: Entry) -> ClientContext:
+        context = self._open_context()
+        service = background.wait(context.name(), CALL_SECONDS)
+        theirs = self._ledger.look(lambda db: known_services.current(db, entry.service))
         if service != theirs:
             raise ReelbookError(
                 f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
                 "Connect to that service first."
             )
-        return desk
+        return context
 
-    def _open_desk(self) -> Desk:
+    def _open_context(self) -> ClientContext:
         if self._ending is not None:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
-        return self._desk()
+        return self._context()
 
-    def _desk(self) -> Desk:
+    def _context(self) -> ClientContext:
         """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
         if self._pid != os.getpid():
-            self._desk_now = background.wait(self._made(), CALL_SECONDS)
-            self._desk_now.start = self.start
+            self._current_context = background.wait(self._made(), CALL_SECONDS)
+            self._current_context.start = self.start
             self._pid = os.getpid()
-        return self._desk_now
+        return self._current_context
 
     def _renewed(self) -> str:
         assert self._embedded is not None

@@ -11,12 +11,12 @@ from typing import Any
 
 from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .models.pricing import Rates
-from .runs.submission import Desk
+from .runs.submission import ClientContext
 from .service.embedded import Embedded
 from .service.service_settings import Settings
 from .storage.description_cache import Descriptions
 from .storage.ledger import known_services
-from .storage.ledger.writer import Books
+from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
 from .transport.downloads.downloader import Downloads
 from .transport.http import Http, Key
@@ -29,7 +29,7 @@ KEYRING = "reelbook"
 
 _guard = threading.Lock()
 _embedded: dict[Path, Embedded] = {}
-_kept: dict[Path, tuple[Books, int]] = {}
+_kept: dict[Path, tuple[Ledger, int]] = {}
 
 
 def embedded_in(library: Path, rates: Rates | None) -> Embedded:
@@ -48,22 +48,22 @@ def embedded_in(library: Path, rates: Rates | None) -> Embedded:
         return known
 
 
-def books_of(library: Path) -> Books:
+def open_ledger_of(library: Path) -> Ledger:
     """The ledger of a library; one for all clients of this process."""
     with _guard:
-        books, users = _kept.get(library, (None, 0))
-        books = books or Books(library)
-        _kept[library] = (books, users + 1)
-        return books
+        ledger, users = _kept.get(library, (None, 0))
+        ledger = ledger or Ledger(library)
+        _kept[library] = (ledger, users + 1)
+        return ledger
 
 
-def leave_books(library: Path) -> None:
+def leave_ledger(library: Path) -> None:
     with _guard:
-        books, users = _kept.pop(library)
+        ledger, users = _kept.pop(library)
         if users > 1:
-            _kept[library] = (books, users - 1)
+            _kept[library] = (ledger, users - 1)
             return
-    books.close()
+    ledger.close()
 
 
 def stop_embedded() -> None:
@@ -85,36 +85,36 @@ def from_keyring(address: str) -> str | None:
         return None
 
 
-async def made_desk(
+async def make_context(
     key: Key | None,
     address: str,
     renew: Callable[[], str] | None,
     rates: Rates | None,
-    books: Books,
+    ledger: Ledger,
     shelf: Shelf,
     name: str | None,
-) -> Desk:
+) -> ClientContext:
     """What the runs of one client need."""
     # Made on the loop, because that is where all its calls are.
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
-    past = await books.do(known_services.past_seconds)
+    past = await ledger.do(known_services.past_seconds)
     watcher = Watcher(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return Desk(http, calls, books, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
+    return ClientContext(http, calls, ledger, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
 
 
-async def description_of(desk: Desk, library: Path, endpoint_id: str) -> Any:
+async def description_of(context: ClientContext, library: Path, endpoint_id: str) -> Any:
     """What the service says of a model; an earlier answer where nobody answers now."""
-    kept = Descriptions(library / "descriptions", await desk.name())
+    kept = Descriptions(library / "descriptions", await context.name())
     document = await asyncio.to_thread(kept.read, endpoint_id)
     if document is None:
         try:
-            document = await desk.calls.description(endpoint_id)
+            document = await context.calls.description(endpoint_id)
         except NotFound:
             known: list[str] = []
             # A service need not have a list; its answer about that would say nothing of the model.
             with contextlib.suppress(ServiceError):
-                known = [str(row.get("id", "")) for row in await desk.calls.models()]
+                known = [str(row.get("id", "")) for row in await context.calls.models()]
             raise UnknownModel(endpoint_id, known) from None
         except Unreachable:
             # An old description is better than none, where nobody answers.

@@ -28,9 +28,9 @@ from tests.bench.results import record
 
 MODEL = "svc/bench"
 RUNS, AT_ONCE, SECONDS, ROUNDS, POLL = 128, 64, 2.0, 3, 0.1
-MANY, MANY_SECONDS, MOST_GROWTH_MIB = 2_000, 20.0, 150
-CPU_RATIO, MOST_LATE = 0.5, 0.25
-MOST_CALLS = {"specification only": 4.0, "batch status": 2.5}
+MANY, MANY_SECONDS, MAX_GROWTH_MIB = 2_000, 20.0, 150
+CPU_RATIO, MAX_LATE = 0.5, 0.25
+MAX_CALLS = {"specification only": 4.0, "batch status": 2.5}
 
 Follow = Callable[[float], Awaitable[float]]
 """Carry out one run of so many seconds; gives how long after its acceptance its end was noticed."""
@@ -200,8 +200,8 @@ def compare(name: str, *features: str) -> bool:
     ratio = mine.cpu_ms / theirs.cpu_ms
     return all([
         record(f"CPU of a run of 2 s, {name}", mine.cpu_ms, CPU_RATIO, unit="ms", peer="httpx", theirs=theirs.cpu_ms, ratio=ratio),
-        record(f"calls, {name}", mine.calls, MOST_CALLS[name], peer="httpx", theirs=theirs.calls),
-        record(f"seen late, {name}", mine.seen - SECONDS, MOST_LATE, unit="s", peer="httpx", theirs=theirs.seen - SECONDS),
+        record(f"calls, {name}", mine.calls, MAX_CALLS[name], peer="httpx", theirs=theirs.calls),
+        record(f"seen late, {name}", mine.seen - SECONDS, MAX_LATE, unit="s", peer="httpx", theirs=theirs.seen - SECONDS),
     ])  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def crowd(name: str, *features: str) -> bool:
     print(
         f"{MANY:,} runs of {MANY_SECONDS:g} s in flight, {name}: {growth:.0f} MiB more, {calls:.2f} calls per run, wall {wall:.0f} s"
     )
-    return record(f"memory of {MANY:,} in flight, {name}", growth, MOST_GROWTH_MIB, unit="MiB")
+    return record(f"memory of {MANY:,} in flight, {name}", growth, MAX_GROWTH_MIB, unit="MiB")
 
 
 def main() -> int:

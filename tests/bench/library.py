@@ -26,7 +26,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import connection, open_ledger, transitions
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
 from reelbook.storage.run_identity import canonical, dumps, identity
 from reelbook.storage.shelf import Shelf
@@ -118,14 +118,14 @@ def main() -> None:
         made(folder, given.runs)
         size = (folder / connection.NAME).stat().st_size
         print(f"{given.runs:,} runs, a ledger of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.2f}")
-        results = {"open": seconds(lambda: Books(folder).close(), given.rounds)}
-        books = Books(folder)
-        library = Library(folder, books, Shelf(folder / "media"))
+        results = {"open": seconds(lambda: Ledger(folder).close(), given.rounds)}
+        ledger = Ledger(folder)
+        library = Library(folder, ledger, Shelf(folder / "media"))
         results["frame"] = seconds(lambda: library.frame, given.rounds)
         results["find"] = seconds(lambda: library.find(prompt="TRAM", seed=[2, 5, 8], status="completed"), given.rounds)
         results["size"] = seconds(lambda: library.size, given.rounds)
         results["length"] = seconds(lambda: len(library), given.rounds)
-        books.close()
+        ledger.close()
     late = []
     for what, took in results.items():
         (middle, processor), gate = (statistics.median(times) for times in zip(*took, strict=True)), GATES.get(what)

@@ -145,7 +145,7 @@ def done(client: Client, runs: int, at_once: int) -> None:
 
         async def one(seed: int) -> None:
             async with places:
-                run = await client.submitted(Submission(client._open_desk(), boat(seed)))
+                run = await client.submitted(Submission(client._open_context(), boat(seed)))
                 await run.finished()
                 if run.failure is not None:
                     raise run.failure

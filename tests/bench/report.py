@@ -33,8 +33,8 @@ from tests.browser.test_report import SAMPLES, WATCH
 
 Picture = npt.NDArray[np.uint8]
 
-MOST_BYTES = 12_000_000
-MOST_MEDIAN = 1.0
+MAX_BYTES = 12_000_000
+MAX_MEDIAN = 1.0
 FRAMES = (49, 73, 97)
 WATCHED_SECONDS, SETTLED = 10.0, 0.5
 """The first half second of a clip's way is not counted: they get going then."""
@@ -60,12 +60,12 @@ def main() -> None:
     median, most = statistics.median(frames), frames[-1]
     share = sum(one <= 1 for one in frames) / len(frames)
     print(f"A report of {given.runs} runs, load {os.getloadavg()[0]:.2f}:")
-    print(f"  one page:      {wall:5.1f} s, {cpu:.1f} s CPU, {size / 1e6:.1f} MB (limit {MOST_BYTES / 1e6:g} MB)")
+    print(f"  one page:      {wall:5.1f} s, {cpu:.1f} s CPU, {size / 1e6:.1f} MB (limit {MAX_BYTES / 1e6:g} MB)")
     print(f"  with a folder: {beside:5.1f} s")
     print(f"  in step:       median {median:g}, worst {most:g} frames; {share:.0%} within one; at most {apart:.0f} ms apart; {len(samples)} looks")  # fmt: skip
     kept = [
-        record(f"page of {given.runs} runs", size / 1e6, MOST_BYTES / 1e6, unit="MB"),
-        record("frames out of step, median", median, MOST_MEDIAN, unit="frames"),
+        record(f"page of {given.runs} runs", size / 1e6, MAX_BYTES / 1e6, unit="MB"),
+        record("frames out of step, median", median, MAX_MEDIAN, unit="frames"),
         record(f"to write it, {given.runs} runs", wall, unit="s"),
     ]
     if not all(kept):

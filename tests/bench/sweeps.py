@@ -108,11 +108,11 @@ def _plan(runs: int, round_number: int) -> Plan:
 def _ours(address: str, library: Path, runs: int, round_number: int) -> Cost:
     with rb.connect(address, api_key=KEY, library=library) as client:
         client.features()
-        plan, before = _plan(runs, round_number), client.desk.calls.calls_made
+        plan, before = _plan(runs, round_number), client.context.calls.calls_made
         wall, cpu = time.perf_counter(), time.process_time()
         table = plan.run(budget=plan.credits, concurrency=AT_ONCE, progress=False)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        calls = client.desk.calls.calls_made - before
+        calls = client.context.calls.calls_made - before
         again = time.perf_counter()
         same = plan.run(budget=0, progress=False)
         again = time.perf_counter() - again
@@ -158,15 +158,15 @@ def _table(address: str, library: Path) -> tuple[float, float, float]:
     order = time.perf_counter() - began
     runs = [(row.input, row.take) for row in plan if row.input is not None]
     with rb.connect(address, api_key=KEY, library=library) as client:
-        desk = client.desk
-        service, found = background.wait(desk.name(), 60), background.wait(names_of(runs, desk.shelf.find), 60)
+        context = client.context
+        service, found = background.wait(context.name(), 60), background.wait(names_of(runs, context.shelf.find), 60)
     names = [name for name in found if isinstance(name, Name)]
     _fill(library, service, names)
     tally = Tally()
     for row, name in zip(plan, names, strict=True):
         tally.add(Standing(row, name, status="completed"), [row.number])
     with rb.connect(address, api_key=KEY, library=library) as client:
-        best = min(_timed(plan, lambda: table_of(plan, tally, client.desk, service)) for _ in range(ROUNDS))
+        best = min(_timed(plan, lambda: table_of(plan, tally, client.context, service)) for _ in range(ROUNDS))
         return best, order, _timed(plan, lambda: plan.run(budget=0, progress=False))
 
 

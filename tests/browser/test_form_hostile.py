@@ -24,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 WHOLE = [text.encode("utf-8", "replace").decode() for text in TEXTS]
 """A description is JSON in UTF-8, which has no halves of signs."""
-AT_ONCE, MOST_LETTERS = 90, 2000
+AT_ONCE, MAX_LETTERS = 90, 2000
 OWN = {"<textarea>", "<optgroup>"}
 """What forms have and displays do not."""
 
@@ -201,7 +201,7 @@ def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[s
 
 
 @pytest.mark.parametrize("part", ["head", "gallery"])
-@pytest.mark.parametrize("texts", [[text[:MOST_LETTERS] for text in texts] for texts in PARTS], ids=range(len(PARTS)))
+@pytest.mark.parametrize("texts", [[text[:MAX_LETTERS] for text in texts] for texts in PARTS], ids=range(len(PARTS)))
 def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str) -> None:
     """Names of models, accounts, costs, cards, what is shown large, and what is wrong: all of it a stranger's."""
     told = {

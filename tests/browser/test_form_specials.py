@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 import reelbook as rb
 from reelbook.display.theme import asset
 from reelbook.errors import InvalidInput
-from reelbook.models.smart_resize import MOST_SIDE, PRESETS, TIERS, Size, preset_for
+from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
 from reelbook.widgets.forms.fields.control_data import beside
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
@@ -209,9 +209,7 @@ def test_the_page_and_the_kernel_choose_the_same_canvas(build: Build) -> None:
     near = [
         (one.width + by, one.height + up) for one in PRESETS for by, up in ((0, 0), (-1, 0), (0, -1), (1, 0), (0, 1))
     ]
-    far = [
-        (chance.randint(16, MOST_SIDE), chance.randint(16, chance.choice([300, 1600, MOST_SIDE]))) for _ in range(400)
-    ]
+    far = [(chance.randint(16, MAX_SIDE), chance.randint(16, chance.choice([300, 1600, MAX_SIDE]))) for _ in range(400)]
     odd = ["9000x10", "10x9000", "99999x99999", "20x7000", "6336x6336", "30 by 70000", "1080x", "a boat", ""]
     texts = [f"{width}x{height}" for width, height in near + far] + odd
 

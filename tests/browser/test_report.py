@@ -30,8 +30,8 @@ assert accessor.VIDEO == "output_video"  # The import hangs `table.reel` into pa
 
 FRAMES = (25, 49, 73)
 RATE = 24
-MOST_APART = 1 / RATE
-MOST, JUMP = 0.75, 0.3
+MAX_APART = 1 / RATE
+MAX, JUMP = 0.75, 0.3
 
 Scheme = Literal["light", "dark"]
 
@@ -180,16 +180,16 @@ def test_all_clips_play_in_step(told: Page) -> None:
         samples = told.evaluate(SAMPLES, 4.5)
         apart = sorted(time for time, _, _ in samples)
         frames = sorted(frames for _, frames, _ in samples)
-        if frames[int(len(frames) * MOST)] <= 1 and apart[-1] <= JUMP:
+        if frames[int(len(frames) * MAX)] <= 1 and apart[-1] <= JUMP:
             break
 
     times = [time for _, _, time in samples]
     assert len(samples) > 20
     assert any(later < earlier for earlier, later in pairwise(times)), "it did not loop"
-    assert apart[int(len(apart) * MOST)] <= MOST_APART
+    assert apart[int(len(apart) * MAX)] <= MAX_APART
     assert apart[-1] <= JUMP
     assert statistics.median(frames) <= 1
-    assert frames[int(len(frames) * MOST)] <= 1
+    assert frames[int(len(frames) * MAX)] <= 1
 
 
 def test_a_clip_that_fell_behind_catches_up(told: Page) -> None:
@@ -202,9 +202,9 @@ def test_a_clip_that_fell_behind_catches_up(told: Page) -> None:
     )
     told.evaluate("late.currentTime -= 0.15")
     until(told, "!late.seeking && late.playbackRate > 1.05")
-    until(told, f"Math.abs(late.currentTime - clock.time) < {MOST_APART} && clock.time > 0.5")
+    until(told, f"Math.abs(late.currentTime - clock.time) < {MAX_APART} && clock.time > 0.5")
     told.evaluate("late.currentTime = 2.9")
-    until(told, f"!late.seeking && Math.abs(late.currentTime - clock.time) < {MOST_APART}")
+    until(told, f"!late.seeking && Math.abs(late.currentTime - clock.time) < {MAX_APART}")
 
 
 def test_scrubbing_shows_exactly_that_frame(told: Page) -> None:

@@ -18,7 +18,7 @@ from tests.browser.survival import CELLS, MATRIX, PICTURES, PLAYERS, TALL, WORDS
 
 pytestmark = pytest.mark.browser
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 OF_A_SWEEP = ("plan", "sweep", "table", "run", "sheet")
 """The cells of a notebook about one sweep."""
 PROMPT_WORDS = survival.PROMPT[:20]
@@ -59,7 +59,7 @@ def test_the_saved_notebook_is_valid_and_small(executed: Executed) -> None:
     sizes = {name: len(json.dumps(cell)) for name, cell in zip(CELLS, saved.cells, strict=True) if name in OF_A_SWEEP}
 
     assert set(sizes) == set(OF_A_SWEEP)
-    assert sum(sizes.values()) <= MOST_BYTES, sizes
+    assert sum(sizes.values()) <= MAX_BYTES, sizes
 
 
 @pytest.mark.parametrize("name", ONE_LINE)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.display.provenance_table import MOST_VALUES, provenance_table
+from reelbook.display.provenance_table import MAX_VALUES, provenance_table
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.text_to_video import TextToVideo
 from tests.display.stand_in import Read
@@ -88,8 +88,8 @@ def test_thousands_of_values_are_counted_and_not_shown() -> None:
     """A stranger's file does not fill a notebook."""
     shown = rows(Provenance(values={f"field{number}": number for number in range(5000)}))
 
-    assert len(shown) == MOST_VALUES + 2
-    assert shown[-2] == f"…: and {5000 - MOST_VALUES} more"
+    assert len(shown) == MAX_VALUES + 2
+    assert shown[-2] == f"…: and {5000 - MAX_VALUES} more"
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:20])

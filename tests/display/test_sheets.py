@@ -289,9 +289,9 @@ class TestGif:
         """It stays within the bytes."""
         clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=12).path
         whole = gif(table_of(clip), tmp_path / "whole.gif", width=400).stat().st_size
-        monkeypatch.setattr(moving_module, "MOST_BYTES", int(whole * 0.75))
+        monkeypatch.setattr(moving_module, "MAX_BYTES", int(whole * 0.75))
         fewer = gif(table_of(clip), tmp_path / "fewer.gif", width=400)
-        monkeypatch.setattr(moving_module, "MOST_BYTES", int(whole * 0.5))
+        monkeypatch.setattr(moving_module, "MAX_BYTES", int(whole * 0.5))
         smaller = gif(table_of(clip), tmp_path / "smaller.gif", width=400)
 
         with Image.open(fewer) as one, Image.open(smaller) as two:
@@ -315,7 +315,7 @@ class TestGif:
             yield
             told.append((done(), of, words.split()[0]))
 
-        monkeypatch.setattr(moving_module, "MOST_BYTES", 240_000)
+        monkeypatch.setattr(moving_module, "MAX_BYTES", 240_000)
         monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encoded", counted)
         monkeypatch.setattr(moving_module, "progress", listening)
         path = gif(table_of(clip), tmp_path / "out.gif", width=800)

@@ -487,7 +487,7 @@ class TestWeight:
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The heaviest goes first, and the note names it; what is shown always comes along."""
-        monkeypatch.setattr(table_columns, "MOST_DATA", 200_000)
+        monkeypatch.setattr(table_columns, "MAX_DATA", 200_000)
         table = runs(
             HUNDRED,
             output_prompt=[f"{row}" * 600 for row in range(HUNDRED)],
@@ -503,7 +503,7 @@ class TestWeight:
 
     def test_very_long_tables_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond the limit the first rows are there, and the note says so."""
-        monkeypatch.setattr("reelbook.display.tables.table_html.MOST_ROWS", HUNDRED)
+        monkeypatch.setattr("reelbook.display.tables.table_html.MAX_ROWS", HUNDRED)
 
         page = Page(table_html(runs(HUNDRED + 1)))
 
@@ -539,7 +539,7 @@ class TestClips:
         """The first file as it is; when the room is used up, a small copy; and the note says how many those are."""
         path = film(tmp_path / "noise.mp4", frames=6, size=(640, 360), noise=60).path
         whole = path.read_bytes()
-        monkeypatch.setattr(table_media, "MOST_CLIP_BYTES", int(1.8 * len(whole)))
+        monkeypatch.setattr(table_media, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
 
         page = Page(
             table_html(runs(2, output_video=[str(path), str(shutil.copy(path, tmp_path / "other.mp4"))]), embed="full")

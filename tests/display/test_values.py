@@ -13,7 +13,7 @@ import reelbook as rb
 from reelbook.display import error_card, register
 from reelbook.display.input_card import input_card
 from reelbook.display.input_code import LONGEST, code_of, run_code
-from reelbook.display.models_table import MOST_MODELS, models_table
+from reelbook.display.models_table import MAX_MODELS, models_table
 from reelbook.display.options_table import MEANING, options_table
 from reelbook.models.base import Input
 from reelbook.models.described.input_class import describe
@@ -129,7 +129,7 @@ class TestModels:
     def test_none_and_very_many(self) -> None:
         """Both are told."""
         assert "lists none" in models_table([])
-        assert "and 300 more" in models_table([{"id": f"m{n}"} for n in range(MOST_MODELS + 300)])
+        assert "and 300 more" in models_table([{"id": f"m{n}"} for n in range(MAX_MODELS + 300)])
 
     def test_odd_entries_do_no_harm(self) -> None:
         """A service answers what it likes."""

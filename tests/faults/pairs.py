@@ -178,8 +178,8 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
 
         def submission(number: int) -> Submission:
             if order.asked is None:
-                return Submission(client._open_desk(), rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
-            return Submission(client._open_desk(), rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
+                return Submission(client._open_context(), rb.ImagesToVideo(**clip(number)), budget=budget, spend=spend)
+            return Submission(client._open_context(), rb.TextToVideo(**order.asked[number]), budget=budget, spend=spend)
 
         async def one(number: int) -> None:
             async with room:
@@ -211,7 +211,7 @@ def _check_naively(client: Client, limit: int) -> None:
     import reelbook as rb
     from reelbook.storage.ledger.claims import COST
 
-    spent, price = client._books.look(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
+    spent, price = client._ledger.look(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
     if spent + price > limit:
         raise rb.OverBudget(limit, spent, price)
 

@@ -20,7 +20,7 @@ import pytest
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from tests.faults.torn_disk import Op, Tape, recorded
 
 NOBODY = 65534
@@ -31,7 +31,7 @@ from pathlib import Path
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, crash_recovery, transitions
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 
 folder, runs, room, user = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 
@@ -51,31 +51,31 @@ def surely(step):
 if user >= 0:
     os.setuid(user)
 if room >= 0:
-    Books(folder).close()
+    Ledger(folder).close()
     size = (folder / "ledger.sqlite").stat().st_size + room
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-books = surely(lambda: Books(folder))
+ledger = surely(lambda: Ledger(folder))
 say("open")
 for number in range(runs):
     asked = Asked("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
-    run = surely(lambda: books.now(lambda db: claims.choose(db, asked, books, key=None))).entry
+    run = surely(lambda: ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))).entry
     try:
-        books.now(lambda db: transitions.sending(db, run.id, books.owner, None))
+        ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
     except LibraryError as error:
         say("trouble", error)
         sys.stdin.readline()
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        surely(lambda: books.now(lambda db: transitions.unsent(db, run.id, never=True)))
+        surely(lambda: ledger.now(lambda db: transitions.unsent(db, run.id, never=True)))
         continue
     say("post", run.id)
     request = f"r{run.id}"
     line = crash_recovery.acceptance(run, request)
-    surely(lambda: books.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(60))
+    surely(lambda: ledger.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
-    surely(lambda: books.now(lambda db: transitions.completed(db, run.id, "{}", 5, None, None)))
-    surely(lambda: books.now(lambda db: transitions.stored(db, run.id, "[]")))
+    surely(lambda: ledger.now(lambda db: transitions.completed(db, run.id, "{}", 5, None, None)))
+    surely(lambda: ledger.now(lambda db: transitions.stored(db, run.id, "[]")))
     say("stored", run.id)
-books.close()
+ledger.close()
 say("done")
 """
 """A process that spends: it says each step once it may rely on it. The paid call itself is the word `post`."""
@@ -111,16 +111,16 @@ def heard(process: subprocess.Popen[str], in_trouble: Callable[[], object]) -> W
 
 def rows(folder: Path) -> dict[str, tuple[str, str | None]]:
     """State and request of each run, once the next process has put in order what was left."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     try:
         return {
             str(run): (state, request)
-            for run, state, request in books.look(
+            for run, state, request in ledger.look(
                 lambda db: db.execute("SELECT id, state, request_id FROM runs").fetchall()
             )
         }
     finally:
-        books.close()
+        ledger.close()
 
 
 def is_written_down(word: str, state: str, request: str | None) -> bool:
@@ -198,7 +198,7 @@ def public() -> Iterator[Path]:
 def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: Path) -> None:
     """Another user's folder, or one without the right to write; once it is ours, the same process goes on."""
     folder = public / ".reelbook"
-    Books(folder).close()
+    Ledger(folder).close()
     here = os.getuid()
     spends = NOBODY if here == 0 else here
     _given(folder, user=here, mode=0o555)
@@ -216,20 +216,20 @@ def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: 
 def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -> None:
     """From that moment nothing is sent; afterwards all is in the ledger."""
     folder = tmp_path / ".reelbook"
-    books = Books(folder)
+    ledger = Ledger(folder)
     lock = folder / "ledger.lock"
-    run = books.now(lambda db: claims.choose(db, wanted("one"), books, key=None)).entry.id
+    run = ledger.now(lambda db: claims.choose(db, wanted("one"), ledger, key=None)).entry.id
     lock.unlink()
     lock.mkdir()
 
-    error = books.ask(lambda db: transitions.sending(db, run, books.owner, None)).exception(30)
+    error = ledger.ask(lambda db: transitions.sending(db, run, ledger.owner, None)).exception(30)
     lock.rmdir()
-    books.now(lambda db: transitions.sending(db, run, books.owner, None))
+    ledger.now(lambda db: transitions.sending(db, run, ledger.owner, None))
 
     assert isinstance(error, LibraryError)
     assert "no run was sent" in str(error)
-    assert books.look(lambda db: transitions.read(db, run)).state == "sending"
-    books.close()
+    assert ledger.look(lambda db: transitions.read(db, run)).state == "sending"
+    ledger.close()
 
 
 def _given(folder: Path, *, user: int, mode: int) -> None:
@@ -268,22 +268,22 @@ def wanted(name: str) -> Asked:
 
 def spent(folder: Path, tape: Tape, runs: int) -> None:
     """Runs from the claim to the shelf, each step told once it is confirmed."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     for number in range(runs):
-        run = books.now(lambda db, number=number: claims.choose(db, wanted(f"run {number}"), books, key=None)).entry  # type: ignore[misc]
-        books.now(lambda db, run=run: transitions.sending(db, run.id, books.owner, None))  # type: ignore[misc]
+        run = ledger.now(lambda db, number=number: claims.choose(db, wanted(f"run {number}"), ledger, key=None)).entry  # type: ignore[misc]
+        ledger.now(lambda db, run=run: transitions.sending(db, run.id, ledger.owner, None))  # type: ignore[misc]
         tape.told("post", str(run.id))
         request = f"r{run.id}"
-        step = books.ask(
+        step = ledger.ask(
             lambda db, run=run, request=request: transitions.accepted(db, run.id, request),  # type: ignore[misc]
             line=crash_recovery.acceptance(run, request),
         )
         step.result(30)
         tape.told("accepted", str(run.id))
-        books.now(lambda db, run=run: transitions.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
-        books.now(lambda db, run=run: transitions.stored(db, run.id, "[]"))  # type: ignore[misc]
+        ledger.now(lambda db, run=run: transitions.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
+        ledger.now(lambda db, run=run: transitions.stored(db, run.id, "[]"))  # type: ignore[misc]
         tape.told("stored", str(run.id))
-    books.close()
+    ledger.close()
 
 
 @contextmanager

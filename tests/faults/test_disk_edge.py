@@ -14,7 +14,7 @@ from tests.faults.nursery import clip
 from tests.faults.test_disk import small_disk
 from tests.support import KEY, Serve
 
-SIZE, MOST_RUNS = 512 * 1024, 60
+SIZE, MAX_RUNS = 512 * 1024, 60
 END_SECONDS, ON_SECONDS = 30.0, 10.0
 """How long a call may take at the edge, and with room again; on a busy machine, too."""
 
@@ -50,13 +50,13 @@ def test_at_the_edge_of_a_full_disk_each_call_ends_and_goes_on_with_room(
             used = sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
             ballast.write_bytes(bytes(SIZE - used - left if mounted else 0))
             number, error = 0, ""
-            while not error and number < MOST_RUNS:
+            while not error and number < MAX_RUNS:
                 number += 1
                 error, _ = tried(client, number)
             again, _ = tried(client, number)
             ballast.unlink()
             after, seconds = tried(client, number)
-            states = client.books.look(lambda db: db.execute("SELECT state FROM runs").fetchall())
+            states = client.ledger.look(lambda db: db.execute("SELECT state FROM runs").fetchall())
 
     assert (bool(error), bool(again)) == (mounted, mounted)
     assert (after, seconds < ON_SECONDS) == ("", True)

@@ -63,7 +63,7 @@ class Bench:
 
     def drained(self) -> None:
         """Wait until nothing is under way to the service any more."""
-        self.kernel.run(f"background.wait(client._desk().drained({PATIENCE}))\nclient._books.now(lambda db: None)")
+        self.kernel.run(f"background.wait(client._context().drained({PATIENCE}))\nclient._ledger.now(lambda db: None)")
 
     def paid(self) -> list[str]:
         return [line["request_id"] for line in self.served.charges() if line["kind"] == "reserve"]
@@ -288,9 +288,9 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
     """However close: once the stop mark is on its way to the ledger, no sending is written behind it."""
     served = serve(spec_only=True)
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
-        books = client._books
-        submission = Submission(client._desk(), rb.ImagesToVideo(**clip(1)))
-        ask = books.ask
+        ledger = client._ledger
+        submission = Submission(client._context(), rb.ImagesToVideo(**clip(1)))
+        ask = ledger.ask
 
         def ask_late(work: Any, **more: Any) -> Any:
             if submission._claimed is not None and not submission.stopped:
@@ -298,11 +298,11 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
                 ask(lambda db: transitions.stop_mark(db, "just now"))
             return ask(work, **more)
 
-        books.ask = ask_late  # type: ignore[method-assign]
+        ledger.ask = ask_late  # type: ignore[method-assign]
         with pytest.raises(ReelbookError, match="nothing was paid"):
             background.wait(client.submitted(submission), PATIENCE)
-        del books.ask
-        story = books.now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+        del ledger.ask
+        story = ledger.now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
 
     assert story == [("intent",), ("stop",), ("planned",)]
     assert served.charges() == []

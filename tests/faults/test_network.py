@@ -45,7 +45,7 @@ CANARY = "canary-7b21e6f0-network"
 """The key, spelt so that it is found wherever it goes."""
 STITCH = rb.ImagesToVideo.endpoint_id
 AT_ONCE = 8
-MOST_TIMES = 8
+MAX_TIMES = 8
 """So often at most the same cell is run; what is left after that is lost."""
 OVERRUN_SECONDS, BEAT_SECONDS = 1.5, 0.05
 
@@ -137,7 +137,7 @@ def clip(number: int) -> rb.ImagesToVideo:
 def made(client: Client, number: int) -> rb.Run | rb.ReelbookError:
     """The run of this number as far as it goes; every third as if a person looked at it."""
     try:
-        work = client.submitted(Submission(client._open_desk(), clip(number)), watched=number % 3 == 0)
+        work = client.submitted(Submission(client._open_context(), clip(number)), watched=number % 3 == 0)
         return background.submit(work).result(60).wait(60)
     except rb.ReelbookError as error:
         return error
@@ -146,7 +146,7 @@ def made(client: Client, number: int) -> rb.Run | rb.ReelbookError:
 def run_again_and_again(proxy: Proxy, library: Path, numbers: Sequence[int]) -> list[list[rb.Run | rb.ReelbookError]]:
     """The same cell, in one notebook after another, until all is there that can be; what came of it each time."""
     rounds = []
-    for _ in range(MOST_TIMES):
+    for _ in range(MAX_TIMES):
         with rb.connect(proxy.base_url, api_key=CANARY, library=library) as client, ThreadPoolExecutor(AT_ONCE) as pool:
             rounds.append(list(pool.map(partial(made, client), numbers)))
         if all(map(_is_over, rounds[-1])):

@@ -44,7 +44,7 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(h
         cell.until("s left ]")
         kernel.interrupt()
         ended = cell.ended()
-        states = kernel.run("print(client.books.look(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
+        states = kernel.run("print(client.ledger.look(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
         kernel.run("client.close()")
 
     assert "waiting for the service's rate limit, " in cell.out

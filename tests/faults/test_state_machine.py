@@ -142,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def do(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """One transaction, as `books.py` makes them; None if the ledger refused."""
+        """One transaction, as `writer.py` makes them; None if the ledger refused."""
         self.db.execute("BEGIN IMMEDIATE")
         try:
             result = work(self.db)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-MOST_MIB = 300
+MAX_MIB = 300
 SHOWN = {"animated.gif", "bits.png", "middling.webp", "palette.png", "plain.jpg", "still.gif"}
 """What takes little enough to be shown: one byte for a pixel, or less; the others are said to be too large."""
 
@@ -25,7 +25,7 @@ def test_no_file_takes_more_memory_than_is_allowed(tmp_path: Path) -> None:
     found = {name: rest for name, *rest in map(json.loads, shown.stdout.splitlines())}
 
     assert len(found) == 14
-    assert {name: growth for name, (_, growth, *_) in found.items() if growth > MOST_MIB} == {}
+    assert {name: growth for name, (_, growth, *_) in found.items() if growth > MAX_MIB} == {}
     assert {name for name, (_, _, has_poster, told, _) in found.items() if has_poster and not told} == SHOWN | {
         "together"
     }

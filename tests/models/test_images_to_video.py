@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE
-from reelbook.models.images_to_video import MOST_FRAMES, Frame, ImagesToVideo
+from reelbook.models.images_to_video import MAX_FRAMES, Frame, ImagesToVideo
 from tests.models.inputs import FRAMES
 from tests.spec import tables
 
@@ -59,7 +59,7 @@ def test_the_video_has_the_frames_of_all_pictures(images: list[Frame | str]) -> 
 def test_one_video_has_so_many_frames_and_no_more() -> None:
     """The sum counts, not only each picture's own number."""
     most = tables.GAPS["most_frames_in_all"]
-    assert most == MOST_FRAMES
+    assert most == MAX_FRAMES
 
     assert ImagesToVideo(images=[Frame(url="a", frames=most - 24), "b"]).total_frames == most
     for images in ([Frame(url="a", frames=most - 23), "b"], ["a"] * (most // 24 + 1)):
@@ -69,7 +69,7 @@ def test_one_video_has_so_many_frames_and_no_more() -> None:
 
 def test_too_many_frames_are_refused_on_the_wire() -> None:
     """With the same reason and at the same place."""
-    images = [{"url": "a", "frames": MOST_FRAMES}, "b"]
+    images = [{"url": "a", "frames": MAX_FRAMES}, "b"]
 
     with pytest.raises(ValidationError) as refused:
         ImagesToVideo.model_validate({"images": images}, context=WIRE)

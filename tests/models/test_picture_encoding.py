@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from reelbook.display.run_progress import kernel_shell
-from reelbook.models.picture_encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, encoded, is_encodable, is_one_array
+from reelbook.models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encoded, is_encodable, is_one_array
 
 RAMP = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 
@@ -325,7 +325,7 @@ def test_a_picture_of_too_many_pixels_is_refused_by_its_header() -> None:
     assert "the limit is 40 megapixels" in refusal(np.broadcast_to(np.uint8(0), (8_000, 6_000)))
     lazy = Image.open(io.BytesIO(bomb(9_000, 5_000) + b"\0\0\0\0IDAT"))
     assert "the limit is 40 megapixels" in refusal(lazy)
-    assert MOST_PIXELS == 40_000_000
+    assert MAX_PIXELS == 40_000_000
 
 
 def test_a_file_of_too_many_bytes_is_not_read_to_its_end() -> None:
@@ -341,7 +341,7 @@ def test_a_file_of_too_many_bytes_is_not_read_to_its_end() -> None:
     endless = Endless()
 
     assert "the limit is 50 MB" in refusal(endless)
-    assert endless.asked == MOST_BYTES + 1
+    assert endless.asked == MAX_BYTES + 1
 
 
 @pytest.mark.parametrize(

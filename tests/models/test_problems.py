@@ -20,7 +20,7 @@ from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG, endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.problems import MOST_PROBLEMS, field_of, kept, problems_of, shown
+from reelbook.models.problems import MAX_PROBLEMS, field_of, kept, problems_of, shown
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
@@ -301,7 +301,7 @@ def test_a_million_problems_are_not_all_told() -> None:
         TextToVideo(prompt="a", **{f"field{place}": 1 for place in range(20_000)})
     error = caught.value
 
-    assert len(error.problems) == MOST_PROBLEMS + 1
+    assert len(error.problems) == MAX_PROBLEMS + 1
     assert error.problems[-1].message == "19,900 more problems are not listed; mend these first."
     assert len(str(error)) < 2_100
     assert str(error).endswith(" more; mend these first.")

@@ -20,7 +20,7 @@ from tests.spec import tables
 
 DECIDED: dict[str, Any] = tables.GAPS["presets"]
 TIERS: dict[str, int] = DECIDED["tiers"]
-LEAST, MOST = tables.GAPS["target_side"]["minimum"], tables.GAPS["target_side"]["maximum"]
+LEAST, MAX = tables.GAPS["target_side"]["minimum"], tables.GAPS["target_side"]["maximum"]
 CANVASES = [
     (aspect, tier, width * factor, height * factor)
     for tier, factor in TIERS.items()
@@ -28,7 +28,7 @@ CANVASES = [
 ]
 """Aspect, tier, width and height of every canvas, from the table."""
 
-SIDES = st.integers(LEAST, MOST)
+SIDES = st.integers(LEAST, MAX)
 SIZES = st.builds(Size, SIDES, SIDES)
 ANY_TIER = st.sampled_from(list(TIERS))
 
@@ -123,7 +123,7 @@ def test_the_place_of_an_uncovered_target_is_told() -> None:
 
 
 @pytest.mark.parametrize("reader", [resize, on_the_wire])
-@pytest.mark.parametrize(("side", "allowed"), [(LEAST, True), (LEAST - 1, False), (5504, True), (MOST + 1, False)])
+@pytest.mark.parametrize(("side", "allowed"), [(LEAST, True), (LEAST - 1, False), (5504, True), (MAX + 1, False)])
 def test_sides_have_bounds(side: int, allowed: bool, reader: Callable[[str], SmartResize]) -> None:
     """Neither a sliver nor more than the largest canvas has."""
     for text in (f"{side}x100", f"100x{side}"):

@@ -23,7 +23,7 @@ from reelbook.models.base import WIRE
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.models.value_types import MOST_DIGITS, is_multiple, nearest_multiple, ordered
+from reelbook.models.value_types import MAX_DIGITS, is_multiple, nearest_multiple, ordered
 
 
 def factor(value: Any) -> float:
@@ -184,7 +184,7 @@ def test_half_a_character_is_refused(text: str) -> None:
 
 def test_a_whole_number_can_have_as_many_digits_as_can_be_written() -> None:
     """A seed has no bounds, but Python neither prints nor reads more than so many digits."""
-    longest = 10**MOST_DIGITS - 1
+    longest = 10**MAX_DIGITS - 1
 
     request = TextToVideo(prompt="a", seed=-longest)
 

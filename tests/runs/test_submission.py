@@ -45,7 +45,7 @@ def dot(colour: str = "teal") -> rb.ImagesToVideo:
 
 def states(client: Client) -> list[tuple[str, int, str | None]]:
     """State, take and request of every run in the library."""
-    rows = client._books.look(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
+    rows = client._ledger.look(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
     return [tuple(row) for row in rows]
 
 
@@ -217,7 +217,7 @@ def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -
     served = serve()
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
         submissions = [
-            Submission(client._open_desk(), dot(f"#0000{number:02x}"), budget=Budget("plan", 5 * 53 + 52))
+            Submission(client._open_context(), dot(f"#0000{number:02x}"), budget=Budget("plan", 5 * 53 + 52))
             for number in range(20)
         ]
 
@@ -367,8 +367,8 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
     run = client.start(BOAT)
-    client._books.now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
-    client._books.live.clear()
+    client._ledger.now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
+    client._ledger.live.clear()
     _script(hosted, "r1", _set())
 
     again = client.run(BOAT)

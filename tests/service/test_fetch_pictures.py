@@ -20,7 +20,7 @@ import pytest
 import trustme
 
 from reelbook.service import fetch_pictures
-from reelbook.service.fetch_pictures import MOST_REDIRECTS, Fetcher, SourceError, data_uri
+from reelbook.service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, data_uri
 from reelbook.util.public_address import is_public
 
 PUBLIC = "93.184.216.34"
@@ -275,7 +275,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize("hops", [1, 2, MOST_REDIRECTS])
+@pytest.mark.parametrize("hops", [1, 2, MAX_REDIRECTS])
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_redirect_leads_to_nothing_private(web: Web, hops: int, target: str) -> None:
     """Each step of a chain is checked like the first address."""
@@ -290,7 +290,7 @@ def test_a_redirect_leads_to_nothing_private(web: Web, hops: int, target: str) -
 
 def test_a_redirect_is_followed_as_far_as_promised_and_no_further(web: Web) -> None:
     """The last step that is allowed works; one more is an end with a sentence."""
-    steps = [f"/{step}" for step in range(1, MOST_REDIRECTS + 1)]
+    steps = [f"/{step}" for step in range(1, MAX_REDIRECTS + 1)]
     answers = iter([*map(redirect, steps), page(b"there")])
     web.answers(lambda theirs: theirs.sendall(next(answers)))
     loop = Web()
@@ -302,8 +302,8 @@ def test_a_redirect_is_followed_as_far_as_promised_and_no_further(web: Web) -> N
 
     assert found == b"there"
     assert [head.split()[1].decode() for head in web.heard] == ["/", *steps]
-    assert sentence.endswith(f"it redirects more than {MOST_REDIRECTS} times.")
-    assert len(loop.dialled) == MOST_REDIRECTS + 1
+    assert sentence.endswith(f"it redirects more than {MAX_REDIRECTS} times.")
+    assert len(loop.dialled) == MAX_REDIRECTS + 1
 
 
 @pytest.mark.parametrize("location", ["http://[", "http://public.example:99999/", "", "http://\x00/"])

@@ -70,7 +70,7 @@ class Bystander:
                 self._look_at_workers()
 
     def _look_at_workers(self) -> None:
-        for pid in list(self._served.server.service.crew.pids.values()):
+        for pid in list(self._served.server.service.workers.pids.values()):
             with suppress(OSError, StopIteration):
                 status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
                 peak = next(line for line in status if line.startswith("VmHWM"))
@@ -277,8 +277,8 @@ def endless(base_url: str, head: str, piece: bytes = b"") -> bytes:
 def test_a_body_without_an_end_is_cut_off(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunk after chunk, beyond what is taken and beyond what is drained: the connection ends, memory stays flat."""
     served, bystander = attacked
-    monkeypatch.setattr(spec_decisions, "MOST_BODY", spec_decisions.MIB)
-    monkeypatch.setattr(request_bodies, "MOST_DRAINED", 32 * spec_decisions.MIB)
+    monkeypatch.setattr(spec_decisions, "MAX_BODY", spec_decisions.MIB)
+    monkeypatch.setattr(request_bodies, "MAX_DRAINED", 32 * spec_decisions.MIB)
     bystander.worst = 0.0
     piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.service.test_addresses import MOVE, RESIZE, STITCH, TEXT
 from tests.support import KEY, as_data_uri, png
 
-MOST_MIB = 1500
+MAX_MIB = 1500
 
 
 def resident_mib(pid: int) -> float:
@@ -65,4 +65,4 @@ def test_many_jobs_at_once_finish_within_the_memory_of_a_laptop(tmp_path: Path, 
     assert all("output" in status for status in finals.values())
     assert spent == each * (53 + 53 + 11 + 53)
     if sys.platform == "linux":  # Elsewhere nobody tells the memory of another process.
-        assert 50 < max(seen) <= MOST_MIB
+        assert 50 < max(seen) <= MAX_MIB

@@ -147,14 +147,14 @@ REFUSED = {
     "a POST where a PUT is due": Call("POST", f"/{TEXT}/requests/{NOBODY}/cancel", "method_not_allowed", "PUT"),
     "a DELETE": Call("DELETE", f"/{TEXT}/requests/{NOBODY}", "method_not_allowed", "GET"),
     "too large": Call(
-        "POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (spec_decisions.MOST_BODY + 1)
+        "POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (spec_decisions.MAX_BODY + 1)
     ),
     "too many values": Call(
         "POST",
         "/models/run",
         "too_large",
         "250,000",
-        content=b'{"a":[' + b"1," * (spec_decisions.MOST_COMMAS + 1) + b"1]}",
+        content=b'{"a":[' + b"1," * (spec_decisions.MAX_COMMAS + 1) + b"1]}",
     ),
     "no model": Call("GET", "/models/openapi.json", "validation_error", "endpoint_id"),
     "ids that are none": Call("POST", "/requests/status", "validation_error", "`ids`", json={"ids": [1]}),
@@ -400,7 +400,7 @@ def stop_by_deaths(served: Served, request_id: str) -> None:
         "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
     ) as events:
         for line in events.iter_lines():
-            now = served.server.service.crew.pids.get(request_id, 0)
+            now = served.server.service.workers.pids.get(request_id, 0)
             if '"stage"' in line and now not in (0, pid):
                 pid = now
                 os.kill(pid, signal.SIGKILL)
@@ -434,7 +434,7 @@ def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
 def test_an_engine_error_is_told_without_its_inside(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order that a worker cannot carry out ends the run, not the worker, and shows a class name at most."""
     served = serve(workers=1)
-    monkeypatch.setattr(type(served.server.service.crew), "_local", lambda *_: {"data:,": "/nowhere/secret"})
+    monkeypatch.setattr(type(served.server.service.workers), "_local", lambda *_: {"data:,": "/nowhere/secret"})
 
     final, result = failed(served, STITCH, {"images": ["data:,"]})
 

@@ -21,7 +21,7 @@ def painting(served: Served, request_id: str, *, after: int = 0) -> int:
         "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
     ) as events:
         for line in events.iter_lines():
-            pid = served.server.service.crew.pids.get(request_id, 0)
+            pid = served.server.service.workers.pids.get(request_id, 0)
             if '"stage": "painting' in line and pid not in (0, after):
                 return pid
     raise AssertionError("the run ended before it was killed")

@@ -12,7 +12,7 @@ from reelbook.models.base import Input
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.claims import Asked, choose
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
 from reelbook.storage.run_identity import canonical, dumps, identity
 from reelbook.storage.shelf import Shelf
@@ -27,11 +27,11 @@ class Made:
     """A library in a folder, and the means to put runs into it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.books, self.shelf = folder, Books(folder), Shelf(folder / "media")
-        self.library = Library(folder, self.books, self.shelf)
+        self.folder, self.ledger, self.shelf = folder, Ledger(folder), Shelf(folder / "media")
+        self.library = Library(folder, self.ledger, self.shelf)
 
     def close(self) -> None:
-        self.books.close()
+        self.ledger.close()
 
     def sent(self, request: Input | dict[str, Any] = BOAT, *then: Move, model: str = "svc/other", **others: Any) -> int:
         """A run whose answer has not come yet, or that has made these moves then; all in one commit."""
@@ -41,17 +41,17 @@ class Made:
             text = dumps(request)
         service, price = others.pop("service", SERVICE), others.pop("price", 53)
         asked = Asked(service, identity(model, text), model, text, price, False, False)
-        owner = self.books.owner
+        owner = self.ledger.owner
 
         def moves(db: sqlite3.Connection) -> int:
-            verdict = choose(db, asked, self.books, key=None, **{"fresh": True, **others})
+            verdict = choose(db, asked, self.ledger, key=None, **{"fresh": True, **others})
             assert verdict.do == "send"
             transitions.sending(db, verdict.entry.id, owner, None)
             for move in then:
                 move(db, verdict.entry.id)
             return verdict.entry.id
 
-        return self.books.now(moves)
+        return self.ledger.now(moves)
 
     def uncertain(self, request: Input | dict[str, Any] = BOAT, **others: Any) -> int:
         """A run whose answer was lost."""
@@ -61,7 +61,7 @@ class Made:
         self, request: Input | dict[str, Any] = BOAT, request_id: str = "", *then: Move, **others: Any
     ) -> int:  # fmt: skip
         """A run that the service has, and that nobody follows."""
-        owner = self.books.owner
+        owner = self.ledger.owner
 
         def accept(db: sqlite3.Connection, run: int) -> None:
             transitions.accepted(db, run, request_id or f"request-{run}")
@@ -104,7 +104,7 @@ class Made:
         return self.accepted(request, request_id, store, **others)
 
     def entry(self, run: int) -> transitions.Entry:
-        return self.books.look(lambda db: transitions.read(db, run))
+        return self.ledger.look(lambda db: transitions.read(db, run))
 
     def entries(self) -> list[transitions.Entry]:
         return [self.entry(run) for run in self.library]
@@ -116,7 +116,7 @@ class Made:
 
     def aged(self, run: int, days: float) -> None:
         """Make a run older than it is."""
-        self.books.now(
+        self.ledger.now(
             lambda db: db.execute(
                 "UPDATE runs SET created = created - ?, sent = sent - ?, finished = finished - ? WHERE id = ?",
                 (days * 86_400, days * 86_400, days * 86_400, run),

@@ -21,7 +21,7 @@ from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
 from reelbook.storage.ledger.claims import Asked
 from reelbook.storage.ledger.transitions import Entry
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.run_identity import identity
 
 RUNS = 120
@@ -49,17 +49,17 @@ def request_of(number: int) -> str:
     return f"{random.Random(number).getrandbits(128):032x}"
 
 
-def paid(db: sqlite3.Connection, books: Books, number: int) -> Entry:
+def paid(db: sqlite3.Connection, ledger: Ledger, number: int) -> Entry:
     """A run that is paid for, and stored, but for every third one."""
-    run = claims.choose(db, asked(number), books, key=None).entry
-    transitions.sending(db, run.id, books.owner, None)
+    run = claims.choose(db, asked(number), ledger, key=None).entry
+    transitions.sending(db, run.id, ledger.owner, None)
     transitions.accepted(db, run.id, request_of(number))
     if number % 3:
         output = {"video": {"url": "https://host.example/v"}, "log": "x" * (9000 * (number == 7))}
         transitions.completed(db, run.id, json.dumps(output), 5, 0.5, 2.0)
         transitions.stored(db, run.id, "[]")
     else:
-        transitions.left(db, run.id, books.owner)
+        transitions.left(db, run.id, ledger.owner)
     return run
 
 
@@ -67,12 +67,12 @@ def paid(db: sqlite3.Connection, books: Books, number: int) -> Entry:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of paid runs, all of them known to the log; one has a text of many pages."""
     folder = tmp_path_factory.mktemp("sound") / "library"
-    books = Books(folder)
-    runs = books.now(lambda db: [paid(db, books, number) for number in range(RUNS)])
+    ledger = Ledger(folder)
+    runs = ledger.now(lambda db: [paid(db, ledger, number) for number in range(RUNS)])
     lines = [crash_recovery.acceptance(run, request_of(number)) for number, run in enumerate(runs)]
     second_copy.append(folder, [second_copy.line_of(line) for line in lines])
-    books.now(lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)]))
-    books.close()
+    ledger.now(lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)]))
+    ledger.close()
     return folder
 
 
@@ -314,18 +314,18 @@ def hurt(folder: Path, kind: Kind) -> None:
         log.write_bytes(noise(log.read_bytes(), dice))
 
 
-def verdict(db: sqlite3.Connection, books: Books, number: int) -> str:
-    return claims.choose(db, asked(number), books, key=None, take=0).do
+def verdict(db: sqlite3.Connection, ledger: Ledger, number: int) -> str:
+    return claims.choose(db, asked(number), ledger, key=None, take=0).do
 
 
 def verdicts(folder: Path) -> Counter[str]:
     """What is to be done about each of the runs: one that is sent is paid for again."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     try:
-        steps = [books.ask(partial(verdict, books=books, number=number)) for number in range(RUNS)]
+        steps = [ledger.ask(partial(verdict, ledger=ledger, number=number)) for number in range(RUNS)]
         return Counter(step.result(30) for step in steps)
     finally:
-        books.close()
+        ledger.close()
 
 
 @dataclass
@@ -383,7 +383,7 @@ KINDS = [Kind(family, 0) for family in (*FAMILIES, *AROUND)] + [
 def test_a_row_that_is_hit_while_the_library_is_open(sound: Path, tmp_path: Path, reads: str) -> None:
     """Who meets it hears nothing of it; what can be read is rescued, and the log knows the rest."""
     folder = shutil.copytree(sound, tmp_path / "library")
-    books = Books(folder)
+    ledger = Ledger(folder)
     with sqlite3.connect(folder / connection.NAME) as db:
         db.execute("UPDATE runs SET request_id = CAST(x'ffc3' AS TEXT), model = CAST(x'ff' AS TEXT) WHERE id = 7")
     db.close()
@@ -391,10 +391,10 @@ def test_a_row_that_is_hit_while_the_library_is_open(sound: Path, tmp_path: Path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if reads == "a look":
-            rows = books.look(lambda db: db.execute("SELECT model, request_id FROM runs").fetchall())
+            rows = ledger.look(lambda db: db.execute("SELECT model, request_id FROM runs").fetchall())
             assert ("svc/boats", request_of(6)) in rows
-        done = [books.now(partial(verdict, books=books, number=number)) for number in (5, 6, 7)]
-    books.close()
+        done = [ledger.now(partial(verdict, ledger=ledger, number=number)) for number in (5, 6, 7)]
+    ledger.close()
 
     assert done == ["serve", "follow", "serve"]
     assert [*folder.glob("ledger.damaged-*.sqlite")]

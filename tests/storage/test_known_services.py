@@ -13,7 +13,7 @@ from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, known_services, transitions
 from reelbook.storage.ledger.claims import Asked, Budget
 from reelbook.storage.ledger.schema import SCHEMA
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from tests.storage.made import Made
 
 HOSTED, LOCAL = "https://host.example/api", "http://127.0.0.1:8000"
@@ -87,7 +87,7 @@ def test_a_service_has_one_name(db: sqlite3.Connection, case: str) -> None:
 
     assert len(set(runs)) == 1
     aliases = db.execute("SELECT count(*) FROM meta").fetchone()[0]
-    assert aliases <= known_services.MOST_IDS + 4
+    assert aliases <= known_services.MAX_IDS + 4
 
 
 TWO_SERVICES: dict[str, tuple[list[Met], list[Met]]] = {
@@ -224,10 +224,10 @@ def test_what_a_service_on_this_machine_has_made_is_not_taken_for_another_ones(
 def test_two_notebooks_that_meet_it_at_once_agree(tmp_path: Path) -> None:
     """One is told an id, the other nothing: whoever comes first, the run is paid once."""
     for attempt in range(5):
-        books = [Books(tmp_path / str(attempt)) for _ in range(2)]
+        ledger = [Ledger(tmp_path / str(attempt)) for _ in range(2)]
         together, runs = threading.Barrier(2), list[int]()
 
-        def work(one: Books, id: str | None, together: threading.Barrier = together, runs: list[int] = runs) -> None:
+        def work(one: Ledger, id: str | None, together: threading.Barrier = together, runs: list[int] = runs) -> None:
             together.wait()
             name = one.now(lambda db: known_services.name_of(db, HOSTED, id))
             together.wait()
@@ -235,13 +235,13 @@ def test_two_notebooks_that_meet_it_at_once_agree(tmp_path: Path) -> None:
             runs.append(one.now(lambda db: claims.choose(db, asked, one, key=None)).entry.id)
 
         threads = [
-            threading.Thread(target=work, args=(one, told)) for one, told in zip(books, (None, "a"), strict=True)
+            threading.Thread(target=work, args=(one, told)) for one, told in zip(ledger, (None, "a"), strict=True)
         ]  # fmt: skip
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for one in books:
+        for one in ledger:
             one.close()
 
         assert len(set(runs)) == 1
@@ -254,11 +254,11 @@ def test_another_library_may_know_it_by_another_name(
 ) -> None:
     """A run that was paid for there is the run here, by whichever alias both know."""
     here, there = make("here"), make("there")
-    name = there.books.now(lambda db: known_services.name_of(db, HOSTED, told_there))
+    name = there.ledger.now(lambda db: known_services.name_of(db, HOSTED, told_there))
     run = there.stored(service=name)
-    here.books.now(lambda db: known_services.name_of(db, HOSTED, told_here))
+    here.ledger.now(lambda db: known_services.name_of(db, HOSTED, told_here))
 
     here.library.adopt(there.folder)
 
-    now = here.books.now(lambda db: known_services.name_of(db, HOSTED, "later"))
+    now = here.ledger.now(lambda db: known_services.name_of(db, HOSTED, "later"))
     assert [(entry.service, entry.identity) for entry in here.entries()] == [(now, there.entry(run).identity)]

@@ -20,7 +20,7 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.transitions import Entry
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
 from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, Made
@@ -69,7 +69,7 @@ def test_a_folder_without_a_library_is_an_empty_one_and_stays_as_it_is(tmp_path:
     """Looking makes nothing: no folder, no file, and the ledger is not even opened."""
     folder = tmp_path / "nowhere" / ".reelbook"
 
-    def never() -> Books:
+    def never() -> Ledger:
         raise AssertionError("nothing needs the ledger")
 
     library = Library(folder, never, Shelf(folder / "media"))
@@ -174,7 +174,7 @@ def test_find_names_what_it_does_not_know(four: Made, fields: dict[str, Any], sa
 
 def test_find_knows_what_a_field_holds_before_anything_was_run(tmp_path: Path) -> None:
     """An empty library refuses what a full one refuses."""
-    library = Library(tmp_path / "none", lambda: Books(tmp_path / "none"), Shelf(tmp_path / "none" / "media"))
+    library = Library(tmp_path / "none", lambda: Ledger(tmp_path / "none"), Shelf(tmp_path / "none" / "media"))
 
     with pytest.raises(InvalidInput, match="'seed' holds numbers"):
         library.find(seed="x")
@@ -261,7 +261,7 @@ def test_a_client_takes_the_ways_out_where_there_is_one(made: Made) -> None:
         calls.append(row.id)
         return "another run"
 
-    library = Library(made.folder, made.books, made.shelf, attach=attach, resend=resend)
+    library = Library(made.folder, made.ledger, made.shelf, attach=attach, resend=resend)
     made.uncertain()
 
     assert (library.uncertain[0].attach("r"), library.uncertain[0].resubmit()) == ("a run", "another run")
@@ -315,7 +315,7 @@ def test_each_copy_carries_its_facts(made: Made, tmp_path: Path) -> None:
 
     made.stored(output={"seed": 11})
 
-    Library(made.folder, made.books, made.shelf, write=write).export(tmp_path / "out")
+    Library(made.folder, made.ledger, made.shelf, write=write).export(tmp_path / "out")
 
     (facts,) = written
     assert (tmp_path / "out" / "0001-a-paper-boat-seed-7.mp4").read_bytes() == b"a clip!"
@@ -332,7 +332,7 @@ def test_the_provenance_of_an_export_can_be_read_back(made: Made, tmp_path: Path
 
     made.stored(files=[(png(), ".png")])
 
-    target = Library(made.folder, made.books, made.shelf, write=provenance.write).export(tmp_path / "out")
+    target = Library(made.folder, made.ledger, made.shelf, write=provenance.write).export(tmp_path / "out")
 
     told = provenance.read(target / "0001-a-paper-boat-seed-7.png")
     assert told.input == BOAT
@@ -387,9 +387,9 @@ def test_facts_that_have_changed_are_written_anew(made: Made, tmp_path: Path) ->
         target.write_text(str(facts["credits"]))
 
     made.stored(charged=None)
-    library = Library(made.folder, made.books, made.shelf, write=write)
+    library = Library(made.folder, made.ledger, made.shelf, write=write)
     target = library.export(tmp_path / "out")
-    made.books.now(lambda db: db.execute("UPDATE runs SET charged = 40"))
+    made.ledger.now(lambda db: db.execute("UPDATE runs SET charged = 40"))
 
     library.export(target)
 
@@ -497,13 +497,13 @@ def test_files_can_be_fetched_again_at_once(made: Made) -> None:
     made.stored()
     made.path_of(1).unlink()
     fetched: list[int] = []
-    library = Library(made.folder, made.books, made.shelf, fetch=lambda entry: fetched.append(entry.id))
+    library = Library(made.folder, made.ledger, made.shelf, fetch=lambda entry: fetched.append(entry.id))
 
     library.verify(mend=True)
 
     assert fetched == [1]
     media = made.entry(1).media or ""
-    made.books.now(lambda db: transitions.stored(db, 1, media))
+    made.ledger.now(lambda db: transitions.stored(db, 1, media))
     with pytest.raises(ReelbookError, match="connect first"):
         made.library.verify(mend=True)
 
@@ -512,7 +512,7 @@ def test_a_run_that_somebody_is_at_is_left_to_them(made: Made) -> None:
     """A stored row with an owner is being fetched again at this moment."""
     made.stored()
     made.path_of(1).unlink()
-    made.books.now(lambda db: db.execute("UPDATE runs SET owner = ?", (made.books.owner,)))
+    made.ledger.now(lambda db: db.execute("UPDATE runs SET owner = ?", (made.ledger.owner,)))
 
     report = made.library.verify()
 
@@ -606,7 +606,7 @@ def test_what_another_shelf_has_too_goes_from_here(make: Make, tmp_path: Path) -
     """It comes back from there when it is next wanted, so nothing is lost and no row changes."""
     made = make("library")
     shelf = Shelf(f"file://{tmp_path / 'remote'}", cache=tmp_path / "cache")
-    made.shelf, made.library = shelf, Library(made.folder, made.books, shelf)
+    made.shelf, made.library = shelf, Library(made.folder, made.ledger, shelf)
     made.aged(made.stored(), 40)
 
     report = made.library.prune("30d")

@@ -155,7 +155,7 @@ def test_a_run_that_somebody_is_at_here_is_left_to_them(make: Make) -> None:
     """Nobody's row is changed under their hands."""
     ours, theirs = make("ours"), make("theirs")
     ours.accepted(BOAT, "the same")
-    ours.books.now(lambda db: transitions.owned(db, transitions.read(db, 1), ours.books.owner))
+    ours.ledger.now(lambda db: transitions.owned(db, transitions.read(db, 1), ours.ledger.owner))
     theirs.stored(BOAT, request_id="the same")
 
     report = ours.library.adopt(theirs.folder)
@@ -168,7 +168,7 @@ def test_the_same_request_is_the_same_run(make: Make) -> None:
     ours, theirs = make("ours"), make("theirs")
     ours.accepted(BOAT, "one")
     ours.accepted({}, "two", model=BOAT.endpoint_id)
-    ours.books.now(lambda db: db.execute("UPDATE runs SET identity = 'attached:two' WHERE id = 2"))
+    ours.ledger.now(lambda db: db.execute("UPDATE runs SET identity = 'attached:two' WHERE id = 2"))
     theirs.stored(BOAT, request_id="one")
     theirs.failed(TRAM, "two")
 
@@ -238,7 +238,7 @@ def test_adopted_requests_are_in_the_second_copy_too(make: Make) -> None:
 
     ours.library.adopt(theirs.folder)
 
-    assert [line["request_id"] for line in ours.books.acceptances()] == ["paid"]
+    assert [line["request_id"] for line in ours.ledger.acceptances()] == ["paid"]
 
 
 def test_the_library_of_a_project_is_found(make: Make, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_rows_of_a_stranger_are_judged(make: Make) -> None:
         theirs.stored(BOAT.revised(seed=seed))
     odd = ["state = 'paid'", "charged = -5", 'input = \'{"a":1},{"b":2}\'', "media = '{}'", "price = 'free'"]
     statements = [f"UPDATE runs SET {change} WHERE id = {run}" for run, change in enumerate(odd, 1)]
-    theirs.books.now(lambda db: [db.execute(statement) for statement in statements])
+    theirs.ledger.now(lambda db: [db.execute(statement) for statement in statements])
 
     report = ours.library.adopt(theirs.folder)
 
@@ -416,7 +416,7 @@ def test_a_remote_shelf_of_the_other_library_is_read(make: Make, tmp_path: Path)
     """A library that is handed over as such brings its own shelf."""
     ours, theirs = make("ours"), make("theirs")
     theirs.shelf = Shelf(f"file://{tmp_path / 'remote'}", cache=tmp_path / "cache")
-    theirs.library = type(theirs.library)(theirs.folder, theirs.books, theirs.shelf)
+    theirs.library = type(theirs.library)(theirs.folder, theirs.ledger, theirs.shelf)
     theirs.stored(BOAT)
     theirs.path_of(1).unlink()
 

@@ -17,46 +17,46 @@ from reelbook.errors import LibraryError
 from reelbook.storage import file_locks
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, salvage, second_copy, transitions
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 
 RUNS = 400
 PAGE = 4096
 
 
-def accepted(books: Books, name: str, *, price: int | None = 5) -> None:
+def accepted(ledger: Ledger, name: str, *, price: int | None = 5) -> None:
     """A run that is paid for."""
     asked = Asked("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), price, False, True)
-    run = books.now(lambda db: claims.choose(db, asked, books, key=None)).entry
-    books.now(lambda db: transitions.sending(db, run.id, books.owner, None))
+    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry
+    ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
     line = crash_recovery.acceptance(run, f"request of {name}")
-    books.ask(lambda db: transitions.accepted(db, run.id, str(line["request_id"])), line=line).result(30)
+    ledger.ask(lambda db: transitions.accepted(db, run.id, str(line["request_id"])), line=line).result(30)
 
 
 def requests(folder: Path) -> dict[str, str | None]:
     """The runs that a library knows, with their requests, as the next who opens it finds them."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     try:
-        return dict(books.look(lambda db: db.execute("SELECT identity, request_id FROM runs").fetchall()))
+        return dict(ledger.look(lambda db: db.execute("SELECT identity, request_id FROM runs").fetchall()))
     finally:
-        books.close()
+        ledger.close()
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of many runs, the last of which are paid for and known to the second copy, too."""
     folder = tmp_path_factory.mktemp("library") / ".reelbook"
-    books = Books(folder)
-    books.now(
+    ledger = Ledger(folder)
+    ledger.now(
         lambda db: db.executemany(
             "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created)"
             " VALUES ('svc', ?, 0, 'm', ?, 'stored', 1, ?, 5, 1)",
             [(f"old {n}", json.dumps("a boat " * 30), f"request of old {n}") for n in range(RUNS)],
         )
     )
-    books.now(lambda db: claims.join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
+    ledger.now(lambda db: claims.join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
     for number in range(5):
-        accepted(books, f"new {number}")
-    books.close()
+        accepted(ledger, f"new {number}")
+    ledger.close()
     return folder
 
 
@@ -155,7 +155,7 @@ def test_the_ledger_of_a_newer_version_is_left_alone(folder: Path) -> None:
     before = (folder / connection.NAME).read_bytes()
 
     with pytest.raises(LibraryError, match="newer Reelbook made it"):
-        Books(folder)
+        Ledger(folder)
 
     assert (folder / connection.NAME).read_bytes() == before
 
@@ -174,7 +174,7 @@ def test_a_rescue_that_breaks_off_is_done_again(folder: Path, monkeypatch: pytes
         with monkeypatch.context() as patch:
             patch.setattr(place, step, power_cut)
             with pytest.raises(KeyboardInterrupt):
-                Books(folder)
+                Ledger(folder)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -186,18 +186,18 @@ def test_a_writer_goes_on_in_the_rescued_file(folder: Path) -> None:
     """Another process found the damage and exchanged the file: what we write from then on is in the new one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        writer = Books(folder)
+        writer = Ledger(folder)
         path = folder / connection.NAME
         path.write_bytes(zeroed(12)(path.read_bytes()))
-        other = Books(folder)
+        other = Ledger(folder)
 
         accepted(writer, "later")
 
     found = dict(other.look(lambda db: db.execute("SELECT identity, owner FROM runs").fetchall()))
     assert found["later"] == writer.owner
     assert not other.is_dead(writer.owner)
-    for books in (writer, other):
-        books.close()
+    for ledger in (writer, other):
+        ledger.close()
 
 
 def test_a_lost_run_leaves_its_number_to_nobody(folder: Path) -> None:
@@ -208,9 +208,9 @@ def test_a_lost_run_leaves_its_number_to_nobody(folder: Path) -> None:
     (folder / connection.NAME).write_bytes(b"once upon a time")
 
     with pytest.warns(UserWarning, match="was damaged"):
-        books = Books(folder)
-    numbers = [row[0] for row in books.look(lambda db: db.execute("SELECT id FROM runs").fetchall())]
-    books.close()
+        ledger = Ledger(folder)
+    numbers = [row[0] for row in ledger.look(lambda db: db.execute("SELECT id FROM runs").fetchall())]
+    ledger.close()
 
     assert min(numbers) > last + 1000
 
@@ -219,17 +219,17 @@ def test_damage_that_is_met_at_work_is_mended_at_once(folder: Path) -> None:
     """The step that met it fails or is done; the next one goes through, and nothing paid is lost."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        books = Books(folder)
+        ledger = Ledger(folder)
         path = folder / connection.NAME
         content = path.read_bytes()
         path.write_bytes(content[:PAGE] + bytes(range(256)) * ((len(content) - PAGE) // 256))
         for _ in range(2):
             try:
-                accepted(books, "later")
+                accepted(ledger, "later")
                 break
             except LibraryError as error:
                 print(error.reason)
-        books.close()
+        ledger.close()
 
         assert {**PAID, "later": "request of later"}.items() <= requests(folder).items()
 
@@ -255,9 +255,9 @@ def test_an_index_that_says_something_else_than_its_table_is_mended(folder: Path
     (folder / "owners" / "somebody who died").touch()
 
     with pytest.warns(UserWarning, match="405 runs were read"):
-        books = Books(folder)
-    found = books.look(lambda db: db.execute("SELECT identity FROM runs WHERE request_id = 'moved'").fetchall())
-    books.close()
+        ledger = Ledger(folder)
+    found = ledger.look(lambda db: db.execute("SELECT identity FROM runs WHERE request_id = 'moved'").fetchall())
+    ledger.close()
 
     assert unseen is None
     assert found == [("old 1",)]
@@ -286,15 +286,15 @@ def test_a_large_file_is_checked_when_somebody_has_died(folder: Path, monkeypatc
     path = folder / connection.NAME
     path.write_bytes(zeroed(12)(path.read_bytes()))
 
-    Books(folder).close()
+    Ledger(folder).close()
     unnoticed = not (folder / open_ledger.SUSPECT_NAME).exists()
     (folder / "owners" / "somebody who died").touch()
-    books = Books(folder)
-    with books._disk:  # The check has it for as long as it takes.
+    ledger = Ledger(folder)
+    with ledger._disk:  # The check has it for as long as it takes.
         pass
     while not (folder / open_ledger.SUSPECT_NAME).exists():
-        books.now(lambda db: None)
-    books.close()
+        ledger.now(lambda db: None)
+    ledger.close()
 
     assert unnoticed
     with pytest.warns(UserWarning, match="was damaged"):
@@ -322,9 +322,9 @@ def test_a_state_that_no_program_wrote_is_found_out(folder: Path) -> None:
     db.close()
 
     with pytest.warns(UserWarning, match="was damaged"):
-        books = Books(folder)
-    rows = books.look(lambda db: db.execute("SELECT identity, state FROM runs WHERE state != 'stored'").fetchall())
-    books.close()
+        ledger = Ledger(folder)
+    rows = ledger.look(lambda db: db.execute("SELECT identity, state FROM runs WHERE state != 'stored'").fetchall())
+    ledger.close()
 
     assert {("old 1", "accepted"), ("old 2", "uncertain")} <= {*rows}
 
@@ -374,7 +374,7 @@ def test_a_network_disk_gets_a_warning(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(connection, "network_kind", lambda folder: "nfs4")
 
     with pytest.warns(UserWarning, match="network disk"):
-        Books(folder).close()
+        Ledger(folder).close()
 
 
 @pytest.mark.parametrize(
@@ -396,26 +396,26 @@ def test_the_nearest_mount_says_what_kind_of_disk_it_is(
 
 def test_who_waits_for_its_turn_for_too_long_hears_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped process keeps its turn; the others do not hang for ever."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     monkeypatch.setattr(file_locks, "TURN_SECONDS", 0.05)
 
     with file_locks.turn(folder), pytest.raises(LibraryError, match="locked"):
-        books.now(lambda db: None)
+        ledger.now(lambda db: None)
 
-    books.now(lambda db: None)
-    books.close()
+    ledger.now(lambda db: None)
+    ledger.close()
 
 
 def test_a_ledger_from_before_known_prices_were_kept_is_used_as_it_is(tmp_path: Path) -> None:
     """It gets the table that it lacks, and keeps its runs."""
-    books = Books(tmp_path)
-    books.now(lambda db: db.execute("INSERT INTO meta VALUES ('mark', 'here')"))
-    books.close()
+    ledger = Ledger(tmp_path)
+    ledger.now(lambda db: db.execute("INSERT INTO meta VALUES ('mark', 'here')"))
+    ledger.close()
     with contextlib.closing(sqlite3.connect(tmp_path / connection.NAME)) as db:
         db.execute("DROP TABLE floors")
         db.commit()
 
-    again = Books(tmp_path)
+    again = Ledger(tmp_path)
     try:
         price = again.now(lambda db: transitions.least(db, 1))
         mark = again.now(lambda db: db.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone())

@@ -30,10 +30,10 @@ sys.stdin.read()
 FORKS = """
 import os, sys
 from pathlib import Path
-from reelbook.storage.ledger.writer import Books
-books = Books(Path(sys.argv[1]))
+from reelbook.storage.ledger.writer import Ledger
+ledger = Ledger(Path(sys.argv[1]))
 if os.fork() == 0:
-    print(books._owner.name, os.getpid(), flush=True)
+    print(ledger._owner.name, os.getpid(), flush=True)
     sys.stdin.read()
     os._exit(0)
 os.wait()

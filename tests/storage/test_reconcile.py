@@ -23,7 +23,7 @@ from reelbook.storage.ledger import (
 )
 from reelbook.storage.ledger.claims import Asked
 from reelbook.storage.ledger.transitions import Entry
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
 
 RUNS = 12
@@ -32,41 +32,41 @@ LEDGER, LOG = connection.NAME, second_copy.NAME
 Copies = Callable[[int], tuple[Path, Path]]
 
 
-def begun(books: Books, name: str) -> claims.Verdict:
+def begun(ledger: Ledger, name: str) -> claims.Verdict:
     """What is to be done about a run; its row is claimed where it is to be paid for."""
     asked = Asked("svc", name, "m", json.dumps({"prompt": name}), 5, False, True)
-    return books.now(lambda db: claims.choose(db, asked, books, key=None))
+    return ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))
 
 
-def accepted(books: Books, run: Entry) -> None:
+def accepted(ledger: Ledger, run: Entry) -> None:
     """A claimed run is paid for now."""
     request = f"request {run.attempt} of {run.identity}"
     line = crash_recovery.acceptance(run, request)
-    books.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(30)
+    ledger.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(30)
 
 
-def paid(books: Books, name: str) -> None:
+def paid(ledger: Ledger, name: str) -> None:
     """A run that is paid for now, and that nobody is at."""
-    verdict = begun(books, name)
+    verdict = begun(ledger, name)
     assert verdict.do == "send"
-    accepted(books, verdict.entry)
-    books.now(lambda db: transitions.left(db, verdict.entry.id, books.owner))
+    accepted(ledger, verdict.entry)
+    ledger.now(lambda db: transitions.left(db, verdict.entry.id, ledger.owner))
 
 
-def failed(books: Books, name: str) -> None:
-    paid(books, name)
-    run = begun(books, name).entry
-    books.now(lambda db: transitions.ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
+def failed(ledger: Ledger, name: str) -> None:
+    paid(ledger, name)
+    run = begun(ledger, name).entry
+    ledger.now(lambda db: transitions.ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
 
 
 def known(folder: Path) -> dict[str, tuple[str, str | None]]:
     """What is to be done about each of the runs, and the request that it is."""
-    books = Books(folder)
+    ledger = Ledger(folder)
     try:
-        found = {name: begun(books, name) for name in map(str, range(RUNS))}
+        found = {name: begun(ledger, name) for name in map(str, range(RUNS))}
         return {name: (verdict.do, verdict.entry.request_id) for name, verdict in found.items()}
     finally:
-        books.close()
+        ledger.close()
 
 
 FOLLOWED = {str(number): ("follow", f"request 1 of {number}") for number in range(RUNS)}
@@ -76,11 +76,11 @@ FOLLOWED = {str(number): ("follow", f"request 1 of {number}") for number in rang
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of paid runs, and copies of it from the times when there were only some of them."""
     place = tmp_path_factory.mktemp("made")
-    books = Books(place / "library")
+    ledger = Ledger(place / "library")
     for number in range(RUNS):
         shutil.copytree(place / "library", place / str(number))
-        paid(books, str(number))
-    books.close()
+        paid(ledger, str(number))
+    ledger.close()
     return place
 
 
@@ -115,16 +115,16 @@ def test_a_ledger_that_is_restored_under_an_open_library(
 ) -> None:
     """The next step that would send something is too late to be the first one that looks."""
     folder, copy = copies(4)
-    books = Books(folder)
+    ledger = Ledger(folder)
     if replaced == "in its place":
         (folder / LEDGER).write_bytes((copy / LEDGER).read_bytes())
     else:
         shutil.copy(copy / LEDGER, tmp_path / "new")
         (tmp_path / "new").replace(folder / LEDGER)
 
-    found = [begun(books, str(number)) for number in range(RUNS)]
-    fresh = begun(books, "another")
-    books.close()
+    found = [begun(ledger, str(number)) for number in range(RUNS)]
+    fresh = begun(ledger, "another")
+    ledger.close()
 
     assert [(one.do, one.entry.request_id) for one in found] == [*FOLLOWED.values()]
     assert fresh.entry.id > RUNS  # A number that a lost run had belongs to nobody else.
@@ -135,28 +135,28 @@ def test_a_ledger_that_is_restored_under_an_open_library(
 def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, before: str) -> None:
     """What the row was when the copy was made; the latest request is followed, and what earlier ones cost is counted."""
     folder, copy = tmp_path / "library", tmp_path / "copy"
-    books = Books(folder)
+    ledger = Ledger(folder)
     if before == "failed":
-        failed(books, "boat")
+        failed(ledger, "boat")
     else:
-        run = begun(books, "boat").entry
+        run = begun(ledger, "boat").entry
         if before in ("being sent", "refused"):
-            books.now(lambda db: transitions.sending(db, run.id, books.owner, None))
+            ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
         if before == "refused":
-            books.now(lambda db: transitions.rejected(db, run.id, "refused", "No."))
+            ledger.now(lambda db: transitions.rejected(db, run.id, "refused", "No."))
         if before == "planned":
-            books.now(lambda db: transitions.unsent(db, run.id))
+            ledger.now(lambda db: transitions.unsent(db, run.id))
     shutil.copytree(folder, copy)
     if before in ("claimed", "being sent"):
-        accepted(books, run)
+        accepted(ledger, run)
     else:
-        paid(books, "boat")
-    books.close()
+        paid(ledger, "boat")
+    ledger.close()
     shutil.copy(copy / LEDGER, folder / LEDGER)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again = Books(folder)
+        again = Ledger(folder)
     found = begun(again, "boat")
     again.close()
 
@@ -178,9 +178,9 @@ def test_a_request_that_was_paid_beside_comes_back_beside(copies: Copies) -> Non
     shutil.copy(copy / LEDGER, folder / LEDGER)
 
     with pytest.warns(UserWarning, match="put back"):
-        books = Books(folder)
-    rows = books.look(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
-    books.close()
+        ledger = Ledger(folder)
+    rows = ledger.look(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
+    ledger.close()
 
     assert sorted(rows) == [(0, "paid again"), (1, "request 1 of 7")]
 
@@ -258,17 +258,17 @@ def test_a_line_that_says_less_is_believed_as_far_as_it_goes(copies: Copies, cas
 def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> None:
     """A service that tells another id by then is found by it."""
     address = "https://host.example/api"
-    books = Books(tmp_path)
-    name = books.now(lambda db: known_services.name_of(db, address, "a"))
+    ledger = Ledger(tmp_path)
+    name = ledger.now(lambda db: known_services.name_of(db, address, "a"))
     asked = Asked(name, "boat", "m", "{}", 5, False, True)
-    run = books.now(lambda db: claims.choose(db, asked, books, key=None)).entry
+    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry
     line = crash_recovery.acceptance(run, "r", known_services.place_of(address))
-    books.ask(lambda db: transitions.accepted(db, run.id, "r"), line=line).result(30)
-    books.close()
+    ledger.ask(lambda db: transitions.accepted(db, run.id, "r"), line=line).result(30)
+    ledger.close()
     (tmp_path / LEDGER).unlink()
 
     with pytest.warns(UserWarning, match="1 paid runs were put back"):
-        again = Books(tmp_path)
+        again = Ledger(tmp_path)
     now = again.now(lambda db: known_services.name_of(db, address, "b"))
     again.close()
 

@@ -23,7 +23,7 @@ Ledger = sqlite3.Connection
 
 
 class Keeper:
-    """A process as the ledger knows it. A stand-in for `Books`, because here nobody has to die to be dead."""
+    """A process as the ledger knows it. A stand-in for `Ledger`, because here nobody has to die to be dead."""
 
     def __init__(
         self, owner: str = "here", dead: Collection[str] = (), lines: list[dict[str, Any]] | None = None
@@ -631,7 +631,7 @@ def test_the_sum_of_absurd_charges_does_not_stop_the_ledger(db: Ledger) -> None:
     """The largest credible charges, a thousand times over, are still a number that the file takes."""
     for number in range(1000):
         run = accepted(
-            db, replace(PLAIN, identity=f"run {number}", price=transitions.MOST_CREDITS), request=f"r{number}"
+            db, replace(PLAIN, identity=f"run {number}", price=transitions.MAX_CREDITS), request=f"r{number}"
         )
         claims.join_scope(db, "plan", "svc", [(f"run {number}", 0)])
         assert run

@@ -12,11 +12,11 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import LibraryError
-from reelbook.runs.submission import Desk
+from reelbook.runs.submission import ClientContext
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
 from reelbook.storage.ledger.claims import Asked
 from reelbook.storage.ledger.unavailable import LibraryGone
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
 
 Away = Callable[[Path], None]
@@ -32,12 +32,12 @@ AWAY: dict[str, Away] = {
     "deleted": shutil.rmtree,
     "a file in its place": lambda folder: replaced(folder, Path.touch),
     "an empty folder in its place": lambda folder: replaced(folder, Path.mkdir),
-    "another library in its place": lambda folder: replaced(folder, lambda place: Books(place).close()),
+    "another library in its place": lambda folder: replaced(folder, lambda place: Ledger(place).close()),
     "its parent deleted": lambda folder: shutil.rmtree(folder.parent),
 }
 
 
-def paid(one: Books, name: str, request: str) -> int:
+def paid(one: Ledger, name: str, request: str) -> int:
     asked = Asked("svc", name, "m", "{}", 5, False, True)
     run = one.now(lambda db: claims.choose(db, asked, one, key=None)).entry
     line = crash_recovery.acceptance(run, request)
@@ -52,7 +52,7 @@ def test_what_was_paid_is_written_down_elsewhere(
     """Nothing is made at its place while it may come back; after a while it is said, and where the requests are."""
     folder = tmp_path / "project" / "library"
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    one = Books(folder)
+    one = Ledger(folder)
     paid(one, "boat", "r-1")
     AWAY[case](folder)
     before = sorted(tmp_path.rglob("*"))
@@ -72,14 +72,14 @@ def test_what_was_paid_is_written_down_elsewhere(
     assert b'"request_id": "r-1"' in Path(gone.log).read_bytes()
     if case == "deleted":
         with pytest.warns(UserWarning, match="1 paid runs were put back"):
-            again = Books(folder)
+            again = Ledger(folder)
         again.close()
 
 
 def test_one_that_comes_back_goes_on(tmp_path: Path) -> None:
     """A disk that was away for a moment."""
     folder = tmp_path / "library"
-    one = Books(folder)
+    one = Ledger(folder)
     paid(one, "boat", "r-1")
     folder.rename(tmp_path / "moved")
     with pytest.raises(LibraryError, match="moved or deleted"):
@@ -95,7 +95,7 @@ def test_one_that_comes_back_goes_on(tmp_path: Path) -> None:
 
 def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     """Its run 1 is another run."""
-    one, other = Books(tmp_path / "library"), Books(tmp_path / "other")
+    one, other = Ledger(tmp_path / "library"), Ledger(tmp_path / "other")
     run = paid(one, "boat", "r-1")
     paid(other, "ship", "r-2")
     other.close()
@@ -106,7 +106,7 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
         one.now(lambda db: transitions.completed(db, run, "{}", 5, None, None))
     one.close()
 
-    again = Books(tmp_path / "library")
+    again = Ledger(tmp_path / "library")
     assert again.look(lambda db: transitions.read(db, 1)).state == transitions.ACCEPTED
     again.close()
 
@@ -121,17 +121,17 @@ def test_a_sweep_ends(
     monkeypatch.setattr("reelbook.runs.submission.RECORD_SECONDS", 0.1)
     plan = rb.sweep(rb.ImagesToVideo(images=[as_data_uri(png(16, 16))]), fps=[1, 2, 3])
     away = threading.Event()
-    record = Desk.record
+    record = ClientContext.record
 
-    async def taken_away(desk: Desk, work: object, **others: object) -> None:
+    async def taken_away(context: ClientContext, work: object, **others: object) -> None:
         """The library goes at the very moment when the first answer has come."""
         if not away.is_set():
             away.set()
             AWAY[case](folder)
-        await record(desk, work, **others)  # type: ignore[arg-type]
+        await record(context, work, **others)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch, rb.connect(served.base_url, api_key=KEY, library=folder):
-        patch.setattr(Desk, "record", taken_away)
+        patch.setattr(ClientContext, "record", taken_away)
         with pytest.raises(LibraryGone) as ended:
             plan.run(budget=plan.credits)
 

@@ -23,7 +23,7 @@ import pytest
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, transitions
 from reelbook.storage.ledger.claims import Asked, Verdict
-from reelbook.storage.ledger.writer import Books
+from reelbook.storage.ledger.writer import Ledger
 
 
 @pytest.fixture
@@ -32,22 +32,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def books(folder: Path) -> Iterator[Books]:
-    books = Books(folder)
-    yield books
-    books.close()
+def ledger(folder: Path) -> Iterator[Ledger]:
+    ledger = Ledger(folder)
+    yield ledger
+    ledger.close()
 
 
 def asked(identity: str = "one", *, reusable: bool = True) -> Asked:
     return Asked("svc", identity, "m", "{}", 5, False, reusable)
 
 
-def claiming(books: Books, identity: str = "one") -> Future[Verdict]:
-    return books.ask(lambda db: claims.choose(db, asked(identity), books, key=None))
+def claiming(ledger: Ledger, identity: str = "one") -> Future[Verdict]:
+    return ledger.ask(lambda db: claims.choose(db, asked(identity), ledger, key=None))
 
 
-def claim(books: Books, identity: str = "one") -> transitions.Entry:
-    return claiming(books, identity).result(30).entry
+def claim(ledger: Ledger, identity: str = "one") -> transitions.Entry:
+    return claiming(ledger, identity).result(30).entry
 
 
 def runs(folder: Path, columns: str = "identity, state") -> list[Any]:
@@ -90,7 +90,7 @@ def ended(process: subprocess.Popen[str], words: str = "") -> str:
     return out
 
 
-def test_nobody_is_told_before_it_is_on_disk(books: Books, folder: Path) -> None:
+def test_nobody_is_told_before_it_is_on_disk(ledger: Ledger, folder: Path) -> None:
     """At the moment that a step is confirmed, somebody else already reads it."""
     seen: list[bool] = []
     futures = []
@@ -100,18 +100,18 @@ def test_nobody_is_told_before_it_is_on_disk(books: Books, folder: Path) -> None
 
     for number in range(40):
         name = f"run {number}"
-        future = claiming(books, name)
+        future = claiming(ledger, name)
         future.add_done_callback(partial(looks, name))
         futures.append(future)
 
     for future in futures:
         future.result(30)
-    books.close()
+    ledger.close()
 
     assert seen == [True] * 40
 
 
-def test_many_steps_share_a_commit(books: Books) -> None:
+def test_many_steps_share_a_commit(ledger: Ledger) -> None:
     """A thousand steps at once wait for the disk a few times, and are done in the order in which they were asked."""
     marks: list[str] = []
 
@@ -119,8 +119,8 @@ def test_many_steps_share_a_commit(books: Books) -> None:
         transitions.stop_mark(db, "a step")
         marks.append(str(db.execute("SELECT value FROM meta WHERE name = 'commit'").fetchone()))
 
-    futures = [books.ask(step) for _ in range(1000)]
-    order = [books.ask(partial(lambda n, db: n, n)).result(30) for n in range(3)]
+    futures = [ledger.ask(step) for _ in range(1000)]
+    order = [ledger.ask(partial(lambda n, db: n, n)).result(30) for n in range(3)]
     for future in futures:
         future.result(30)
 
@@ -128,30 +128,30 @@ def test_many_steps_share_a_commit(books: Books) -> None:
     assert order == [0, 1, 2]
 
 
-def test_a_step_that_only_reads_does_not_wait_for_the_disk(books: Books, folder: Path) -> None:
+def test_a_step_that_only_reads_does_not_wait_for_the_disk(ledger: Ledger, folder: Path) -> None:
     """What the library has is served at once."""
-    claim(books)
+    claim(ledger)
     before = (folder / connection.NAME).read_bytes()
 
-    verdicts = {claiming(books).result(30).do for _ in range(5)}
+    verdicts = {claiming(ledger).result(30).do for _ in range(5)}
 
     assert verdicts == {"join"}
     assert (folder / connection.NAME).read_bytes() == before
 
 
-def test_a_step_that_fails_is_undone_alone(books: Books, folder: Path) -> None:
+def test_a_step_that_fails_is_undone_alone(ledger: Ledger, folder: Path) -> None:
     """Its caller hears why, its neighbours in the same commit do not notice."""
 
     def breaks(db: sqlite3.Connection) -> None:
-        claims.choose(db, asked("broken"), books, key=None)
+        claims.choose(db, asked("broken"), ledger, key=None)
         raise ValueError("my own mistake")
 
-    before = claiming(books, "a")
+    before = claiming(ledger, "a")
     mistakes: list[Future[Any]] = [
-        books.ask(breaks), books.ask(lambda db: db.execute("SELECT nothing FROM runs")),
-        books.ask(lambda db: db.execute("INSERT INTO meta VALUES (NULL, NULL)")),
+        ledger.ask(breaks), ledger.ask(lambda db: db.execute("SELECT nothing FROM runs")),
+        ledger.ask(lambda db: db.execute("INSERT INTO meta VALUES (NULL, NULL)")),
     ]  # fmt: skip
-    after = claiming(books, "b")
+    after = claiming(ledger, "b")
 
     errors = [type(future.exception(30)) for future in mistakes]
     assert errors == [ValueError, sqlite3.OperationalError, sqlite3.IntegrityError]
@@ -177,97 +177,99 @@ class Flaky:
 
 
 @pytest.mark.parametrize("is_durable", [True, False])
-def test_a_commit_that_raises_is_looked_at_before_anybody_is_told(books: Books, folder: Path, is_durable: bool) -> None:
+def test_a_commit_that_raises_is_looked_at_before_anybody_is_told(
+    ledger: Ledger, folder: Path, is_durable: bool
+) -> None:
     """If it is on disk all the same, it is done; if not, the caller hears so, and nothing is there."""
-    assert books._db is not None
-    books._db = Flaky(books._db, is_durable=is_durable)  # type: ignore[assignment]
+    assert ledger._db is not None
+    ledger._db = Flaky(ledger._db, is_durable=is_durable)  # type: ignore[assignment]
 
-    future = claiming(books)
+    future = claiming(ledger)
     error = future.exception(30)
 
     assert (error is None) == is_durable
     assert runs(folder) == [("one", "intent")] * is_durable
-    assert claim(books, "another").state == "intent"
+    assert claim(ledger, "another").state == "intent"
 
 
-def test_who_stops_waiting_does_not_undo_it(books: Books, folder: Path) -> None:
+def test_who_stops_waiting_does_not_undo_it(ledger: Ledger, folder: Path) -> None:
     """What has happened at the service is written down, whether anybody still waits for that or not."""
     gate = threading.Event()
-    books.ask(lambda db: gate.wait(30))
+    ledger.ask(lambda db: gate.wait(30))
 
     async def hurried() -> None:
-        task = asyncio.ensure_future(books.do(lambda db: claims.choose(db, asked(), books, key=None)))
+        task = asyncio.ensure_future(ledger.do(lambda db: claims.choose(db, asked(), ledger, key=None)))
         await asyncio.sleep(0)
         task.cancel()
         gate.set()
 
     asyncio.run(hurried())
-    books.now(lambda db: None)
+    ledger.now(lambda db: None)
 
     assert runs(folder) == [("one", "intent")]
 
 
-def test_closing_writes_what_was_asked_and_refuses_what_comes_after(books: Books, folder: Path) -> None:
+def test_closing_writes_what_was_asked_and_refuses_what_comes_after(ledger: Ledger, folder: Path) -> None:
     """Nobody waits for an answer that never comes."""
-    futures = [claiming(books, f"{n}") for n in range(300)]
+    futures = [claiming(ledger, f"{n}") for n in range(300)]
 
-    books.close()
-    books.close()
+    ledger.close()
+    ledger.close()
 
     assert all(future.result(0).do == "send" for future in futures)
     assert len(runs(folder)) == 300
     with pytest.raises(LibraryError, match="closed"):
-        books.now(lambda db: None)
+        ledger.now(lambda db: None)
     assert list((folder / "owners").iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\x00b", "line\nbreak\r\u2028", "é" * 100_000])
-def test_no_text_is_too_odd_for_the_second_copy(books: Books, text: str) -> None:
+def test_no_text_is_too_odd_for_the_second_copy(ledger: Ledger, text: str) -> None:
     """A stranger's request id must not end the thread that writes."""
-    entry = claim(books)
+    entry = claim(ledger)
 
-    books.ask(lambda db: transitions.sending(db, entry.id, books.owner, None)).result(30)
-    step = books.ask(lambda db: transitions.accepted(db, entry.id, text), line=crash_recovery.acceptance(entry, text))
+    ledger.ask(lambda db: transitions.sending(db, entry.id, ledger.owner, None)).result(30)
+    step = ledger.ask(lambda db: transitions.accepted(db, entry.id, text), line=crash_recovery.acceptance(entry, text))
     step.result(30)
 
-    assert [line["request_id"] for line in books.acceptances()] == [text]
-    assert books.acceptances([entry.identity]) == books.acceptances()
-    assert books.acceptances(["another"]) == []
+    assert [line["request_id"] for line in ledger.acceptances()] == [text]
+    assert ledger.acceptances([entry.identity]) == ledger.acceptances()
+    assert ledger.acceptances(["another"]) == []
 
 
-def test_looking_changes_nothing(books: Books, folder: Path) -> None:
+def test_looking_changes_nothing(ledger: Ledger, folder: Path) -> None:
     """A look cannot write, and makes no file where there is none."""
-    claim(books)
+    claim(ledger)
 
     with pytest.raises(LibraryError, match="cannot be written"):
-        books.look(lambda db: db.execute("DELETE FROM runs"))
+        ledger.look(lambda db: db.execute("DELETE FROM runs"))
     (folder / connection.NAME).unlink()
     with pytest.raises(LibraryError):
-        books.look(lambda db: db.execute("SELECT 1"))
+        ledger.look(lambda db: db.execute("SELECT 1"))
 
     assert not (folder / connection.NAME).exists()
 
 
-def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(books: Books, folder: Path) -> None:
+def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(ledger: Ledger, folder: Path) -> None:
     """An empty ledger in its place would not know what was paid for; whoever opens it again begins a new one."""
-    claim(books, "before")
+    claim(ledger, "before")
     shutil.rmtree(folder)
 
     with pytest.raises(LibraryError, match="moved or deleted"):
-        claim(books, "after")
+        claim(ledger, "after")
     with pytest.raises(LibraryError, match="moved or deleted"):
-        claim(books, "after")
-    other = Books(folder)
+        claim(ledger, "after")
+    other = Ledger(folder)
     claim(other, "anew")
 
     assert runs(folder) == [("anew", "intent")]
     other.close()
 
 
-def test_the_folder_is_for_nobody_else(books: Books, folder: Path) -> None:
+def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
     """Folders are 0700, files 0600, whatever is in them."""
-    entry = claim(books)
-    books.ask(lambda db: None, line=crash_recovery.acceptance(entry, "r1")).result(30)
+    entry = claim(ledger)
+    ledger.ask(lambda db: None, line=crash_recovery.acceptance(entry, "r1")).result(30)
 
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
 
@@ -282,21 +284,21 @@ import sys, time
 from pathlib import Path
 from reelbook.storage.ledger import claims
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
-books = Books(Path(sys.argv[1]))
+from reelbook.storage.ledger.writer import Ledger
+ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 longest, futures = 0.0, []
 for number in range(500):
     asked = Asked("svc", f"{sys.argv[2]} {number}", "m", "{}", 5, False, True)
-    futures.append((time.monotonic(), books.ask(lambda db, asked=asked: claims.choose(db, asked, books, key=None))))
+    futures.append((time.monotonic(), ledger.ask(lambda db, asked=asked: claims.choose(db, asked, ledger, key=None))))
     if len(futures) == 5:
         for since, future in futures:
             assert future.result().do == "send"
             longest = max(longest, time.monotonic() - since)
         futures = []
 print(longest)
-books.close()
+ledger.close()
 """
 
 
@@ -318,23 +320,23 @@ from pathlib import Path
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims
 from reelbook.storage.ledger.claims import Asked, Budget
-from reelbook.storage.ledger.writer import Books
-books = Books(Path(sys.argv[1]))
+from reelbook.storage.ledger.writer import Ledger
+ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 def claim(number):
     asked = Asked("svc", f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}", "m", "{}", 5, False, True)
-    return books.ask(lambda db: claims.choose(db, asked, books, key=None, budget=Budget("plan", 500)))
+    return ledger.ask(lambda db: claims.choose(db, asked, ledger, key=None, budget=Budget("plan", 500)))
 def take():
     asked = Asked("svc", "unseeded", "m", "{}", None, False, False)
-    return books.ask(lambda db: claims.choose(db, asked, books, key=None, join=False))
+    return ledger.ask(lambda db: claims.choose(db, asked, ledger, key=None, join=False))
 made, takes = [claim(number) for number in range(200)], [take() for _ in range(50)]
 print(json.dumps([
     [claim.result().do for claim in made if not isinstance(claim.exception(), OverBudget)],
     [take.result().entry.take for take in takes],
 ]), flush=True)
 sys.stdin.readline()  # What was claimed and not sent is free again once its process leaves.
-books.close()
+ledger.close()
 """
 
 
@@ -358,33 +360,33 @@ import os, sys, threading
 from pathlib import Path
 from reelbook.storage.ledger import claims
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
-books = Books(Path(sys.argv[1]))
+from reelbook.storage.ledger.writer import Ledger
+ledger = Ledger(Path(sys.argv[1]))
 stop = threading.Event()
 def claim(name):
     asked = Asked("svc", name, "m", "{}", 5, False, True)
-    return books.now(lambda db: claims.choose(db, asked, books, key=None))
+    return ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))
 def busy():
     number = 0
     while not stop.is_set():
         claim(f"busy {number}")
-        books.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone())
+        ledger.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone())
         number += 1
 thread = threading.Thread(target=busy)
 thread.start()
-owner, children = books.owner, []
+owner, children = ledger.owner, []
 for number in range(12):
     child = os.fork()
     if child == 0:
-        mine = claim(f"child {number}").entry.owner == books.owner != owner
-        alive = not books.is_dead(owner)
-        books.close()
+        mine = claim(f"child {number}").entry.owner == ledger.owner != owner
+        alive = not ledger.is_dead(owner)
+        ledger.close()
         os._exit(0 if mine and alive else 1)
     children.append(child)
-print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], books.owner == owner)
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], ledger.owner == owner)
 stop.set()
 thread.join()
-books.close()
+ledger.close()
 """
 
 
@@ -402,15 +404,15 @@ import os, sys
 from pathlib import Path
 from reelbook.storage.ledger import claims, transitions
 from reelbook.storage.ledger.claims import Asked
-from reelbook.storage.ledger.writer import Books
-books = Books(Path(sys.argv[1]))
+from reelbook.storage.ledger.writer import Ledger
+ledger = Ledger(Path(sys.argv[1]))
 for name, steps in (("claimed", 1), ("sent", 2), ("accepted", 3)):
     asked = Asked("svc", name, "m", "{}", 5, False, True)
-    run = books.now(lambda db: claims.choose(db, asked, books, key=None)).entry.id
+    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry.id
     if steps > 1:
-        books.now(lambda db: transitions.sending(db, run, books.owner, None))
+        ledger.now(lambda db: transitions.sending(db, run, ledger.owner, None))
     if steps > 2:
-        books.now(lambda db: transitions.accepted(db, run, "r1"))
+        ledger.now(lambda db: transitions.accepted(db, run, "r1"))
 os.kill(os.getpid(), 9)
 """
 
@@ -419,16 +421,16 @@ def test_what_a_killed_process_left_is_found_by_the_next(folder: Path) -> None:
     """Never sent: free. Half sent: uncertain. Accepted: for whoever comes. The dead one leaves no file behind."""
     start(DIES, folder).communicate(timeout=60)
 
-    books = Books(folder)
+    ledger = Ledger(folder)
 
     assert runs(folder) == [("claimed", "planned"), ("sent", "uncertain"), ("accepted", "accepted")]
-    assert [path.name for path in (folder / "owners").iterdir()] == [books.owner]
-    books.close()
+    assert [path.name for path in (folder / "owners").iterdir()] == [ledger.owner]
+    ledger.close()
 
 
 def test_a_library_of_100_000_runs_opens_at_once(folder: Path) -> None:
     """Nobody who opens it waits for a check of a large file."""
-    Books(folder).close()
+    Ledger(folder).close()
     with sqlite3.connect(folder / connection.NAME) as db:
         db.executemany(
             "INSERT INTO runs (service, identity, take, model, input, state, attempt, price, created) "
@@ -438,15 +440,15 @@ def test_a_library_of_100_000_runs_opens_at_once(folder: Path) -> None:
     db.close()
 
     since = time.perf_counter()
-    books = Books(folder)
+    ledger = Ledger(folder)
     took = time.perf_counter() - since
 
     print(
         f"opened {open_ledger.place(folder)} of {(folder / connection.NAME).stat().st_size:,} bytes in {took * 1000:.1f} ms"
     )
     assert open_ledger.is_unchecked(folder)
-    assert books.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone()) == (100_000,)
-    books.close()
+    assert ledger.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone()) == (100_000,)
+    ledger.close()
     assert took < 0.5
 
 
@@ -454,6 +456,6 @@ def test_environment_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     """Where the ledger is, its caller says."""
     monkeypatch.setenv("REELBOOK_LIBRARY", os.devnull)
 
-    Books(folder).close()
+    Ledger(folder).close()
 
     assert (folder / connection.NAME).exists()

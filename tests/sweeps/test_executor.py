@@ -173,11 +173,11 @@ def test_a_finished_plan_runs_again_for_nothing(served: Served, client: Client) 
     plan = dots(6)
     first = plan.run(budget=plan.credits)
 
-    calls = client.desk.calls.calls_made
+    calls = client.context.calls.calls_made
     free = plan.run(budget=0)
     unsaid = plan.run()
 
-    assert client.desk.calls.calls_made == calls
+    assert client.context.calls.calls_made == calls
     assert len(reserved(served)) == 6
     pd.testing.assert_frame_equal(first[list(SAME)], free[list(SAME)])
     pd.testing.assert_frame_equal(free, unsaid)
@@ -300,7 +300,9 @@ def test_an_account_that_runs_dry_ends_the_sweep(serve: Serve, tmp_path: Path) -
     served = serve(accounts=[NewAccount("default", KEY, 3 * PRICE + 1)])
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
         table = dots(40).run(budget=40 * PRICE, concurrency=4)
-        sent = client.books.now(lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone())
+        sent = client.ledger.now(
+            lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone()
+        )
 
         assert counts(table) == {"completed": 3, "not started": 37}
         assert (
@@ -498,7 +500,7 @@ def test_an_interrupt_stops_the_sending_and_not_what_is_paid(hosted: Hosted, at_
     thread.join()
     scripted.end.set()
     table = plan.run(budget=99999, concurrency=2)
-    events = at_hosted.books.look(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+    events = at_hosted.ledger.look(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
     story = [state for (state,) in events]
 
     assert took < 2.0

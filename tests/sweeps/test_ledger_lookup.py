@@ -35,7 +35,7 @@ def client(served: Served, tmp_path: Path) -> Iterator[Client]:
 
 
 def named(requests: list[rb.ImagesToVideo], client: Client) -> list[Name | InvalidInput]:
-    return background.wait(names_of([(request, 0) for request in requests], client.desk.shelf.find))
+    return background.wait(names_of([(request, 0) for request in requests], client.context.shelf.find))
 
 
 def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_names_are_those_under_which_runs_are_paid(served: Served, client: Clien
 
     names = named([*requests, again], client)
 
-    ledger = client.books.look(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
+    ledger = client.ledger.look(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
     assert [(name.identity, name.input) for name in names[:3] if isinstance(name, Name)] == [
         tuple(row) for row in ledger
     ]
@@ -155,16 +155,16 @@ def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monk
         hosted.on("POST", RUN, Reply(422, {"detail": "no"}))
         with pytest.raises(rb.Refused):
             client.run(BOAT.revised(seed=1), take=0)
-        (row,) = client.books.look(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
+        (row,) = client.ledger.look(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
         looks: list[int] = []
-        look = client.books.look
+        look = client.ledger.look
 
         def counted(work: Callable[[sqlite3.Connection], Any]) -> Any:
             looks.append(1)
             return look(work)
 
-        monkeypatch.setattr(client.books, "look", counted)
-        found = seen_by(client.books, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
+        monkeypatch.setattr(client.ledger, "look", counted)
+        found = seen_by(client.ledger, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
 
     assert list(found) == [(row[1], 0)]
     assert found[row[1], 0].state == "rejected"

@@ -30,7 +30,7 @@ from reelbook.sweeps.plan.plan_file import plan_in
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.sweep_errors import MOST_RUNS
+from reelbook.sweeps.sweep_errors import MAX_RUNS
 from tests.models.described_inputs import with_fields
 from tests.sweeps.axes import AXES, BOAT
 
@@ -293,7 +293,7 @@ def test_too_many_runs_are_refused_with_their_number_before_they_are_built() -> 
     with pytest.raises(InvalidInput, match="1,000,000,000 runs"):
         sweep(BOAT, seed=range(1000), num_frames=range(1000), frame_rate=range(1000))
     with pytest.raises(InvalidInput, match="1,000,001 runs"):
-        sampled(MOST_RUNS + 1, num_frames=(9, 257))
+        sampled(MAX_RUNS + 1, num_frames=(9, 257))
 
 
 def test_a_generator_is_taken_once() -> None:

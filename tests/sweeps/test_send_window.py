@@ -172,7 +172,7 @@ def test_what_queues_after_an_interrupt_is_cancelled_by_the_line_that_it_names(s
         sent = len(reserved(served))
         again = kernel.run("print(rb.cancel_queued())\nprint(rb.cancel_queued())")
         left = paid(served)
-        rest = kernel.run("print(client.books.live and [run.cancel() for run in list(client.books.live.values())])")
+        rest = kernel.run("print(client.ledger.live and [run.cancel() for run in list(client.ledger.live.values())])")
 
     assert ended.error == "Interrupted"
     assert ended.seconds <= 2.0

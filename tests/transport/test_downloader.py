@@ -601,7 +601,7 @@ def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: s
 
 def test_a_small_body_that_unfolds_without_end_is_stopped(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes are unwrapped a little at a time, and counted."""
-    monkeypatch.setattr(download_body, "MOST_UNTOLD_BYTES", 5_000_000)
+    monkeypatch.setattr(download_body, "MAX_UNTOLD_BYTES", 5_000_000)
     bomb = gzip.compress(bytes(50_000_000))
 
     async def story(host: FileHost) -> int:

@@ -280,7 +280,7 @@ def test_a_call_that_was_broken_off_leaves_no_connection_behind(hosted: Hosted) 
 
 def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reading stops at the limit; as much as the limit is fine."""
-    monkeypatch.setattr(exchange, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(exchange, "MAX_BYTES", 1_000)
     hosted.on("GET", "/large", Reply(200, b"1" * 1_001))
     hosted.on("GET", "/fits", Reply(200, b"1" * 1_000))
 

@@ -24,7 +24,7 @@ from reelbook.models.described.input_class import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.picture_encoding import MOST_BYTES
+from reelbook.models.picture_encoding import MAX_BYTES
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.service import spec_decisions
@@ -332,7 +332,7 @@ def test_the_nature_of_a_service_is_not_asked_for_nothing() -> None:
 
 def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """And goes up where that is possible, even one that was written as an address."""
-    monkeypatch.setattr(room, "MOST_IN_REQUEST", 5_000)
+    monkeypatch.setattr(room, "MAX_IN_REQUEST", 5_000)
     large = png(0, 50)
 
     for picture in (large, as_data(large)):
@@ -344,7 +344,7 @@ def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.
 
 def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them would fit; together they do not, nor does one that is repeated."""
-    monkeypatch.setattr(room, "MOST_BODY", 30_000)
+    monkeypatch.setattr(room, "MAX_BODY", 30_000)
     each = png(0, 50)
 
     assert len(each) < 8_000
@@ -357,10 +357,10 @@ def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest
 
 def test_the_limits_are_those_of_the_service() -> None:
     """A request that leaves this machine is not refused for its size, and none is kept back that would not be."""
-    assert (MOST_BYTES, room.MOST_IN_REQUEST, room.MOST_BODY) == (
-        spec_decisions.MOST_SOURCE,
-        spec_decisions.MOST_DATA_URI,
-        spec_decisions.MOST_BODY,
+    assert (MAX_BYTES, room.MAX_IN_REQUEST, room.MAX_BODY) == (
+        spec_decisions.MAX_SOURCE,
+        spec_decisions.MAX_DATA_URI,
+        spec_decisions.MAX_BODY,
     )
 
 

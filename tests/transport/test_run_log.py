@@ -11,14 +11,14 @@ import pytest
 
 import reelbook as rb
 from reelbook.models.queue_status import QueueStatus
-from reelbook.transport.polling.run_log import LONGEST_LINE, MOST_LINES, Log, merged, overlapping
+from reelbook.transport.polling.run_log import LONGEST_LINE, MAX_LINES, Log, merged, overlapping
 from reelbook.util.background_loop import background
 from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply
 
 BOAT = rb.TextToVideo(prompt="a boat", seed=7)
 ONE = f"/{BOAT.endpoint_id}/requests/r-1"
-MOST_PAUSE = 1.5
+MAX_PAUSE = 1.5
 """Seconds; on a machine with nothing else to do it is a fifteenth of that."""
 
 
@@ -72,15 +72,15 @@ def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> Non
 def test_a_long_log_is_kept_by_its_end() -> None:
     """It says how many lines are missing, whether the log came whole or in pieces, and no line is endless."""
     whole, pieces = Log(), Log()
-    for count in (MOST_LINES + 10, MOST_LINES + 50, 4 * MOST_LINES):
+    for count in (MAX_LINES + 10, MAX_LINES + 50, 4 * MAX_LINES):
         whole.add(told(lines(count)))
-    for first in range(0, 3 * MOST_LINES, 500):
+    for first in range(0, 3 * MAX_LINES, 500):
         pieces.add(told(lines(1_000, first)))
     pieces.add(told(["x" * 10 * LONGEST_LINE]))
 
-    assert whole.lines == lines(MOST_LINES, 3 * MOST_LINES)
-    assert whole.text[0] == f"({3 * MOST_LINES:,} earlier lines are not kept)"
-    assert (len(pieces.lines), pieces.left_out) == (MOST_LINES, 2 * MOST_LINES + 501)
+    assert whole.lines == lines(MAX_LINES, 3 * MAX_LINES)
+    assert whole.text[0] == f"({3 * MAX_LINES:,} earlier lines are not kept)"
+    assert (len(pieces.lines), pieces.left_out) == (MAX_LINES, 2 * MAX_LINES + 501)
     assert len(pieces.lines[-1]) == LONGEST_LINE
 
 
@@ -121,10 +121,10 @@ def test_nothing_stands_still_while_a_huge_log_comes(tmp_path: Path, count: int)
         run = client.run(BOAT)
         background._running().call_soon_threadsafe(over.set)
 
-        assert watching.result(10) < MOST_PAUSE
+        assert watching.result(10) < MAX_PAUSE
     assert run.status == "completed"
     if count < 100_000:
-        assert run.logs[0].startswith(f"({count - MOST_LINES + 200:,} earlier")
-        assert run.logs[1:] == lines(MOST_LINES, count + 200 - MOST_LINES)
+        assert run.logs[0].startswith(f"({count - MAX_LINES + 200:,} earlier")
+        assert run.logs[1:] == lines(MAX_LINES, count + 200 - MAX_LINES)
     else:
         assert run.logs == []

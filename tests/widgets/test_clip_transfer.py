@@ -15,7 +15,7 @@ import pytest
 from reelbook.display import run_progress
 from reelbook.sweeps.results.accessor import Reel
 from reelbook.widgets import clip_transfer
-from reelbook.widgets.clip_transfer import MOST_LIVE, Courier, has_page, show_table
+from reelbook.widgets.clip_transfer import MAX_LIVE, Courier, has_page, show_table
 from tests.clips import film
 
 Sent = list[tuple[dict[str, Any], bytes]]
@@ -94,7 +94,7 @@ def test_a_file_that_is_too_large_is_named(
     brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says where the file is, and how large."""
-    monkeypatch.setattr(clip_transfer, "MOST_BYTES", 100)
+    monkeypatch.setattr(clip_transfer, "MAX_BYTES", 100)
 
     ((said, content),) = brought([[str(clip)]], {"want": [0, 0]})
 
@@ -188,10 +188,10 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     show_table(reel(str(clip)))
     first = clip_transfer._live[0]
 
-    for _ in range(MOST_LIVE):
+    for _ in range(MAX_LIVE):
         show_table(reel(str(clip)))
 
-    assert len(clip_transfer._live) == MOST_LIVE
+    assert len(clip_transfer._live) == MAX_LIVE
     assert first not in clip_transfer._live
     assert first.comm is None
 

@@ -62,8 +62,8 @@ def test_a_figure_asks_for_what_it_shows_a_copy_of(tmp_path: Path, monkeypatch: 
     light, heavy = film(tmp_path / "light.mp4"), film(tmp_path / "heavy.mp4", size=(640, 360), noise=12)
 
     whole, copy = bare(file_figure(light)).one("figure"), bare(file_figure(heavy)).one("figure")
-    monkeypatch.setattr(asked, "MOST_BYTES", 100_000)
-    monkeypatch.setattr(embedding, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(asked, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(embedding, "MAX_BYTES", 100_000)
     page = bare(file_figure(heavy))
 
     assert "data-rb-original" not in whole

@@ -12,7 +12,7 @@ from ..errors import ReelbookError
 from ..media.metadata.provenance import Provenance, read, write_with_sidecar
 from ..storage.export import facts_of
 from ..storage.ledger import connection, second_copy
-from ..storage.ledger.writer import Books
+from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.library_folder import library_folder
 from ..storage.merge.library_merge import library_in
@@ -39,13 +39,13 @@ def library(folder: str | Path | None = None) -> Library:
     place = _found(folder_named(folder)) if folder else client.library if client else library_folder()
     if client is None or client.library != place:
         # Nobody is connected: it can be looked into, and nothing can be sent.
-        books, shelf = cache(lambda: Books(place)), Shelf(place / "media")
+        ledger, shelf = cache(lambda: Ledger(place)), Shelf(place / "media")
         return Library(
-            place, books, shelf, write=write_with_sidecar, runs=lambda entries: runs_without(books(), shelf, entries)
+            place, ledger, shelf, write=write_with_sidecar, runs=lambda entries: runs_without(ledger(), shelf, entries)
         )
     return Library(
         place,
-        client.books,
+        client.ledger,
         client.shelf,
         fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
         resend=client.resend,

@@ -10,10 +10,10 @@ import pandas as pd
 from ..client import Client
 from ..errors import InvalidInput, ReelbookError
 from ..runs.run import Run
-from ..runs.submission import Desk
+from ..runs.submission import ClientContext
 from ..storage.ledger import connection, transitions
 from ..storage.ledger.transitions import Entry
-from ..storage.ledger.writer import Books
+from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloads
@@ -32,19 +32,19 @@ _ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
 def runs_with(client: Client, entries: Sequence[Entry]) -> list[Run]:
     """The runs of these rows of the client's library: those that are over as they are, the others followed on."""
     over = [entry for entry in entries if _is_over(entry, client.shelf)]
-    made = dict(zip((entry.id for entry in over), _made(over, lambda: client.desk), strict=True))
+    made = dict(zip((entry.id for entry in over), _made(over, lambda: client.context), strict=True))
     return [made.get(entry.id) or _followed(client, entry) for entry in entries]
 
 
-def runs_without(books: Books, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
+def runs_without(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
     """The same where nobody is connected to the library: runs that are over."""
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
         raise ReelbookError(
-            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {books.folder} is not finished here, and no "
-            f"client is connected to that library. Connect first, rb.connect(…, library={str(books.folder)!r}), then ask again."
+            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
+            f"client is connected to that library. Connect first, rb.connect(…, library={str(ledger.folder)!r}), then ask again."
         )
-    return _made(entries, lambda: _reading_parts(books, shelf))
+    return _made(entries, lambda: _reading_parts(ledger, shelf))
 
 
 def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
@@ -54,7 +54,7 @@ def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], p
     named += [str(Path(path).parent.parent) for path in paths]
     folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / connection.NAME).is_file()]
     failure: InvalidInput | None = None
-    for folder in [*folders[:_MOST_FOLDERS], None]:
+    for folder in [*folders[:_MAX_FOLDERS], None]:
         library = opened(folder)
         try:
             library.numbers(table)
@@ -66,19 +66,19 @@ def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], p
     raise failure
 
 
-_MOST_FOLDERS = 8
+_MAX_FOLDERS = 8
 
 
-def _made(entries: Sequence[Entry], desk: Callable[[], Desk]) -> list[Run]:
+def _made(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:
     async def begun() -> list[Run]:
-        live = desk().books.live
-        return [run if isinstance(run := live.get(entry.id), Run) else Run(desk, entry) for entry in entries]
+        live = context().ledger.live
+        return [run if isinstance(run := live.get(entry.id), Run) else Run(context, entry) for entry in entries]
 
     return background.wait(begun(), CALL_SECONDS)
 
 
 def _followed(client: Client, entry: Entry) -> Run:
-    service = background.wait(client.desk.name(), CALL_SECONDS)
+    service = background.wait(client.context.name(), CALL_SECONDS)
     if entry.service != service:
         raise ReelbookError(
             f"Run {entry.id} of the library is not finished here and belongs to the service {entry.service}; this client talks to "
@@ -94,7 +94,9 @@ def _is_over(entry: Entry, shelf: Shelf) -> bool:
     return entry.state in _ENDED
 
 
-def _reading_parts(books: Books, shelf: Shelf) -> Desk:
+def _reading_parts(ledger: Ledger, shelf: Shelf) -> ClientContext:
     http = Http(None)
     calls = ServiceCalls(http, NOWHERE)
-    return Desk(http, calls, books, shelf, Watcher(calls, past=lambda _: ()), Downloads(shelf, lambda: calls.base_url))
+    return ClientContext(
+        http, calls, ledger, shelf, Watcher(calls, past=lambda _: ()), Downloads(shelf, lambda: calls.base_url)
+    )

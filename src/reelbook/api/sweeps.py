@@ -43,7 +43,7 @@ class _House:
     def known(self, plan: Plan) -> Known | None:
         """Which rows the library of the latest client has. Nothing is connected only to show a plan."""
         client = latest_client()
-        return None if client is None else known(plan, client.desk)
+        return None if client is None else known(plan, client.context)
 
     def seconds(self, plan: Plan, known: Known | None) -> float | None:
         """Judged by the runs in the library of the latest client."""
@@ -51,7 +51,7 @@ class _House:
         if client is None:
             return None
         due = [row for row in plan.distinct if known is None or not known(row)]
-        return forecast(due, client.desk.books, background.wait(client.desk.name(), CALL_SECONDS))
+        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
     def panel(self, job: SweepJob) -> object:
         """One with buttons, to be shown or to be put into a layout."""

@@ -17,7 +17,7 @@ from .theme import style
 if TYPE_CHECKING:
     from ..sweeps.results.cost import Costs
 
-MOST_BARS = MOST_LINES = 24
+MAX_BARS = MAX_LINES = 24
 SHORT, LONG = 13, 42
 """Letters of a label that fit beside a bar on a page of 320 pixels, and above one."""
 BESIDE, BAR = 22, 12
@@ -67,7 +67,7 @@ class Bar(NamedTuple):
 def costs_html(costs: Costs) -> str:
     """The chart and the table under it; columns that somebody has changed since are shown as pandas does."""
     if tuple(costs.columns) != COLUMNS:
-        return sound(pd.DataFrame(costs).to_html(max_rows=MOST_LINES, notebook=True))
+        return sound(pd.DataFrame(costs).to_html(max_rows=MAX_LINES, notebook=True))
     chart = Markup('<div class="rb-costs-chart" hidden style="display:none">{}</div>').format(cost_svg(costs))
     parts = [chart, _table(costs)] if len(costs) else [Markup("<p>{}</p>").format(NOTHING)]
     return str(
@@ -113,11 +113,11 @@ def _bars(costs: Costs) -> list[Bar]:
 
 def _most(bars: list[Bar]) -> tuple[list[Bar], list[Bar]]:
     """The bars to draw, and those there is no room for: the ones that cost least."""
-    if len(bars) <= MOST_BARS:
+    if len(bars) <= MAX_BARS:
         return bars, []
     dearest = sorted(bars, key=lambda bar: -max(bar.credits or 0, bar.estimated or 0))
     flat = [bar._replace(group="", label=joined(bar.group, bar.label)) for bar in dearest]
-    return flat[:MOST_BARS], flat[MOST_BARS:]
+    return flat[:MAX_BARS], flat[MAX_BARS:]
 
 
 def _drawn(title: str, bars: list[Bar]) -> tuple[Markup, float]:
@@ -217,12 +217,12 @@ def _table(costs: Costs) -> Markup:
     names = [sound(str(name or "")) for name in costs.index.names]
     head = [Markup('<th scope="col">{}</th>').format(name) for name in names]
     head += [Markup('<th scope="col" title="{}">{}</th>').format(name, HEADS[name]) for name in columns]
-    shown = pd.DataFrame(costs).head(MOST_LINES)
+    shown = pd.DataFrame(costs).head(MAX_LINES)
     lines = [_line(key, row) for key, row in zip(shown.index, shown[columns].itertuples(index=False), strict=True)]
     foot = Markup("")
     if len(costs) > 1:
         totals = [_total(name, costs[name]) if name in TOTALLED else "" for name in columns]
-        many = f"all {len(costs):,}" + (f", {len(costs) - MOST_LINES:,} not shown" if len(costs) > MOST_LINES else "")
+        many = f"all {len(costs):,}" + (f", {len(costs) - MAX_LINES:,} not shown" if len(costs) > MAX_LINES else "")
         foot = Markup('<tfoot><tr><th scope="row" colspan="{}">{}</th>{}</tr></tfoot>').format(
             len(names), many, Markup("").join(Markup("<td>{}</td>").format(total) for total in totals)
         )

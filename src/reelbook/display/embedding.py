@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
-from ..media.bounded_open import MOST_PIXELS
+from ..media.bounded_open import MAX_PIXELS
 from ..models.picture_headers import header_of
 from ..settings import options
 from .formatting import size
-from .original_links import MOST_BYTES
+from .original_links import MAX_BYTES
 
 if TYPE_CHECKING:
     from ..media.local_file import LocalFile
@@ -78,7 +78,7 @@ def picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
     kind = KINDS.get(file.path.suffix.lower())
     fits = whole <= (LARGEST if options.embed == "full" else SMALL // 4 if many else SMALL)
     # A browser decodes the whole of it, too.
-    if kind and fits and file.probe.width * file.probe.height <= MOST_PIXELS:
+    if kind and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
         return _counted(Embedded(kind, file.path.read_bytes(), is_whole=True))
     # Twice as wide as it is shown, for screens that are fine enough; one among many is not looked at so closely.
     small = file.poster(longest=width if many else 2 * width)
@@ -106,7 +106,7 @@ def words_of(pixels: tuple[int, int]) -> str:
 def _where(file: LocalFile) -> str:
     """Where a file is that is too large to be brought to the page."""
     whole = file.path.stat().st_size
-    return f"; the original of {size(whole)} is {file.path}" if whole > MOST_BYTES else ""
+    return f"; the original of {size(whole)} is {file.path}" if whole > MAX_BYTES else ""
 
 
 def _size_of(copy: bytes) -> tuple[int, int]:

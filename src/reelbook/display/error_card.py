@@ -18,7 +18,7 @@ from ..util.printable import printable
 from .formatting import cut
 
 HOME = str(Path(__file__).resolve().parents[1])
-MOST_LINES, LONGEST_LINE = 3, 160
+MAX_LINES, LONGEST_LINE = 3, 160
 BOLD_RED, BOLD, SOFT, PLAIN = "\x1b[1;31m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _SECRET = re.compile(
     r"""((?:key|token|secret|password)\w*["'\]]*\s*[=:,]\s*[rRbBuUfF]*)(["']).*?(?:\2|$)""", re.IGNORECASE
@@ -54,7 +54,7 @@ def short(shell: Any, error: BaseException) -> list[str]:
     is_plain = str(getattr(shell, "colors", "")).lower() == "nocolor"
     red, bold, soft, end = ("",) * 4 if is_plain else (BOLD_RED, BOLD, SOFT, PLAIN)
     lines = [f"{red}{type(error).__name__}{end}: {error}"]
-    for place, code in list(own_lines(shell, error.__traceback__))[-MOST_LINES:]:
+    for place, code in list(own_lines(shell, error.__traceback__))[-MAX_LINES:]:
         lines += ["", f"{soft}{place}{end}"] if place else []
         lines += [f"    {bold}{code}{end}"] if code else []
     return [*lines, "", f"{soft}%tb shows the full traceback.{end}"]

@@ -16,7 +16,7 @@ from .run_text import text_of
 if TYPE_CHECKING:
     from ..models.base import Input
 
-MOST_PROBLEMS = 10
+MAX_PROBLEMS = 10
 AGAIN = "Run the cell to use the form again."
 
 
@@ -63,7 +63,7 @@ def _unfinished(labels: Mapping[str, str], state: Mapping[str, Any]) -> Iterator
     """What was typed so far, and what it still lacks."""
     if state["draft"]:
         yield _table(labels, state["draft"])
-    for problem in state["problems"][:MOST_PROBLEMS]:
+    for problem in state["problems"][:MAX_PROBLEMS]:
         yield small(cut(problem["words"], 400))
 
 

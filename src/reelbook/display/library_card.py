@@ -23,7 +23,7 @@ POSTER_WIDTH, POSTER_HEIGHT = 96, 54
 LONGEST_WORDS = 44
 WIDTH = 640
 HYPHEN = "\N{NON-BREAKING HYPHEN}"
-MOST_GOING = 24
+MAX_GOING = 24
 """Rows of what would be removed."""
 
 CELL = "text-align:left;padding:4px 12px 4px 0;vertical-align:middle;border:0"
@@ -75,8 +75,8 @@ def pruned_card(report: Pruned) -> str:
     said = Markup("<div>{}</div>").format(report.words)
     if not report.going:
         return card(said, width=WIDTH)
-    rows = Markup("").join(map(_going_row, report.going[:MOST_GOING]))
-    more = len(report.going) - MOST_GOING
+    rows = Markup("").join(map(_going_row, report.going[:MAX_GOING]))
+    more = len(report.going) - MAX_GOING
     table = Markup(
         '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0" aria-label="{}"><tbody>{}</tbody></table>'
     ).format("removed" if report.done else "what would be removed", rows)

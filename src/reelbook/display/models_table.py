@@ -11,7 +11,7 @@ from ..models.catalog import CATALOG
 from .fact_table import SMALL, SOFT, card, heading, small
 from .formatting import credits_told, cut, joined
 
-MOST_MODELS = 200
+MAX_MODELS = 200
 _CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;overflow-wrap:anywhere;border:0"
 _ROW = Markup(
     '<tr><td style="{0}"><code>{1}</code><div style="{2}"><bdi>{3}</bdi></div></td>'
@@ -32,10 +32,10 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> str:
         Markup('<th scope="col" style="{};font-weight:normal;{};text-align:{}">{}</th>').format(_CELL, SOFT, side, name)
         for name, side in (("model", "left"), ("from", "right"))
     )
-    rows = Markup("").join(map(_row, models[:MOST_MODELS]))
+    rows = Markup("").join(map(_row, models[:MAX_MODELS]))
     parts = [heading(f"{count:,} model{'' if count == 1 else 's'}"), _TABLE.format(_HEAD.format(heads), rows)]
-    if count > MOST_MODELS:
-        parts.append(small(f"and {count - MOST_MODELS:,} more"))
+    if count > MAX_MODELS:
+        parts.append(small(f"and {count - MAX_MODELS:,} more"))
     parts.append(small('rb.model("…") gives the input of any of them.'))
     return card(*parts)
 

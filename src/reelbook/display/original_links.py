@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """Of a file that is brought as soon as its figure is in view."""
 
 Offer = Callable[[Path | None], str]
@@ -26,6 +26,6 @@ def ready() -> None:
 
 def word_for(path: Path) -> str:
     """The word by which a figure asks for this file; empty where nobody brings it."""
-    if path.stat().st_size > MOST_BYTES:
+    if path.stat().st_size > MAX_BYTES:
         return ""
     return next((word for offer in _bringers if (word := offer(path))), "")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..models.base import Output
     from ..models.service_file import File
 
-MOST_FILES, LONGEST_ADDRESS = 12, 600
+MAX_FILES, LONGEST_ADDRESS = 12, 600
 ELSEWHERE = "At the service, and nothing is loaded from there. run.media has the files of a run on this machine."
 
 
@@ -37,7 +37,7 @@ def output_card(output: Output) -> str:
     if not media:
         files = [
             fact_table(file_facts(file), caption=f"file {place}")
-            for place, file in enumerate(output.files[:MOST_FILES], 1)
+            for place, file in enumerate(output.files[:MAX_FILES], 1)
         ]
         return card(heading(type(output).__name__), fact_table(facts), *files, *([small(ELSEWHERE)] if files else []))
     known = run_text.of_file(media[0])

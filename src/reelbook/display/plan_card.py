@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..sweeps.plan.plan_rows import Row
     from ..sweeps.plan.plan_summary import Facts
 
-MOST_REASONS, FIRST_ROWS, LONGEST = 4, 5, 40
+MAX_REASONS, FIRST_ROWS, LONGEST = 4, 5, 40
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 AXIS = Markup(
     '<tr style="background:transparent"><th scope="row" style="text-align:left;font-weight:600;padding:2px 16px 2px 0;vertical-align:top">{}</th>'
@@ -89,10 +89,10 @@ def _axes(facts: Facts) -> Markup:
 def _notes(facts: Facts) -> Markup:
     notes = [
         f"✕ {found.count:,} impossible, the first is run {found.first}: {found.reason}"
-        for found in facts.impossible[:MOST_REASONS]
+        for found in facts.impossible[:MAX_REASONS]
     ]
-    if len(facts.impossible) > MOST_REASONS:
-        rest = sum(found.count for found in facts.impossible[MOST_REASONS:])
+    if len(facts.impossible) > MAX_REASONS:
+        rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
         notes.append(f"✕ {rest:,} more are impossible for other reasons; plan.frame has them in its column `problem`.")
     notes += [f"Note: {warning}" for warning in facts.warnings]
     return Markup("").join(

@@ -26,7 +26,7 @@ def estimate_table(estimate: Estimate) -> str:
     rows = [ROW.format("td", cut(line.label, LONGEST), _amount(line)) for line in estimate.breakdown]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
-    if estimate.is_doubtful:
+    if estimate.is_suspect:
         origin = f"{origin}; limits of a sweep count {credits_told(estimate.counted)}, the price in the catalog"
     return card(TABLE.format(Markup("").join(rows)), small(origin))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST = 200
 """Letters that are shown of one value."""
-MOST_VALUES = 24
+MAX_VALUES = 24
 """Rows for what was asked; no model of ours has as many, and a stranger's file may name thousands."""
 
 
@@ -37,10 +37,10 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:
     asked = provenance.values if provenance.input is None else provenance.input.changed()
     # The seed that was used stands further down, whether it was asked for or drawn.
     shown = [(name, value) for name, value in asked.items() if name not in ("seed", "model", "software")]
-    more = len(shown) - MOST_VALUES
+    more = len(shown) - MAX_VALUES
     facts = [
         ("model", provenance.model),
-        *shown[:MOST_VALUES],
+        *shown[:MAX_VALUES],
         ("…", f"and {more} more" if more > 0 else None),
         ("seed", provenance.seed),
         ("engine", _joined(provenance.engine, provenance.engine_version)),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..media.local_file import LocalFile
     from ..runs.run import Run
 
-MOST_REASON, LONGEST_LINE, LONGEST_FAULT = 900, 110, 50
+MAX_REASON, LONGEST_LINE, LONGEST_FAULT = 900, 110, 50
 # What the service says goes on one line, however long it is, so that the cell keeps its height.
 LOG_LINE = f"{SMALL};white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-height:1.5em"
 PROGRESS = Markup(
@@ -92,7 +92,7 @@ def failed_line(run: Run) -> str:
 def failure_facts(run: Run) -> list[tuple[str, str]]:
     """What there is to know about a failure."""
     reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
-    facts = [("why", cut(reason, MOST_REASON)), *((f"input: {name}", value) for name, value in blamed(run))]
+    facts = [("why", cut(reason, MAX_REASON)), *((f"input: {name}", value) for name, value in blamed(run))]
     facts += [("credits", _cost(run)), ("time", duration(run.timings["total"]))]
     facts += [("model", cut(run.endpoint_id, 200)), ("request", cut(run.request_id, 200))]
     facts += [("last words", cut(line, 300)) for line in run.logs[-1:]]

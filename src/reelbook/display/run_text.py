@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Facts = list[tuple[str, str]]
 """Names and values."""
 
-LONGEST_LEAD, LONGEST_VALUE, MOST_FACTS = 60, 300, 40
+LONGEST_LEAD, LONGEST_VALUE, MAX_FACTS = 60, 300, 40
 FOUND = f"{MARKS['from library']} from library"
 PAID_BEFORE = "paid when it was made; nothing now"
 
@@ -227,8 +227,8 @@ def _typed(model: str, values: Mapping[str, Any]) -> Input | None:
 def _some(facts: Iterable[tuple[str, str]]) -> Facts:
     """As many as a person reads; a stranger's answer may name thousands."""
     found = [(cut(name, 60), value) for name, value in facts]
-    more = len(found) - MOST_FACTS
-    return [*found[:MOST_FACTS], ("…", f"and {more:,} more")] if more > 0 else found
+    more = len(found) - MAX_FACTS
+    return [*found[:MAX_FACTS], ("…", f"and {more:,} more")] if more > 0 else found
 
 
 def _holds_files(value: Any) -> bool:

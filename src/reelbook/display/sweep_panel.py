@@ -24,9 +24,9 @@ POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64
 """How many posters are shown while it goes on, how many are as fine as screens are, and their size."""
 FILM_HEIGHT = POSTER_HEIGHT + 18
 """Of a poster with one line below it."""
-MOST_BYTES = 60_000
+MAX_BYTES = 60_000
 """Of the posters that stay in the notebook."""
-MOST_REASONS, LONGEST = 4, 300
+MAX_REASONS, LONGEST = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
     ("completed", "completed", "#1a7f37", "--rb-good"),
@@ -92,7 +92,7 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
         Markup('<div style="{}">{}</div>').format(SOFT, _legend(progress)),
         _reason(progress),
         _film(progress) if has_film else Markup(""),
-        *(_failure(group.error_type, group.count, group.first, group.example) for group in progress.failures[:MOST_REASONS]),
+        *(_failure(group.error_type, group.count, group.first, group.example) for group in progress.failures[:MAX_REASONS]),
     ]  # fmt: skip
     if progress.state != "done":
         parts.append(
@@ -149,7 +149,7 @@ def _film(progress: Progress) -> Markup:
     is_moving = progress.state in ("preparing", "running", "stopping")
     pictures = list[Markup]()
     # Many are not looked at so closely.
-    room, scale = MOST_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
+    room, scale = MAX_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
     for result in progress.results[: POSTERS if is_moving else None]:
         picture = thumb(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
         room -= len(picture or b"")

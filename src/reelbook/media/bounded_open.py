@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """The kinds of pictures that are opened; Pillow knows more, and runs other programs for some of them."""
-MOST_BYTES = 290_000_000
+MAX_BYTES = 290_000_000
 """Of memory that decoding one picture may take."""
-MOST_PIXELS = 89_000_000
+MAX_PIXELS = 89_000_000
 """Of a picture, however little memory it would take; Pillow itself warns of more."""
-MOST_FILM_PIXELS = 8192 * 4320
+MAX_FILM_PIXELS = 8192 * 4320
 """Of one frame of a video. A decoder holds several of them."""
 MANY_PIXELS = 3840 * 2160
 """Files with more than so many are decoded one after the other, so that together they take no more than one."""
@@ -76,7 +76,7 @@ def picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[I
 def picture_size(path: str | Path) -> Size:
     """Width and height of a picture as it is seen, however large it is."""
     found = _head(path)
-    if found and found[0] * found[1] > MOST_PIXELS:
+    if found and found[0] * found[1] > MAX_PIXELS:
         # Pillow would warn of it, or refuse it.
         return found
     with Image.open(path, formats=PICTURES) as source:
@@ -95,7 +95,7 @@ def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputCon
     import av
 
     kind = CONTAINERS[Path(path).suffix.lower()]
-    bound = {"max_pixels": str(MOST_FILM_PIXELS)}
+    bound = {"max_pixels": str(MAX_FILM_PIXELS)}
     # Without `skip_frame` FFmpeg decodes the first frame while it opens the file, only to know what we shall see.
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     with av.open(str(Path(path).absolute()), format=kind, options={"skip_frame": "all", **bound}) as container:
@@ -104,7 +104,7 @@ def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputCon
         # Frames may be larger than the file says.
         stream.codec_context.options = bound
         size = stream.width, stream.height
-        if to_decode and size[0] * size[1] > MOST_FILM_PIXELS:
+        if to_decode and size[0] * size[1] > MAX_FILM_PIXELS:
             raise TooLarge(path, size)
         if not to_decode:
             yield container, stream
@@ -124,7 +124,7 @@ def one_at_a_time(size: Size) -> Iterator[None]:
 
 
 def _check(path: object, size: Size, needed: int) -> None:
-    if size[0] * size[1] > MOST_PIXELS or needed > MOST_BYTES:
+    if size[0] * size[1] > MAX_PIXELS or needed > MAX_BYTES:
         raise TooLarge(path, size)
 
 

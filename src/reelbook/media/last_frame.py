@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ReelbookError
-from ..models.picture_encoding import MOST_PIXELS, NotAPicture, checked
+from ..models.picture_encoding import MAX_PIXELS, NotAPicture, checked
 from ..models.picture_headers import guessed, header_of
 from ..models.service_file import File
 from .local_file import CONTAINERS, LocalFile
@@ -46,9 +46,9 @@ def last_frame(path: Path) -> bytes:
 def _decoded(path: str, size: int, changed: int) -> bytes:
     film = LocalFile(Path(path), File(url=""))
     try:
-        if film.probe.width * film.probe.height > MOST_PIXELS:
+        if film.probe.width * film.probe.height > MAX_PIXELS:
             raise NotAPicture(
-                f"has {film.probe.width:,} × {film.probe.height:,} pixels; {MOST_PIXELS / 1e6:g} megapixels are the most. "
+                f"has {film.probe.width:,} × {film.probe.height:,} pixels; {MAX_PIXELS / 1e6:g} megapixels are the most. "
                 "Make it smaller."
             )
         return checked(film.__reel_picture__()[0])

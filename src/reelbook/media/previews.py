@@ -25,7 +25,7 @@ ENCODERS = ("libx264", "libvpx-vp9")
 """What browsers play inside an MP4; the first that this machine has is used."""
 
 FOLDER = "previews"
-LONGEST, MOST_BYTES, GOP = 320, 150_000, 12
+LONGEST, MAX_BYTES, GOP = 320, 150_000, 12
 LEAST_LONGEST, LEAST_BITS = 160, 0.04
 """A long clip has few bits for each pixel: its copy becomes smaller, down to this size, rather than a blur."""
 
@@ -38,7 +38,7 @@ INDEX_BYTES, FRAME_BYTES = 2000, 16
 Progress = Callable[[int, int], object]
 
 
-def preview(path: str | Path, *, longest: int = LONGEST, most_bytes: int = MOST_BYTES, gop: int = GOP) -> bytes | None:
+def preview(path: str | Path, *, longest: int = LONGEST, most_bytes: int = MAX_BYTES, gop: int = GOP) -> bytes | None:
     """The whole clip, frame for frame, as a small MP4 without sound; None where there is none that small, or no clip."""
     try:
         return made(path, longest=longest, most_bytes=most_bytes, gop=gop)
@@ -51,7 +51,7 @@ def previews(
     paths: Iterable[str | Path],
     *,
     longest: int = LONGEST,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
     gop: int = GOP,
     progress: Progress | None = None,
 ) -> list[bytes | None]:

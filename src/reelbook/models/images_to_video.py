@@ -14,7 +14,7 @@ from .picture_encoding import is_one_array
 from .service_file import File
 from .value_types import Ordered, Real, Whole, on_the_wire, ordered, real
 
-MOST_FRAMES = 100_000
+MAX_FRAMES = 100_000
 """The longest video; the spec shows no limit, and one is needed."""
 
 
@@ -23,7 +23,7 @@ class Frame(Part):
 
     url: Picture
     """The picture to show."""
-    frames: Whole = Field(ge=1, le=MOST_FRAMES)
+    frames: Whole = Field(ge=1, le=MAX_FRAMES)
     """For how many frames it is shown."""
 
 
@@ -77,12 +77,12 @@ class ImagesToVideo(Input):
 
     @model_validator(mode="after")
     def _fit_one_video(self) -> Self:
-        if self.total_frames > MOST_FRAMES:
+        if self.total_frames > MAX_FRAMES:
             raise PydanticCustomError(
                 "too_many_frames",
                 "`images` add up to {frames} frames; one video holds {most} at most. "
                 "Hold them shorter, or make several videos.",
-                {"field": "images", "frames": f"{self.total_frames:,}", "most": f"{MOST_FRAMES:,}"},
+                {"field": "images", "frames": f"{self.total_frames:,}", "most": f"{MAX_FRAMES:,}"},
             )
         return self
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from .picture_headers import guessed, header_of
 
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """The largest picture that is taken; services of this family refuse larger ones."""
-MOST_PIXELS = 40_000_000
+MAX_PIXELS = 40_000_000
 
 _ACCEPTED_ARRAYS = (
     "An array is taken with the shape (height, width), (height, width, 3) or (height, width, 4), "
@@ -79,8 +79,8 @@ def encoded(value: Any) -> tuple[bytes, str]:
 
 def checked(content: bytes) -> bytes:
     """The same bytes, if they are a picture that can be sent."""
-    if len(content) > MOST_BYTES:
-        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller.")
+    if len(content) > MAX_BYTES:
+        raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
     header = header_of(content)
     if header is None:
         what = guessed(content)
@@ -93,9 +93,9 @@ def checked(content: bytes) -> bytes:
 
 
 def _check_pixels(width: int, height: int) -> None:
-    if width * height > MOST_PIXELS:
+    if width * height > MAX_PIXELS:
         raise NotAPicture(
-            f"has {width:,} × {height:,} pixels; the limit is {MOST_PIXELS / 1e6:g} megapixels. Make it smaller."
+            f"has {width:,} × {height:,} pixels; the limit is {MAX_PIXELS / 1e6:g} megapixels. Make it smaller."
         )
 
 
@@ -154,7 +154,7 @@ def _from_file(file: Any) -> bytes:
     start = file.tell() if hasattr(file, "seekable") and file.seekable() else None
     if start is not None:
         file.seek(0)
-    content = file.read(MOST_BYTES + 1)
+    content = file.read(MAX_BYTES + 1)
     if start is not None:
         file.seek(start)
     if not isinstance(content, (bytes, bytearray)):

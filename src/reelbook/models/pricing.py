@@ -21,7 +21,7 @@ from .problems import shown
 from .smart_resize import SmartResize
 from .text_to_video import TextToVideo
 
-MOST_RATE, MOST_PLACES = 1_000_000, 12
+MAX_RATE, MAX_PLACES = 1_000_000, 12
 """The largest rate and the most decimal places that a table may name."""
 
 Source = Literal["exact", "assumed"]
@@ -69,14 +69,14 @@ class Estimate(Hinting):
         return max(told, default=None)
 
     @property
-    def is_doubtful(self) -> bool:
+    def is_suspect(self) -> bool:
         """Whether the service says less than the catalog."""
         return self.credits is not None and self.counted != self.credits
 
     def __repr__(self) -> str:
         amount = "unknown" if self.credits is None else f"{self.credits} credits, {self.source}"
         lines = ", ".join(map(str, self.breakdown))
-        counted = f"; limits count {self.counted}" if self.is_doubtful else ""
+        counted = f"; limits count {self.counted}" if self.is_suspect else ""
         return f"Estimate({amount}{counted})" + (f": {lines}" if lines else "")
 
 
@@ -182,19 +182,19 @@ def _rate(path: str, model: str, table: Any) -> Rate:
     if rate is None:
         raise BadRates(
             f"{path}: the rate of {model} is {shown(text)}; write it as text, "
-            f'such as rate = "0.4375", from 0 to {MOST_RATE:,} with at most {MOST_PLACES} places.'
+            f'such as rate = "0.4375", from 0 to {MAX_RATE:,} with at most {MAX_PLACES} places.'
         )
     return Rate(cast(Unit, unit), rate)
 
 
 def _credits(text: Any) -> Decimal | None:
     """A rate as it is written; None for what is none, such as a TOML float, which has already lost its last digits."""
-    if isinstance(text, bool) or not isinstance(text, (str, int)) or len(str(text)) > MOST_PLACES * 3:
+    if isinstance(text, bool) or not isinstance(text, (str, int)) or len(str(text)) > MAX_PLACES * 3:
         return None
     try:
         rate = Decimal(text)
         # Asked in this order, because the exact value of 1e999999999 would fill the memory.
-        fits = rate.is_finite() and 0 <= rate <= MOST_RATE and rate == round(rate, MOST_PLACES)
+        fits = rate.is_finite() and 0 <= rate <= MAX_RATE and rate == round(rate, MAX_PLACES)
     except InvalidOperation:
         return None
     return rate if fits else None

@@ -14,21 +14,21 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
-from .value_types import MOST_DIGITS, nearest_multiple
+from .value_types import MAX_DIGITS, nearest_multiple
 
 Schema = Mapping[str, Any]
 Loc = tuple[str | int, ...]
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 """How many problems of one input are told; a hostile list can have a million, and each takes time to word."""
-MOST_LISTED = 40
+MAX_LISTED = 40
 """How many names or choices a sentence lists; a hostile description can have thousands."""
-MOST_COMPARED = 1000
+MAX_COMPARED = 1000
 """Among how many the one that was probably meant is looked for, which takes time for each."""
 
 WANTED = {
     "int_type": "a whole number",
-    "int_size": f"a whole number of at most {MOST_DIGITS:,} digits",
+    "int_size": f"a whole number of at most {MAX_DIGITS:,} digits",
     "float_type": "a number",
     "finite_number": "a finite number",
     "string_type": "text",
@@ -58,9 +58,9 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
     findings = error.errors(include_url=False)
     places = {found["loc"] for found in findings}
     telling = [found for found in findings if not _follows_from_another(found, places)]
-    told = [_problem(schema, found) for found in telling[:MOST_PROBLEMS]]
-    if len(telling) > MOST_PROBLEMS:
-        rest = f"{len(telling) - MOST_PROBLEMS:,} more problems are not listed; mend these first."
+    told = [_problem(schema, found) for found in telling[:MAX_PROBLEMS]]
+    if len(telling) > MAX_PROBLEMS:
+        rest = f"{len(telling) - MAX_PROBLEMS:,} more problems are not listed; mend these first."
         told.append(Problem((), rest, "more"))
     return told
 
@@ -206,7 +206,7 @@ def _leading_number(value: Any) -> float | None:
 def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
     """A field that does not exist, with the one that was probably meant."""
     name, names = str(loc[-1]), sorted(known)
-    close = difflib.get_close_matches(name[:100], names[:MOST_COMPARED], n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name[:100], names[:MAX_COMPARED], n=1, cutoff=0.6)
     hint = f" Did you mean `{close[0]}`?" if close else f" There are: {listed(names)}." if names else ""
     where = f" of `{field_of(loc[:-1])}`" if len(loc) > 1 else ""
     words = f"There is no field `{shown(name)[1:-1]}`{where}.{hint}"
@@ -215,9 +215,9 @@ def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
 
 def not_a_choice(loc: Loc, kind: str, value: Any, choices: Sequence[Any]) -> Problem:
     """A value that is not on the list, with the choice that was probably meant."""
-    nearest = _nearest_choice(value, choices[:MOST_COMPARED])
+    nearest = _nearest_choice(value, choices[:MAX_COMPARED])
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
-    names = listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
+    names = listed([shown(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
     return Problem(loc, f"{subject(loc)} = {shown(value)} is not one of {names}.{hint}", kind, kept(value), nearest)
 
 
@@ -279,8 +279,8 @@ def listed(words: Sequence[str], total: int | None = None) -> str:
     >>> listed(["'a'", "'b'"])
     "'a', 'b'"
     """
-    more = (len(words) if total is None else total) - MOST_LISTED
-    return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    more = (len(words) if total is None else total) - MAX_LISTED
+    return ", ".join(words[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:([, '\u00a0\u2009\u202f])[0-9]{3})(?:\1[0-9]{3})*")

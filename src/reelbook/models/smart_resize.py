@@ -26,8 +26,8 @@ from .value_types import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered,
 
 Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
-LEAST_SIDE, MOST_SIDE = 16, 6336
-MOST_SIZES = 100
+LEAST_SIDE, MAX_SIDE = 16, 6336
+MAX_SIZES = 100
 _SPELT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ class Size:
             raise PydanticCustomError(
                 "size_range",
                 "a side is {least} to {most} pixels long",
-                {"least": LEAST_SIDE, "most": MOST_SIDE, "nearest": str(_nearest_possible(size))},
+                {"least": LEAST_SIDE, "most": MAX_SIDE, "nearest": str(_nearest_possible(size))},
             )
         return size
 
@@ -115,7 +115,7 @@ class Size:
 
     def clamped(self) -> Self:
         """The nearest size whose sides are within bounds."""
-        return type(self)(*(min(max(side, LEAST_SIDE), MOST_SIDE) for side in (self.width, self.height)))
+        return type(self)(*(min(max(side, LEAST_SIDE), MAX_SIDE) for side in (self.width, self.height)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class SmartResize(Input):
 
     image_url: Picture
     """The picture to recompose."""
-    target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MOST_SIZES)
+    target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MAX_SIZES)
     """The sizes to make, each in pixels, such as 1080x1920, or the name of a format, such as story."""
     prompt: Text = ""
     """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""

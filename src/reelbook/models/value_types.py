@@ -24,10 +24,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-MOST_DIGITS = 4300
+MAX_DIGITS = 4300
 """The longest whole number: Python, and so `json`, neither reads nor writes a longer one."""
-TOO_LONG = 10**MOST_DIGITS
-MOST_ENTRIES = 100_000
+TOO_LONG = 10**MAX_DIGITS
+MAX_ENTRIES = 100_000
 """How much is taken from an iterator, which may never end."""
 
 
@@ -82,7 +82,7 @@ def ordered(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Set, Mapping)):
         # What is no list may raise anything when asked for its entries.
         with suppress(Exception):
-            return tuple(islice(value, MOST_ENTRIES + 1))
+            return tuple(islice(value, MAX_ENTRIES + 1))
     raise PydanticCustomError("tuple_type", "a list in order is needed")
 
 

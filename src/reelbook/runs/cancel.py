@@ -12,7 +12,7 @@ from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 
 if TYPE_CHECKING:
     from .run import Run
-    from .submission import Desk
+    from .submission import ClientContext
 
 NOTICE_SECONDS = 5.0
 """How long the end of a run that was cancelled is waited for; it is noticed later anyway."""
@@ -53,9 +53,9 @@ class Cancelled:
         return f"<{self}>"
 
 
-async def cancelled(desk: Desk, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
+async def cancelled(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
     """Cancel those of the runs that have not begun; with `at_work`, the others, too."""
-    outcomes = await asyncio.gather(*(_outcome(desk, run, at_work) for run in runs))
+    outcomes = await asyncio.gather(*(_outcome(context, run, at_work) for run in runs))
     done = [(run, price) for run, (outcome, price) in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
     if done:
         await asyncio.wait([asyncio.ensure_future(run.finished()) for run, _ in done], timeout=NOTICE_SECONDS)
@@ -63,21 +63,21 @@ async def cancelled(desk: Desk, runs: Collection[Run], *, at_work: bool = False)
     return Cancelled(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
 
 
-async def _outcome(desk: Desk, run: Run, at_work: bool) -> tuple[str, int]:
+async def _outcome(context: ClientContext, run: Run, at_work: bool) -> tuple[str, int]:
     """What became of one run, and its price."""
     price = run.credits or 0
     if run.service_status == COMPLETED:
         return "ended", 0
     try:
         # Looked at first, because it may have begun meanwhile.
-        status = IN_QUEUE if at_work else (await desk.calls.status(run.endpoint_id, run.request_id)).status
+        status = IN_QUEUE if at_work else (await context.calls.status(run.endpoint_id, run.request_id)).status
         if status != IN_QUEUE:
             return ("at work" if status == IN_PROGRESS else "ended"), 0
-        if not await desk.calls.cancel(run.endpoint_id, run.request_id):
+        if not await context.calls.cancel(run.endpoint_id, run.request_id):
             return "refused", 0
     except ReelbookError:
         return "refused", 0
-    desk.watcher.look_soon(run.request_id)
+    context.watcher.look_soon(run.request_id)
     return "cancelled", price
 
 

@@ -41,7 +41,7 @@ from ..util.background_loop import TICK_SECONDS
 from ..util.printable import readable_id
 
 if TYPE_CHECKING:
-    from .submission import Desk
+    from .submission import ClientContext
 
 LONGEST_PAUSE = 2.0
 """Between two times of asking for a result."""
@@ -53,14 +53,16 @@ STORED_SCHEME = "reelbook:"
 class Following:
     """One run that is followed: what is known of it so far, and how it ended. `tell` is called when something is new."""
 
-    def __init__(self, desk: Desk, entry: Entry, tell: Callable[[], None], *, watched: bool = False) -> None:
+    def __init__(
+        self, context: ClientContext, entry: Entry, tell: Callable[[], None], *, watched: bool = False
+    ) -> None:
         self.entry = entry
         self.status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
         self.log = Log()
         self.output: Output | None = None
         self.media: tuple[LocalFile, ...] = ()
         self.failure: ReelbookError | None = None
-        self._desk, self._tell, self._watched = desk, tell, watched
+        self._context, self._tell, self._watched = context, tell, watched
         self._is_new = False
 
     @property
@@ -70,7 +72,7 @@ class Following:
 
     def left(self) -> None:
         """Nobody here follows it any more."""
-        self._desk.books.live.pop(self.entry.id, None)
+        self._context.ledger.live.pop(self.entry.id, None)
 
     async def to_the_end(self, answer: Accepted | None, *, others: bool) -> None:
         """Follow it until its media are here, or until it is clear that they will not be."""
@@ -94,18 +96,20 @@ class Following:
                 f"Run {readable_id(self.request_id)} could not be followed: {type(error).__name__}: {error}"
             )
         finally:
-            books = self._desk.books
+            ledger = self._context.ledger
             if self.failure is not None and self.entry.owner is not None:
                 # Not `await`: nothing here may be held up by a closed ledger.
                 why = (kind_of(self.failure), str(self.failure)) if isinstance(self.failure, NotReady) else None
-                books.ask(partial(transitions.left, run=self.entry.id, owner=books.owner, why=why))
+                ledger.ask(partial(transitions.left, run=self.entry.id, owner=ledger.owner, why=why))
 
     async def _others(self) -> None:
         """Wait for a run that another process is at; take it over if that one dies."""
-        desk, pause = self._desk, OTHERS_SECONDS
+        context, pause = self._context, OTHERS_SECONDS
         while True:
-            self.entry = await desk.books.do(lambda db: crash_recovery.taken_over(db, self.entry.id, desk.books))
-            if self.entry.owner in (None, desk.books.owner):
+            self.entry = await context.ledger.do(
+                lambda db: crash_recovery.taken_over(db, self.entry.id, context.ledger)
+            )
+            if self.entry.owner in (None, context.ledger.owner):
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 1.3, LONGEST_OTHERS_SECONDS)
@@ -124,7 +128,7 @@ class Following:
 
     async def _completed(self, answer: Accepted | None) -> None:
         """From accepted to completed: the output is in the ledger when this returns."""
-        desk, entry = self._desk, self.entry
+        context, entry = self._context, self.entry
         if entry.state == COMPLETED and entry.output is not None:
             return
         try:
@@ -137,19 +141,19 @@ class Following:
         kept = dumps(await self._without_files(dict(output)))
         charged, metrics = self._charged(), self.status.metrics or {}
         queued, running = _seconds(metrics.get("queue_time")), _seconds(metrics.get("inference_time"))
-        await desk.record(lambda db: transitions.completed(db, self.entry.id, kept, charged, queued, running))
-        self.entry = await desk.books.do(lambda db: transitions.read(db, self.entry.id))
+        await context.record(lambda db: transitions.completed(db, self.entry.id, kept, charged, queued, running))
+        self.entry = await context.ledger.do(lambda db: transitions.read(db, self.entry.id))
 
     async def _ended(self, error: RunFailed | RunCancelled | NotReady) -> None:
         """Write down that it has ended without a result, or that the service does not know it any more."""
-        desk = self._desk
+        context = self._context
         # A service that has lost an upload says so here; the next try sends the picture anew.
-        desk.uploads.forget(str(error))
+        context.uploads.forget(str(error))
         state = {RunFailed: FAILED, RunCancelled: CANCELLED}.get(type(error), EXPIRED)
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged, kind = self._charged(), kind_of(error)
-        await desk.record(lambda db: transitions.ended(db, self.entry.id, state, kind, message, charged))
-        self.entry = await desk.books.do(lambda db: transitions.read(db, self.entry.id))
+        await context.record(lambda db: transitions.ended(db, self.entry.id, state, kind, message, charged))
+        self.entry = await context.ledger.do(lambda db: transitions.read(db, self.entry.id))
 
     def _is_whole(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result: what is kept is served from the library for ever."""
@@ -158,14 +162,14 @@ class Following:
 
     async def _finished(self) -> Mapping[str, Any]:
         """The output, once the run has ended."""
-        desk, entry = self._desk, self.entry
+        context, entry = self._context, self.entry
         if not self._is_new:
-            kept = await desk.books.do(partial(known_services.addresses_of, request_id=self.request_id))
-            desk.calls.restore(self.request_id, json.loads(kept) if kept else {})
+            kept = await context.ledger.do(partial(known_services.addresses_of, request_id=self.request_id))
+            context.calls.restore(self.request_id, json.loads(kept) if kept else {})
         # One that was not known before is asked about once.
         refusals = 0.0 if entry.state == EXPIRED else paid_outcome.REFUSED_SECONDS
         try:
-            final = await desk.watcher.follow(
+            final = await context.watcher.follow(
                 entry.model, self.request_id, self._seen, since=entry.sent, closely=self._watched, refusals=refusals
             )
         except (ServiceError, Unreachable) as reason:
@@ -183,7 +187,7 @@ class Following:
         while True:
             reason: ReelbookError
             try:
-                output = await self._desk.calls.result(self.entry.model, self.request_id)
+                output = await self._context.calls.result(self.entry.model, self.request_id)
             except (ServiceError, Unreachable) as error:
                 ended = paid_outcome.ending(self.request_id, error)
                 if ended is not None:
@@ -201,16 +205,16 @@ class Following:
 
     async def _shelved(self) -> None:
         """Every file of the output on this machine, and the row marked so."""
-        desk = self._desk
+        context = self._context
         output = self._typed(json.loads(self.entry.output or "{}"))
-        places = [desk.shelf.find(file["sha256"]) for file in self.entry.files]
+        places = [context.shelf.find(file["sha256"]) for file in self.entry.files]
         if self.entry.state == STORED and all(place is not None for place in places):
             known = [File.model_validate(file) for file in self.entry.files]
             self.output = output
             self.media = tuple(self._local(place, file) for place, file in zip(places, known, strict=True) if place)
             return
         if self.entry.state == STORED:
-            await desk.books.do(lambda db: transitions.refetch(db, self.entry.id, desk.books.owner))
+            await context.ledger.do(lambda db: transitions.refetch(db, self.entry.id, context.ledger.owner))
         try:
             brought = await self._brought(output)
         except DownloadFailed as failure:
@@ -221,8 +225,8 @@ class Following:
              "sha256": one.sha256, "suffix": one.path.suffix, "file_size": one.size}
             for file, one, mark in zip(output.files, brought, marks, strict=True)
         ]  # fmt: skip
-        await desk.record(lambda db: transitions.stored(db, self.entry.id, dumps(media)))
-        self.entry = await desk.books.do(lambda db: transitions.read(db, self.entry.id))
+        await context.record(lambda db: transitions.stored(db, self.entry.id, dumps(media)))
+        self.entry = await context.ledger.do(lambda db: transitions.read(db, self.entry.id))
         self.output = output
         self.media = tuple(
             self._local(one.path, file) for file, one in zip(output.files, brought, strict=True)
@@ -231,7 +235,7 @@ class Following:
     async def _brought_anew(self, failure: DownloadFailed) -> tuple[Output, list[Brought]]:
         """The files from new addresses: the old ones may have expired since the service told them."""
         try:
-            told = await self._desk.calls.result(self.entry.model, self.request_id)
+            told = await self._context.calls.result(self.entry.model, self.request_id)
         except ReelbookError:
             raise failure from None
         output = self._typed(await self._without_files(dict(told)))
@@ -242,19 +246,19 @@ class Following:
         return list(await asyncio.gather(*(self._one(file) for file in output.files)))
 
     async def _one(self, file: File) -> Brought:
-        desk = self._desk
+        context = self._context
         if file.url.startswith(STORED_SCHEME):
-            path = desk.shelf.find(file.url.removeprefix(STORED_SCHEME))
+            path = context.shelf.find(file.url.removeprefix(STORED_SCHEME))
             if path is not None:
                 return Brought(file.url.removeprefix(STORED_SCHEME), path, path.stat().st_size, file.content_type or "")
-        return await desk.downloads.bring(file, self.request_id)
+        return await context.downloads.bring(file, self.request_id)
 
     async def _without_files(self, value: Any) -> Any:
         """An answer whose inlined files are on the shelf, each replaced by its hash."""
         if isinstance(value, dict):
             url = value.get("url")
             if isinstance(url, str) and url.startswith("data:"):
-                one = await self._desk.downloads.bring(File.model_validate(value), self.request_id)
+                one = await self._context.downloads.bring(File.model_validate(value), self.request_id)
                 return {**value, "url": STORED_SCHEME + one.sha256, "content_type": one.content_type}
             return {name: await self._without_files(item) for name, item in value.items()}
         return [await self._without_files(item) for item in value] if isinstance(value, list) else value
@@ -283,7 +287,7 @@ class Following:
     @property
     def fetching(self) -> str:
         """What is being fetched of a finished run, in words."""
-        words = self._desk.downloads.progress(self.request_id)
+        words = self._context.downloads.progress(self.request_id)
         return f"fetching the files: {words}" if words else "fetching the files"
 
     def _seen(self, status: QueueStatus) -> None:
@@ -291,7 +295,7 @@ class Following:
         self.status, has_more = status, self.log.add(status)
         if status.status == IN_PROGRESS and before[0] != IN_PROGRESS:
             # Nobody waits for this one: it only tells others, and a later start, how far it got.
-            self._desk.books.ask(lambda db: transitions.running(db, self.entry.id))
+            self._context.ledger.ask(lambda db: transitions.running(db, self.entry.id))
         if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._tell()
 

@@ -28,7 +28,7 @@ from ..util.printable import readable_id
 from .follower import Following, kind_of
 
 if TYPE_CHECKING:
-    from .submission import Desk
+    from .submission import ClientContext
 
 WAIT_SECONDS = 3600.0
 
@@ -36,11 +36,11 @@ WAIT_SECONDS = 3600.0
 class Run(Hinting):
     """One run. Made by `start` and `attach`; it follows itself in the background."""
 
-    _internal = ("desk_is", "finished", "goes_on", "let_go", "shown_in")
+    _internal = ("belongs_to", "finished", "goes_on", "let_go", "shown_in")
 
     def __init__(
         self,
-        desk: Callable[[], Desk],
+        context: Callable[[], ClientContext],
         entry: Entry,
         *,
         input: Input | None = None,
@@ -54,13 +54,13 @@ class Run(Hinting):
         """Whether the library had it already, so that nothing was sent and nothing was paid."""
         self.shown_in: int | None = None
         """The cell that shows this run already, so that it is not shown there twice."""
-        self._desk = desk
-        self._known = Following(desk(), entry, self._tell, watched=watched)
+        self._context = context
+        self._known = Following(context(), entry, self._tell, watched=watched)
         self._started, self._took = time.monotonic(), 0.0
         self._settled = threading.Event()
         self._listeners: list[Callable[[Run], None]] = []
         self._pid = os.getpid()
-        desk().books.live[entry.id] = self
+        context().ledger.live[entry.id] = self
         # Runs are made on the background loop, where all conversation is.
         self._following = asyncio.get_running_loop().create_task(self._follow(answer, others))
 
@@ -236,7 +236,7 @@ class Run(Hinting):
         """Ask the service to stop it; says whether it agreed."""
         if self._settled.is_set():
             return False
-        return background.wait(self._desk().calls.cancel(self.endpoint_id, self.request_id), timeout=60)
+        return background.wait(self._context().calls.cancel(self.endpoint_id, self.request_id), timeout=60)
 
     def revised(self, /, **changes: Any) -> Run:
         """The same with some fields changed, started as a run of its own."""
@@ -244,7 +244,7 @@ class Run(Hinting):
             raise ReelbookError(
                 f"The input of run {readable_id(self.request_id)} is not known here, because it was started elsewhere. Start a new run with an input of yours."
             )
-        started: Run = self._desk().start(self.input.revised(**changes))
+        started: Run = self._context().start(self.input.revised(**changes))
         return started
 
     @property
@@ -268,9 +268,9 @@ class Run(Hinting):
         """Wait on the background loop; nothing is raised for a run that failed."""
         await asyncio.wait([self._following])
 
-    def desk_is(self, desk: Desk) -> bool:
-        """Whether this desk follows it."""
-        return self._desk() is desk
+    def belongs_to(self, context: ClientContext) -> bool:
+        """Whether this client follows it."""
+        return self._context() is context
 
     def let_go(self) -> None:
         """Stop following; the service goes on with it."""
@@ -312,7 +312,7 @@ class Run(Hinting):
         """A forked child has no thread that follows the run: it waits for what its parent writes down."""
         if self._pid != os.getpid() and not self._settled.is_set():
             self._pid, self._settled = os.getpid(), threading.Event()
-            self._known = Following(self._desk(), self._known.entry, self._tell)
+            self._known = Following(self._context(), self._known.entry, self._tell)
             background.submit(self._follow(None, others=True))
 
     async def _follow(self, answer: Accepted | None, others: bool) -> None:

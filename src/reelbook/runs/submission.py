@@ -21,7 +21,7 @@ from ..models.pricing import Estimate
 from ..storage.ledger import claims, crash_recovery, known_services, transitions
 from ..storage.ledger.claims import Asked, Budget, Spend, Verdict
 from ..storage.ledger.transitions import Entry
-from ..storage.ledger.writer import Books
+from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import canonical, dumps, identity
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloads
@@ -43,12 +43,12 @@ T = TypeVar("T")
 
 
 @dataclass
-class Desk:
+class ClientContext:
     """All that the runs of one client need: the service, the ledger, the shelf, and somebody who watches."""
 
     http: Http
     calls: ServiceCalls
-    books: Books
+    ledger: Ledger
     shelf: Shelf
     watcher: Watcher
     downloads: Downloads
@@ -75,7 +75,7 @@ class Desk:
             nature, address = await self.calls.nature(), self.calls.base_url
             lasts = known_services.is_loopback(address) and await self.calls.keeps_its_id()
             self.place = known_services.place_of(address)
-            self.service = await self.books.do(
+            self.service = await self.ledger.do(
                 partial(known_services.name_of, address=address, id=nature.id, lasts=lasts)
             )
         return self.service
@@ -116,7 +116,7 @@ class Desk:
         """Let what is being sent arrive, stop following, and hang up."""
         await self.stopped(seconds)
         self.closed = True
-        followed = [run for run in self.books.live.values() if run.desk_is(self)]
+        followed = [run for run in self.ledger.live.values() if run.belongs_to(self)]
         for run in followed:
             run.let_go()
         for run in followed:
@@ -130,14 +130,14 @@ class Desk:
         told = False
         while True:
             try:
-                await self.books.do(work, line=line)
+                await self.ledger.do(work, line=line)
                 return
             except transitions.Moved:
                 return  # Somebody else has written down more than this.
             except LibraryError as error:
                 if self.closed:
                     return
-                if (gone := self.books.gone()) is not None:
+                if (gone := self.ledger.gone()) is not None:
                     raise gone from None
                 if not told:
                     request = f" Request {line['request_id']} is accepted and cannot be written down." if line else ""
@@ -150,7 +150,7 @@ class Desk:
 class Submission:
     """One run on its way to the service."""
 
-    desk: Desk
+    context: ClientContext
     request: Input
     take: int | None = None
     fresh: bool = False
@@ -179,7 +179,7 @@ class Submission:
 
         The row counts as claimed until `released`, so that nobody else in this process takes it up meanwhile.
         """
-        books, since, refusals = self.desk.books, time.monotonic(), 0
+        ledger, since, refusals = self.context.ledger, time.monotonic(), 0
         waits.set(self.waits)
         while True:
             verdict = await self._chosen()
@@ -196,11 +196,11 @@ class Submission:
                         raise
                     with self.waits.noted(error, pause):
                         await self._rest(pause)
-            elif verdict.do == "join" and entry.id not in books.live:
-                if entry.id in books.claimed:
+            elif verdict.do == "join" and entry.id not in ledger.live:
+                if entry.id in ledger.claimed:
                     await asyncio.sleep(OTHERS_SECONDS)  # Another thread of this process is sending it.
                 else:
-                    await books.do(partial(crash_recovery.broken_off, run=entry.id))
+                    await ledger.do(partial(crash_recovery.broken_off, run=entry.id))
             elif verdict.do == "await" and entry.request_id is None:
                 await asyncio.sleep(OTHERS_SECONDS)  # Another process is sending it.
             else:
@@ -220,12 +220,12 @@ class Submission:
 
     def released(self) -> None:
         """What it claimed is in other hands now."""
-        self.desk.books.claimed.discard(self._claimed or 0)
+        self.context.ledger.claimed.discard(self._claimed or 0)
 
     async def _rest(self, seconds: float) -> None:
         """Pause, unless somebody says stop."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.desk.stopping):
+        while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
             await asyncio.sleep(min(left, TICK_SECONDS))
 
     async def _chosen(self) -> Verdict:
@@ -234,48 +234,48 @@ class Submission:
             await self.after.wait()
         self._check_stopped()
         key = str(uuid.uuid4()) if asked.idempotent else None
-        books = self.desk.books
+        ledger = self.context.ledger
 
         def choose(db: sqlite3.Connection) -> Verdict:
             verdict = claims.choose(
-                db, asked, books, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
+                db, asked, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
                 spend=self.spend,
             )  # fmt: skip
             if verdict.do == "send":
                 # In the same breath, so that nobody of this process sees it claimed and forgotten.
                 self._claimed = verdict.entry.id
-                books.claimed.add(verdict.entry.id)
+                ledger.claimed.add(verdict.entry.id)
             return verdict
 
-        verdict = await books.do(choose)
+        verdict = await ledger.do(choose)
         self.chosen.set()
         return verdict
 
     async def _prepared(self) -> Asked:
-        desk, request = self.desk, self.request
-        service = await desk.name()
-        self._sources = await read_sources(request, library=desk.shelf.find)
+        context, request = self.context, self.request
+        service = await context.name()
+        self._sources = await read_sources(request, library=context.shelf.find)
         text = canonical(request, {place: source.sha256 for place, source in self._sources.items()})
         name = identity(request.endpoint_id, text)
         reusable = is_reusable(request)
         price, least = self.price, self.price
         if not (reusable and not self.fresh and await self._is_stored(service, name)):
             price, least = await self._priced()
-        offers = (await desk.calls.nature()).features
+        offers = (await context.calls.nature()).features
         return Asked(
             service, name, request.endpoint_id, text, price, "idempotency" in offers, reusable, least, self.told
         )
 
     async def _priced(self) -> tuple[int | None, int | None]:
         """What the run counts for, and what it counts for at least: a service that says less lifts no ceiling."""
-        estimate = await self.desk.estimate(self.request)
+        estimate = await self.context.estimate(self.request)
         self.told = estimate.credits if estimate.source == "exact" else None
         least = estimate.catalog if self.price is None else self.price
         return max((price for price in (self.told, least) if price is not None), default=None), least
 
     async def _is_stored(self, service: str, name: str) -> bool:
         """Whether the library has it, so that its price need not be asked for."""
-        return await self.desk.books.do(
+        return await self.context.ledger.do(
             lambda db: (
                 db.execute(
                     "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored'"
@@ -291,16 +291,16 @@ class Submission:
         try:
             return await self._answered(entry)
         finally:
-            self.desk.in_flight.pop(entry.id, None)
+            self.context.in_flight.pop(entry.id, None)
 
     async def _answered(self, entry: Entry) -> Accepted:
-        desk, calls = self.desk, self.desk.calls
+        context, calls = self.context, self.context.calls
         self._sends = 0
         try:
             await asyncio.to_thread(self._keep_sources)
-            body = entry.body or dumps(await sendable(calls, self.request, self._sources, uploads=desk.uploads))
+            body = entry.body or dumps(await sendable(calls, self.request, self._sources, uploads=context.uploads))
         except BaseException:
-            await desk.record(lambda db: transitions.unsent(db, entry.id))
+            await context.record(lambda db: transitions.unsent(db, entry.id))
             raise
         kept = body if entry.attempt_key else None
         is_repeat = entry.body is not None
@@ -308,11 +308,11 @@ class Submission:
         def leaves(db: sqlite3.Connection) -> None:
             # Looked at inside the step: what is written after a stop mark must have seen the stop.
             self._check_stopped()
-            transitions.sending(db, entry.id, desk.books.owner, kept, attempt=entry.attempt)
-            desk.in_flight[entry.id] = entry
+            transitions.sending(db, entry.id, context.ledger.owner, kept, attempt=entry.attempt)
+            context.in_flight[entry.id] = entry
 
         async def sending() -> None:
-            await desk.books.do(leaves)
+            await context.ledger.do(leaves)
             self._sends += 1
 
         try:
@@ -321,23 +321,23 @@ class Submission:
             )
         except UncertainRun as error:
             if entry.attempt_key is not None:
-                await desk.record(lambda db: transitions.put_back(db, entry.id))
+                await context.record(lambda db: transitions.put_back(db, entry.id))
                 raise UncertainRun(
                     error.address, error.reason, error.credits, repeatable=True, status=error.status
                 ) from None
             reason = error.reason
-            await desk.record(lambda db: transitions.lost(db, entry.id, reason))
+            await context.record(lambda db: transitions.lost(db, entry.id, reason))
             raise
         except ServiceError as error:
             if is_repeat or self._sends > 1:
                 # The repetition was refused, which does not say that the earlier call was.
-                await desk.record(lambda db: transitions.put_back(db, entry.id))
+                await context.record(lambda db: transitions.put_back(db, entry.id))
             else:
                 kind, why = error.error_type, error.message
-                await desk.record(lambda db: transitions.rejected(db, entry.id, kind, why))
+                await context.record(lambda db: transitions.rejected(db, entry.id, kind, why))
             raise
         except BaseException:
-            await desk.record(partial(self._broken_off, entry=entry))
+            await context.record(partial(self._broken_off, entry=entry))
             raise
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
         named = calls.named(request_id)
@@ -347,7 +347,7 @@ class Submission:
             if named:
                 known_services.keep_addresses(db, request_id, dumps(named))
 
-        await desk.record(accept, line=crash_recovery.acceptance(entry, request_id, desk.place))
+        await context.record(accept, line=crash_recovery.acceptance(entry, request_id, context.place))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.told)
 
     def _broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:
@@ -362,11 +362,11 @@ class Submission:
     def _keep_sources(self) -> None:
         """Pictures of the input stay in the library, so that the same input can be made again from it."""
         for source in self._sources.values():
-            if self.desk.shelf.find(source.sha256) is None:
-                self.desk.shelf.keep(source.content, source.suffix)
+            if self.context.shelf.find(source.sha256) is None:
+                self.context.shelf.keep(source.content, source.suffix)
 
     def _check_stopped(self) -> None:
-        if self.stopped or self.desk.stopping:
+        if self.stopped or self.context.stopping:
             raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
 
 

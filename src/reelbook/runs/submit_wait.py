@@ -44,7 +44,7 @@ def accepted(
 
 async def _shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
     """The outcome of some work that goes on if its caller does not wait for it."""
-    return await asyncio.shield(submission.desk.begin(work))
+    return await asyncio.shield(submission.context.begin(work))
 
 
 def _until(begun: Future[Run], tick: Callable[[], None]) -> Run:

@@ -1,4 +1,4 @@
-"""The service as one object: its store, accounts, files, queue and crew, and what can be asked of them."""
+"""The service as one object: its store, accounts, files, queue and worker processes, and what can be asked of them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from .refusals import Refusal, invalid, invalid_at, overlong
 from .service_files import Files
 from .service_settings import Settings
 from .store import Store
-from .worker_pool import Crew
+from .worker_pool import WorkerPool
 
 SWEEP_SECONDS = 3600.0
-MOST_LOG = 2_000_000
+MAX_LOG = 2_000_000
 
 
 class Service:
@@ -59,7 +59,7 @@ class Service:
         self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.most_waiting)
-        self.crew = Crew(settings, self.queue, self.files, self.accounts)
+        self.workers = WorkerPool(settings, self.queue, self.files, self.accounts)
         self.reading_a_large_input = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -67,7 +67,7 @@ class Service:
         """Take up unfinished requests and begin to work."""
         await self.files.sweep()
         self.queue.resume()
-        self.crew.start()
+        self.workers.start()
         self._sweeper = asyncio.create_task(self._sweep())
 
     async def stop(self) -> None:
@@ -76,16 +76,16 @@ class Service:
             self._sweeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sweeper
-        await self.crew.stop()
+        await self.workers.stop()
         # In this thread: at the end of the interpreter there are no others to be had.
         self.store.close()
         self._lock.release()
 
     def own(self, *addresses: str) -> None:
         """Addresses of this service, so that it knows its own files when it meets them."""
-        new = [address for address in addresses if address not in self.crew.own_addresses]
+        new = [address for address in addresses if address not in self.workers.own_addresses]
         if new:
-            self.crew.own_addresses = (*self.crew.own_addresses, *new)
+            self.workers.own_addresses = (*self.workers.own_addresses, *new)
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The typed input of a model, or a 422 that names each problem."""
@@ -119,7 +119,7 @@ class Service:
         """Cancel a request; says what came of it."""
         answer = await self.queue.cancel(request)
         if answer == "CANCELLATION_REQUESTED":
-            self.crew.cancel(request)
+            self.workers.cancel(request)
         return answer
 
     def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
@@ -205,5 +205,5 @@ def _identity(db: Any) -> str:
 
 
 def _trim(log: Path) -> None:
-    if log.exists() and log.stat().st_size > MOST_LOG:
+    if log.exists() and log.stat().st_size > MAX_LOG:
         log.unlink()

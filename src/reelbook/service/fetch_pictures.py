@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, unquote_to_bytes, urljoin, urlsplit
 from ..util.public_address import is_public
 from . import spec_decisions
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 DIAL_SECONDS = 10.0
 CHUNK = 64 * 1024
 HEADERS = {"User-Agent": "reelbook", "Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
@@ -51,9 +51,9 @@ def data_uri(address: str) -> bytes:
     if not comma:
         raise SourceError(address, "a data: address needs a comma before its data")
     # Judged before decoding, so that a huge one costs nothing: base64 makes 3 bytes of 4 characters.
-    if len(body) // 4 * 3 > spec_decisions.MOST_DATA_URI:
+    if len(body) // 4 * 3 > spec_decisions.MAX_DATA_URI:
         raise SourceError(
-            address, f"it holds more than {spec_decisions.MOST_DATA_URI // 1_000_000} MB; upload it as a file instead"
+            address, f"it holds more than {spec_decisions.MAX_DATA_URI // 1_000_000} MB; upload it as a file instead"
         )
     if not head.lower().endswith(";base64"):
         return unquote_to_bytes(body)
@@ -86,14 +86,14 @@ class Fetcher:
 
     resolve: Resolve = system_resolve
     dial: Dial = system_dial
-    most: int = spec_decisions.MOST_SOURCE
+    most: int = spec_decisions.MAX_SOURCE
     seconds: float = spec_decisions.FETCH_SECONDS
     now: Callable[[], float] = time.monotonic
 
     def fetch(self, source: str) -> bytes:
         """The bytes at an address, following redirects, each checked like the first."""
         deadline, address = self.now() + self.seconds, source
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             try:
                 body, location = self._once(source, address, deadline)
                 if location is None:
@@ -102,7 +102,7 @@ class Fetcher:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self._left(source, deadline)  # Says that time ran out, if that is why.
                 raise SourceError(source, _reason(error)) from error
-        raise SourceError(source, f"it redirects more than {MOST_REDIRECTS} times")
+        raise SourceError(source, f"it redirects more than {MAX_REDIRECTS} times")
 
     def _once(self, source: str, address: str, deadline: float) -> tuple[bytes, str | None]:
         """What is at an address: the bytes, or where it sends us on to."""

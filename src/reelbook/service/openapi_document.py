@@ -240,7 +240,7 @@ def _shared_paths(schemas: Document, *, extras: bool) -> Document:
 
 def _extra_paths() -> Document:
     uploaded = File.model_json_schema()
-    ids = {"type": "array", "items": {"type": "string"}, "maxItems": spec_decisions.MOST_BATCH}
+    ids = {"type": "array", "items": {"type": "string"}, "maxItems": spec_decisions.MAX_BATCH}
     return {
         "/": {
             "get": _operation(

@@ -19,7 +19,7 @@ from .accounts import Account, Accounts
 from .refusals import Refusal
 from .store import Store
 
-MOST_REMEMBERED = 2_000
+MAX_REMEMBERED = 2_000
 """Finished requests kept in memory; older ones are read again from the database."""
 LARGEST_REMEMBERED = 100_000
 """Those with more text than this are read again each time: an output repeats its prompt, which can have megabytes."""
@@ -320,7 +320,7 @@ class Queue:
         if len(request.record()) > LARGEST_REMEMBERED:
             return
         self._done[request.id] = request
-        if len(self._done) > MOST_REMEMBERED:
+        if len(self._done) > MAX_REMEMBERED:
             self._done.popitem(last=False)
 
     async def _reread(self, request_id: str) -> Request | None:

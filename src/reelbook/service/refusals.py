@@ -9,11 +9,11 @@ from annotated_types import MaxLen
 from pydantic import BaseModel, ValidationError
 
 from ..models.problems import problems_of
-from ..models.value_types import MOST_ENTRIES
+from ..models.value_types import MAX_ENTRIES
 
-MOST_WORDED = 10_000
+MAX_WORDED = 10_000
 """How many problems are looked at one by one; a hostile list has more, and each takes time that others wait."""
-MOST_JUDGED = 1_000
+MAX_JUDGED = 1_000
 """Lists that are too long, and longer than this, are refused without a look at their entries."""
 
 Loc = Sequence[str | int]
@@ -66,7 +66,7 @@ class Refusal(Exception):
 
 def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",)) -> Refusal:
     """A 422 with one entry for each problem, each with its place in the body."""
-    if error.error_count() > MOST_WORDED:
+    if error.error_count() > MAX_WORDED:
         words = f"The input has {error.error_count():,} problems, too many to list. Send fewer entries to learn what is wrong with them."
         return invalid_at(at, words, "more")
     entries = [
@@ -98,8 +98,8 @@ def overlong(model: type[BaseModel], value: Any, at: Loc) -> Refusal | None:
     problems = []
     for name, field in model.model_fields.items():
         entries = value.get(name) if isinstance(value, dict) else None
-        most = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MOST_ENTRIES)
-        if isinstance(entries, list) and len(entries) > max(most, MOST_JUDGED):
+        most = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MAX_ENTRIES)
+        if isinstance(entries, list) and len(entries) > max(most, MAX_JUDGED):
             words = f"`{name}` needs at most {most:,} entries and has {len(entries):,}."
             problems.append(([*at, name], words, "too_long"))
     return all_invalid(problems) if problems else None

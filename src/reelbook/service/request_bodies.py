@@ -17,7 +17,7 @@ from . import spec_decisions
 from .refusals import Refusal
 from .service_files import sniffed_type
 
-MOST_DRAINED = 256 * spec_decisions.MIB
+MAX_DRAINED = 256 * spec_decisions.MIB
 """How much of a body that is too large is still read: a client that is sending would not see our answer."""
 
 
@@ -28,12 +28,14 @@ async def json_object(http: HTTPRequest) -> dict[str, Any]:
         raise Refusal("bad_request", "The body must be JSON: send the header content-type: application/json with it.")
     try:
         async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-            body = b"".join([chunk async for chunk in limited(http, spec_decisions.MOST_BODY)])
+            body = b"".join([chunk async for chunk in limited(http, spec_decisions.MAX_BODY)])
     except TimeoutError:
         raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
     # Reading and judging each value takes time that others wait, and there is a comma between any two.
-    if body.count(b",") > spec_decisions.MOST_COMMAS:
-        words = f"The body has more than {spec_decisions.MOST_COMMAS:,} commas, so it holds more values than are taken here."
+    if body.count(b",") > spec_decisions.MAX_COMMAS:
+        words = (
+            f"The body has more than {spec_decisions.MAX_COMMAS:,} commas, so it holds more values than are taken here."
+        )
         raise Refusal("too_large", words)
     try:
         value = from_json(body, allow_inf_nan=False)
@@ -52,7 +54,7 @@ async def limited(http: HTTPRequest, most: int) -> AsyncIterator[bytes]:
             size += len(chunk)
             if size <= most:
                 yield chunk
-            elif size > MOST_DRAINED:
+            elif size > MAX_DRAINED:
                 break
     except ClientDisconnect:
         raise Refusal("bad_request", "The connection ended before the body did.") from None
@@ -75,7 +77,7 @@ async def uploaded_file(http: HTTPRequest, path: Path) -> str:
         try:
             parser = MultipartParser(boundary, writer.callbacks())
             async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-                async for chunk in limited(http, spec_decisions.MOST_UPLOAD + 64 * 1024):
+                async for chunk in limited(http, spec_decisions.MAX_UPLOAD + 64 * 1024):
                     parser.write(chunk)
             parser.finalize()
         except TimeoutError:
@@ -84,10 +86,10 @@ async def uploaded_file(http: HTTPRequest, path: Path) -> str:
             raise Refusal("bad_request", "The multipart body is not well-formed.") from None
     if not writer.found or not writer.ended:
         raise Refusal("bad_request", "The multipart body holds no file. Send one as a part with a file name.")
-    if path.stat().st_size > spec_decisions.MOST_UPLOAD:
+    if path.stat().st_size > spec_decisions.MAX_UPLOAD:
         raise Refusal(
             "too_large",
-            f"The file is larger than {spec_decisions.MOST_UPLOAD // 1_000_000} MB, the most that is taken here.",
+            f"The file is larger than {spec_decisions.MAX_UPLOAD // 1_000_000} MB, the most that is taken here.",
         )
     with path.open("rb") as file:
         return sniffed_type(file.read(16))

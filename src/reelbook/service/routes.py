@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from ..models.base import Input
 from ..models.catalog import CATALOG, Endpoint
 from ..models.pricing import Estimate
-from ..models.problems import MOST_PROBLEMS
+from ..models.problems import MAX_PROBLEMS
 from ..models.queue_status import COMPLETED
 from . import docs_page, openapi_document, spec_decisions
 from .accounts import Account
@@ -97,10 +97,10 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
     ids = (await json_object(http)).get("ids")
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
         raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
-    if len(ids) > spec_decisions.MOST_BATCH:
+    if len(ids) > spec_decisions.MAX_BATCH:
         raise invalid_at(
             ("body", "ids"),
-            f"`ids` has {len(ids):,} entries; {spec_decisions.MOST_BATCH:,} at most are taken.",
+            f"`ids` has {len(ids):,} entries; {spec_decisions.MAX_BATCH:,} at most are taken.",
             "too_long",
         )
     answer: dict[str, Any] = {}
@@ -246,7 +246,7 @@ def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
     unknown = [name for name in body if name not in names]
     problems += [
         (("body", name[:60]), f"There is no field {name[:60]!r}. There are: {', '.join(names)}.", "extra_forbidden")
-        for name in unknown[:MOST_PROBLEMS]
+        for name in unknown[:MAX_PROBLEMS]
     ]
     if problems:
         raise all_invalid(problems)
@@ -263,7 +263,7 @@ async def _accepted(
 
 async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
     """The typed input of a model; a large one in a thread, because checking megabytes would keep everybody waiting."""
-    if int(http.headers.get("content-length", spec_decisions.MOST_BODY)) < QUICK_BODY:
+    if int(http.headers.get("content-length", spec_decisions.MAX_BODY)) < QUICK_BODY:
         return service.read_input(row, value, at)
     # One at a time: each holds Python's lock for long, and several would hardly let go of it.
     async with service.reading_a_large_input:

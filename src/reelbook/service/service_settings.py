@@ -30,7 +30,7 @@ class Settings:
     """The longest that one run may take."""
     worker_mib: int = 512
     """How much memory a worker may have in use."""
-    most_waiting: int = spec_decisions.MOST_WAITING
+    most_waiting: int = spec_decisions.MAX_WAITING
     """How many requests of one account may wait."""
     hosts: tuple[str, ...] = ()
     """Names beyond localhost by which clients may call it."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-MOST_IN_A_COMMIT = 256
+MAX_IN_A_COMMIT = 256
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -99,7 +99,7 @@ class Store:
         if first is None:
             return None
         batch = [first]
-        while len(batch) < MOST_IN_A_COMMIT:
+        while len(batch) < MAX_IN_A_COMMIT:
             try:
                 item = self._asked.get_nowait()
             except queue.Empty:

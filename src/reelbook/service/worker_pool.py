@@ -1,4 +1,4 @@
-"""The crew: keeps worker processes, hands them requests, stops them, and replaces those that die."""
+"""The worker pool: starts worker processes, hands them requests, stops them, and replaces those that die."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAIN = (
 )
 
 
-class Crew:
+class WorkerPool:
     """As many workers as the settings allow, each started when there is work for it."""
 
     def __init__(self, settings: Settings, queue: Queue, files: Files, accounts: Accounts) -> None:
@@ -70,7 +70,7 @@ class Crew:
         return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
 
     async def _work(self) -> None:
-        """One place in the crew: take requests one after another, with a worker that is replaced when needed."""
+        """One place in the pool: take requests one after another, with a worker that is replaced when needed."""
         worker: Worker | None = None
         try:
             while True:
@@ -94,7 +94,7 @@ class Crew:
             try:
                 ending = await self._ending(worker, request, folder)
             except Exception:
-                # Such as a process that cannot be started. This place in the crew must outlive it.
+                # Such as a process that cannot be started. This place in the pool must outlive it.
                 log.exception("The run %s broke off in the service", request.id)
                 await worker.end()
                 ending = _after_death(request)
@@ -308,7 +308,7 @@ def seed_of(request: Request, asked: Mapping[str, Any]) -> int:
 
 def _after_death(request: Request) -> dict[str, Any] | None:
     """How a run ends whose worker died: not yet, the first times."""
-    if request.attempts < spec_decisions.MOST_ATTEMPTS:
+    if request.attempts < spec_decisions.MAX_ATTEMPTS:
         return None
     detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
     return {"failed": {"error_type": "engine_error", "detail": detail}}

@@ -23,11 +23,11 @@ from .ledger import connection, transitions
 from .ledger.reads import pages, some
 from .ledger.schema import SCHEMA
 from .ledger.transitions import Entry
-from .ledger.writer import Books
+from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, Progress, adopted, files_of, library_in
 from .prune import Pruned, pruned
 from .search import found, span
-from .select_runs import Selection, Which, mistake, select
+from .select_runs import Selection, Which, select, usage_error
 from .shelf import SHA256, Shelf
 from .table.library_table import READ, VIDEOS, WORDS, parsed, suffix_of, table
 from .uncertain import Uncertain, Uncertainties, Ways, words_of
@@ -96,7 +96,7 @@ class Library(Hinting):
     def __init__(
         self,
         folder: Path | None,
-        books: Books | Callable[[], Books],
+        ledger: Ledger | Callable[[], Ledger],
         shelf: Shelf,
         *,
         fetch: Callable[[Entry], Any] | None = None,
@@ -105,16 +105,16 @@ class Library(Hinting):
         write: Write | None = None,
         runs: Callable[[Sequence[Entry]], Sequence[Any]] | None = None,
     ) -> None:
-        """`books` may be a function that opens them when they are first needed; what needs a client is handed in."""
-        self._given = books
-        self.folder = folder if folder is not None else self._books.folder
+        """`ledger` may be a function that opens them when they are first needed; what needs a client is handed in."""
+        self._given = ledger
+        self.folder = folder if folder is not None else self._ledger.folder
         self._shelf, self._fetch, self._write, self._runs = shelf, fetch, write, runs
         self._ways = Ways(attach, resend)
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row for each run, the newest last: inputs under their own names, `output_…`, then how it went."""
-        rows = pages(self._books, _READ) if self._is_there else iter(())
+        rows = pages(self._ledger, _READ) if self._is_there else iter(())
         frame = table(rows, paths_of(self._shelf))
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
@@ -131,8 +131,8 @@ class Library(Hinting):
     @property
     def uncertain(self) -> Uncertainties:
         """Runs whose answer was lost, with `attach(request_id)`, `resubmit()` and `write_off()` for each."""
-        found = pages(self._books, _ENTRY, where="state = 'uncertain'") if self._is_there else iter(())
-        return Uncertainties(Uncertain(Entry(*row), self._books, self._ways) for rows in found for row in rows)
+        found = pages(self._ledger, _ENTRY, where="state = 'uncertain'") if self._is_there else iter(())
+        return Uncertainties(Uncertain(Entry(*row), self._ledger, self._ways) for rows in found for row in rows)
 
     def export(self, folder: str | Path, where: Which = None, *, progress: Progress | None = None) -> Path:
         """A folder for others: the files under names to read, each with its provenance, and `runs.csv` and `runs.json`.
@@ -149,7 +149,7 @@ class Library(Hinting):
         """The runs that have made a file of this content, the newest last."""
         # Of a text of a stranger, the quotes have backslashes; and a hash has no wildcards.
         where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
-        found = pages(self._books, _ENTRY, where=where) if self._is_there else iter(())
+        found = pages(self._ledger, _ENTRY, where=where) if self._is_there else iter(())
         return [Entry(*row) for rows in found for row in rows]
 
     def run(self, which: Any) -> Any:
@@ -158,7 +158,7 @@ class Library(Hinting):
         found = Selection([int(which)], [], []) if is_number else self._find(which)
         entries = self._entries(found.runs)
         if len(entries) > 1:
-            raise mistake(f"This names {len(entries):,} runs, and run() gives one. Take runs(…) for all of them.")
+            raise usage_error(f"This names {len(entries):,} runs, and run() gives one. Take runs(…) for all of them.")
         if not entries and not found.unsent:
             raise NoSuchRun(str(self.folder), which)
         if not entries or entries[0].request_id is None:
@@ -188,7 +188,7 @@ class Library(Hinting):
         else:
             place = library_in(folder_of(other, "Another library is adopted by its folder"))
             theirs = Shelf(place / MEDIA)
-        return adopted(place, theirs, self._books, self._shelf, progress=progress)
+        return adopted(place, theirs, self._ledger, self._shelf, progress=progress)
 
     def verify(self, where: Which = None, *, mend: bool = False, progress: Progress | None = None) -> Verified:
         """Read every file again. Damaged ones are moved aside, and their runs fetch them again when next wanted.
@@ -198,7 +198,7 @@ class Library(Hinting):
         only = None if where is None else self._select(where).runs
         if not self._is_there:
             return Verified(0)
-        report = verified(self._shelf, self._books, progress, only)
+        report = verified(self._shelf, self._ledger, progress, only)
         if mend and report.runs:
             if self._fetch is None:
                 raise ReelbookError(
@@ -229,13 +229,13 @@ class Library(Hinting):
         age = span(older_than)
         kept = [] if keep is None else self._select(keep, removes=True).runs
         if keep is not None and not kept:
-            raise mistake(
+            raise usage_error(
                 "`keep` names no run, so that the files of all old runs would go. Check what it is to select; "
                 "leave it out if nothing is to be kept."
             )
         if not self._is_there:
             return Pruned(0, Bytes(0), dry_run=dry_run)
-        return pruned(self._shelf, self._books, age, kept, dry_run=dry_run, yes=yes)
+        return pruned(self._shelf, self._ledger, age, kept, dry_run=dry_run, yes=yes)
 
     def summary(self, last: int = _LAST) -> Summary:
         """The library in a few numbers, with its last runs."""
@@ -260,7 +260,7 @@ class Library(Hinting):
         """One run as a row of the table, without the fields of other models."""
         if run not in self:
             raise NoSuchRun(str(self.folder), run)
-        return table([some(self._books, _READ, [run])], paths_of(self._shelf)).iloc[0]
+        return table([some(self._ledger, _READ, [run])], paths_of(self._shelf)).iloc[0]
 
     def __bool__(self) -> bool:
         # An empty library is a library all the same.
@@ -271,7 +271,7 @@ class Library(Hinting):
         return f"<Library in {self.folder}: {count:,} {'run' if count == 1 else 'runs'}, {self.size}>"
 
     @functools.cached_property
-    def _books(self) -> Books:
+    def _ledger(self) -> Ledger:
         return self._given() if callable(self._given) else self._given
 
     @property
@@ -279,7 +279,7 @@ class Library(Hinting):
         return (self.folder / connection.NAME).exists()
 
     def _look(self, work: Callable[[sqlite3.Connection], T], otherwise: Callable[[], T]) -> T:
-        return self._books.look(work) if self._is_there else otherwise()
+        return self._ledger.look(work) if self._is_there else otherwise()
 
     def _find(self, which: Which, *, removes: bool = False) -> Selection:
         """The runs that are meant."""
@@ -298,7 +298,7 @@ class Library(Hinting):
     def _read_if_present(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What the ledger says; an empty one where nothing was run here yet."""
         if self._is_there:
-            return self._books.look(work)
+            return self._ledger.look(work)
         with contextlib.closing(sqlite3.connect(":memory:")) as db:
             db.executescript(SCHEMA)
             return work(db)
@@ -318,7 +318,7 @@ class Library(Hinting):
         return self._runs(entries)
 
     def _entries(self, runs: Collection[Any]) -> list[Entry]:
-        return [Entry(*row) for row in some(self._books, _ENTRY, runs)] if self._is_there else []
+        return [Entry(*row) for row in some(self._ledger, _ENTRY, runs)] if self._is_there else []
 
     def _local(self, frame: pd.DataFrame) -> dict[str, str]:
         """Where the files of these runs are; those on another shelf are brought here."""

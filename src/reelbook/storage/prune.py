@@ -18,7 +18,7 @@ from ..errors import ReelbookError
 from .byte_count import Bytes
 from .ledger.reads import pages
 from .ledger.transitions import Entry
-from .ledger.writer import Books
+from .ledger.writer import Ledger
 from .shelf import SHA256, SUFFIXES, Shelf
 from .table.library_table import INDEX, VIDEOS
 from .uncertain import words_of
@@ -104,7 +104,7 @@ class Pruned:
 
 def pruned(
     shelf: Shelf,
-    books: Books,
+    ledger: Ledger,
     older_than: timedelta,
     keep: Collection[int],
     *,
@@ -113,8 +113,8 @@ def pruned(
 ) -> Pruned:
     """Remove what is old and can be had again; with `yes` also what can not."""
     before = time.time() - older_than.total_seconds()
-    old, kept = _sorted(books, before, keep)
-    spare = _spare(shelf, books, min(before, time.time() - LEAST_AGE_SECONDS))
+    old, kept = _sorted(ledger, before, keep)
+    spare = _spare(shelf, ledger, min(before, time.time() - LEAST_AGE_SECONDS))
     sizes = {sha256: (path, size) for sha256, path, size in shelf.names() if path.exists()}
     mine = {sha256 for entry in old for sha256 in hashes_of(entry) if sha256 in sizes} - kept
     copied = _copied(shelf, {sha256: sizes[sha256][1] for sha256 in mine}) if mine else set()
@@ -124,7 +124,7 @@ def pruned(
     going = [*spare, *(sizes[sha256] for sha256 in sorted(copied))]
     if yes and not dry_run:
         # The rows first: a row that promises a file which is gone would be worse than a file without a row.
-        marked = set(mark_lost(books, [entry.id for entry in losing]))
+        marked = set(mark_lost(ledger, [entry.id for entry in losing]))
         still = {sha256 for entry in losing if entry.id not in marked for sha256 in hashes_of(entry)}
         going += [sizes[sha256] for sha256 in sorted(lost - still)]
     removed = [(path, size) for path, size in going if dry_run or _removed(path)]
@@ -146,26 +146,26 @@ def _going(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection
     )  # fmt: skip
 
 
-def _sorted(books: Books, before: float, keep: Collection[int]) -> tuple[list[Entry], set[str]]:
+def _sorted(ledger: Ledger, before: float, keep: Collection[int]) -> tuple[list[Entry], set[str]]:
     """The stored runs that are old enough, and the files that all others name, which therefore stay."""
     chosen = frozenset(keep)
     old: list[Entry] = []
     kept: set[str] = set()
-    for entry in stored_runs(books):
+    for entry in stored_runs(ledger):
         if (entry.finished or entry.created) < before and entry.id not in chosen and entry.owner is None:
             old.append(entry)
         else:
             kept.update(hashes_of(entry))
     # Pictures of inputs, and files of runs that are not finished here.
     unfinished = "CASE WHEN state != 'stored' THEN coalesce(output, '') || coalesce(media, '') END"
-    for rows in pages(books, f"input || ' ' || coalesce({unfinished}, '')"):
+    for rows in pages(ledger, f"input || ' ' || coalesce({unfinished}, '')"):
         kept.update(sha256 for _, text in rows for sha256 in _NAMED.findall(text))
     return old, kept
 
 
-def _spare(shelf: Shelf, books: Books, before: float) -> list[tuple[Path, int]]:
+def _spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path, int]]:
     """Halves of downloads, and files that no row names, if they are old."""
-    texts = pages(books, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
+    texts = pages(ledger, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
     known = {sha256 for rows in texts for _, text in rows for sha256 in _NAMED.findall(text)}
     found = []
     for entry in entries_in(shelf.folder):

@@ -31,7 +31,7 @@ None for all."""
 KEYED = ("request_id", INPUT_JSON, "created")
 """Columns by which a row of a table can be found; one of them is enough."""
 _READ = (*KEYED, "service", "model", "take", "status", "output_video", "output_images")
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 _ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
 _UNTOUCHED = "Nothing was copied or removed."
 
@@ -88,7 +88,7 @@ def select(which: Which, look: Look, frame: Callable[[], pd.DataFrame], *, remov
     )
 
 
-def mistake(sentence: str) -> InvalidInput:
+def usage_error(sentence: str) -> InvalidInput:
     """What is wrong with naming runs."""
     return InvalidInput("library", [Problem(("runs",), f"{sentence} {_UNTOUCHED}", "unknown")])
 
@@ -139,7 +139,7 @@ def _wanted(which: Which, look: Look, *, removes: bool) -> Iterator[Wanted]:
     elif isinstance(which, pd.Index):
         yield from _of_index(which, look, removes=removes)
     elif _is_mask(which):
-        raise mistake("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
+        raise usage_error("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
     elif _is_number(which):
         yield from _of_numbers([which], look, removes=removes)
     elif isinstance(which, Iterable) and not isinstance(which, (bytes, pd.DataFrame)):
@@ -150,7 +150,7 @@ def _wanted(which: Which, look: Look, *, removes: bool) -> Iterator[Wanted]:
             if not _is_number(one):
                 yield from _wanted(one, look, removes=removes)
     else:
-        raise mistake(
+        raise usage_error(
             f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, request ids, or a function of a row."
         )
 
@@ -171,7 +171,7 @@ def _of_table(table: pd.DataFrame, look: Look, *, removes: bool) -> Iterator[Wan
             yield from _of_index(table.index, look, removes=removes)
             return
         if len(table):
-            raise mistake(
+            raise usage_error(
                 "This table has no column request_id, so its rows name no runs of a library. Keep request_id and service "
                 "among its columns, as in table[['seed', 'request_id', 'service']]."
             )
@@ -221,8 +221,8 @@ def _of_numbers(
             if removes
             else "and the rows of a sweep's table are counted from 0, the runs of a library from 1"
         )
-        shown = ", ".join(map(str, listed[:_MOST_NAMED])) + (", …" if len(listed) > _MOST_NAMED else "")
-        raise mistake(f"Numbers alone ({shown}) do not say of which table they are, {why}. Pass {_ROWS}.")
+        shown = ", ".join(map(str, listed[:_MAX_NAMED])) + (", …" if len(listed) > _MAX_NAMED else "")
+        raise usage_error(f"Numbers alone ({shown}) do not say of which table they are, {why}. Pass {_ROWS}.")
     yield from (Wanted(f"run {run}", number=int(run), is_number_alone=True) for run in listed)
 
 
@@ -267,14 +267,14 @@ def _check_found(wanted: Sequence[Wanted], found: Sequence[Sequence[Any]]) -> No
         return
     named = _listed([one.said for one in lost])
     if all(one.request_id is None and one.identity is None and one.number is None for one in lost):
-        raise mistake(f"Nothing in these rows names a run: {named}. Keep request_id and service among the columns.")
+        raise usage_error(f"Nothing in these rows names a run: {named}. Keep request_id and service among the columns.")
     without = [one for one in lost if one.request_id is None and not one.is_number_alone]
     if without:
-        raise mistake(
+        raise usage_error(
             f"{_listed([one.said for one in without])} has no request id, and is not found in this library by its input "
             "either. Leave it out, or keep input_json, model and take among the columns."
         )
-    raise mistake(
+    raise usage_error(
         f"This library has no run for {named}. The runs of another folder are in rb.library(folder); "
         "library.frame and library.find(prompt=…) list those that are here."
     )
@@ -286,15 +286,15 @@ def _check_unambiguous(wanted: Sequence[Wanted], found: Sequence[Sequence[tuple[
         is_one_of_several = one.identity is not None and one.request_id is None and len(runs) > 1
         if len(services) > 1 or is_one_of_several:
             what = f"at several services: {_listed(services)}" if len(services) > 1 else "in several takes"
-            raise mistake(
+            raise usage_error(
                 f"{one.said[:1].upper()}{one.said[1:]} is in this library {what}. Say which by a row of library.frame, "
                 "which has the columns service, take and request_id."
             )
 
 
 def _listed(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _MOST_NAMED:,} more" if len(words) > _MOST_NAMED else ""
-    return ", ".join(words[:_MOST_NAMED]) + more
+    more = f" and {len(words) - _MAX_NAMED:,} more" if len(words) > _MAX_NAMED else ""
+    return ", ".join(words[:_MAX_NAMED]) + more
 
 
 def _text(value: Any) -> str | None:

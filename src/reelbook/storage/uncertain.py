@@ -12,7 +12,7 @@ from ..errors import ReelbookError
 from ..util.printable import readable_id
 from .ledger import transitions
 from .ledger.transitions import Entry
-from .ledger.writer import Books
+from .ledger.writer import Ledger
 from .table.library_table import parsed
 
 _LONGEST = 60
@@ -31,7 +31,7 @@ class Uncertain:
     """One such run, what it may have cost, and the three ways out."""
 
     entry: Entry = field(repr=False)
-    _books: Books = field(repr=False, compare=False)
+    _ledger: Ledger = field(repr=False, compare=False)
     _ways: Ways = field(default_factory=Ways, repr=False, compare=False)
 
     @property
@@ -73,26 +73,26 @@ class Uncertain:
         """The service has it, under this id: take it from there. Look the id up in the account's history."""
         request_id = _checked_id(request_id)
         if self._ways.attach is not None:
-            self._books.look(lambda db: _check_unused(db, self.entry, request_id))
+            self._ledger.look(lambda db: _check_unused(db, self.entry, request_id))
             return self._ways.attach(self.entry, request_id)
 
         def settle(db: sqlite3.Connection) -> None:
             _check_unused(db, self.entry, request_id)
-            transitions.settled(db, self.run, request_id, self._books.owner)
-            transitions.left(db, self.run, self._books.owner)
+            transitions.settled(db, self.run, request_id, self._ledger.owner)
+            transitions.left(db, self.run, self._ledger.owner)
 
-        self._books.now(settle)
+        self._ledger.now(settle)
         return None
 
     def write_off(self) -> None:
         """Give it up: it counts as failed, and its price as spent."""
-        self._books.now(lambda db: transitions.written_off(db, self.run))
+        self._ledger.now(lambda db: transitions.written_off(db, self.run))
 
     def resubmit(self) -> Any:
         """The service does not have it: send it once more. Should it have arrived after all, it is paid twice."""
         if self._ways.resend is not None:
             return self._ways.resend(self.entry)
-        self._books.now(lambda db: transitions.resubmittable(db, self.run))
+        self._ledger.now(lambda db: transitions.resubmittable(db, self.run))
         return None
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from .byte_count import Bytes
 from .ledger import transitions
 from .ledger.reads import pages
 from .ledger.transitions import Entry
-from .ledger.writer import Books
+from .ledger.writer import Ledger
 from .merge.library_merge import Progress, files_of
 from .shelf import SHA256, SUFFIXES, Shelf
 
@@ -71,12 +71,12 @@ def paths_of(shelf: Shelf) -> Mapping[str, str]:
 
 
 def verified(
-    shelf: Shelf, books: Books, progress: Progress | None = None, only: Collection[int] | None = None
+    shelf: Shelf, ledger: Ledger, progress: Progress | None = None, only: Collection[int] | None = None
 ) -> Verified:
     """Read every file again, or those of some runs. Damaged ones are moved aside, and the runs that lose one are set to fetch it again."""
     chosen = None if only is None else frozenset(only)
     mine = (
-        None if chosen is None else {name for one in stored_runs(books) if one.id in chosen for name in hashes_of(one)}
+        None if chosen is None else {name for one in stored_runs(ledger) if one.id in chosen for name in hashes_of(one)}
     )
     names = [(sha256, path) for sha256, path, _ in shelf.names() if path.exists() and (mine is None or sha256 in mine)]
     damaged: list[Path] = []
@@ -88,24 +88,24 @@ def verified(
     known = {sha256 for sha256, _, _ in shelf.names()}
     lost: dict[str, None] = {}
     runs = []
-    for entry in stored_runs(books):
+    for entry in stored_runs(ledger):
         gone = [sha256 for sha256 in hashes_of(entry) if sha256 not in known]
         if gone and (mine is None or not mine.isdisjoint(gone)):
             lost |= dict.fromkeys(gone)
             runs.append(entry.id)
-    marked = mark_lost(books, runs)
+    marked = mark_lost(ledger, runs)
     return Verified(len(names), tuple(damaged), tuple(lost), tuple(_strangers(shelf) if mine is None else ()), marked)
 
 
-def mark_lost(books: Books, runs: Sequence[int]) -> tuple[int, ...]:
+def mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
     """Set stored runs so that their files are fetched again when they are next wanted; returns those that were."""
-    return tuple(run for run, marked in zip(runs, _marked(books, runs), strict=True) if marked)
+    return tuple(run for run, marked in zip(runs, _marked(ledger, runs), strict=True) if marked)
 
 
-def stored_runs(books: Books) -> Iterator[Entry]:
+def stored_runs(ledger: Ledger) -> Iterator[Entry]:
     """The runs whose files are on the shelf."""
     found = pages(
-        books, ", ".join(list(Entry.__dataclass_fields__)[1:]), where="state = 'stored' AND media IS NOT NULL"
+        ledger, ", ".join(list(Entry.__dataclass_fields__)[1:]), where="state = 'stored' AND media IS NOT NULL"
     )
     return (Entry(*row) for rows in found for row in rows)
 
@@ -162,10 +162,10 @@ def entries_in(folder: Path) -> Iterator[os.DirEntry[str]]:
         return
 
 
-def _marked(books: Books, runs: Sequence[int]) -> list[bool]:
-    owner, marked = books.owner if runs else "", []
+def _marked(ledger: Ledger, runs: Sequence[int]) -> list[bool]:
+    owner, marked = ledger.owner if runs else "", []
     for start in range(0, len(runs), _TOGETHER):
-        asked = [books.ask(_refetched(run, owner)) for run in runs[start : start + _TOGETHER]]
+        asked = [ledger.ask(_refetched(run, owner)) for run in runs[start : start + _TOGETHER]]
         marked += [future.result() for future in asked]
     return marked
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import OverBudget, ReelbookError
 
 if TYPE_CHECKING:
-    from ..runs.submission import Desk
+    from ..runs.submission import ClientContext
     from .execute.progress import Progress
     from .execute.run_options import Options
     from .plan.plan_rows import Row
@@ -116,13 +116,13 @@ def advised(
     return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.{said}")
 
 
-async def price_of(rows: Sequence[Row], desk: Desk, word: int | None) -> int | None:
+async def price_of(rows: Sequence[Row], context: ClientContext, word: int | None) -> int | None:
     """What these runs count for together: as the service says, with a person's word, else as the plan says; None if unknown."""
     total = 0
     try:
         async with asyncio.timeout(ASK_SECONDS):
             for row in rows:
-                estimate = None if row.input is None else await desk.estimate(row.input)
+                estimate = None if row.input is None else await context.estimate(row.input)
                 if estimate is None or (estimate.counted is None and word is None):
                     return None
                 told = estimate.credits if estimate.source == "exact" else None

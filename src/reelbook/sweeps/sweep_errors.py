@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import InvalidInput, Problem
 
-MOST_RUNS = 1_000_000
+MAX_RUNS = 1_000_000
 """The most runs of one plan: more is a slip of the pen, and would fill the memory."""
 
 
@@ -12,7 +12,7 @@ class NoSuchRun(InvalidInput, IndexError):
     """A plan has no run of this number."""
 
 
-def mistake(sentence: str, kind: str, *loc: str) -> InvalidInput:
+def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
     """The error for a sweep that cannot be planned.
 
     >>> str(mistake("`seed` has no values.", "empty_axis", "seed"))
@@ -23,9 +23,9 @@ def mistake(sentence: str, kind: str, *loc: str) -> InvalidInput:
 
 def too_many(runs: int | None = None) -> InvalidInput:
     """The error for a plan that would have more runs than one can mean."""
-    count = f"{runs:,} runs" if runs is not None else f"more than {MOST_RUNS:,} values"
-    return mistake(
-        f"That makes {count}; a plan holds {MOST_RUNS:,} at most. "
+    count = f"{runs:,} runs" if runs is not None else f"more than {MAX_RUNS:,} values"
+    return usage_error(
+        f"That makes {count}; a plan holds {MAX_RUNS:,} at most. "
         "Take fewer values, zip axes that belong together, or draw from them with sampled(n, …).",
         "too_many_runs",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import ServiceBroken
 
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 """One event must fit in this; a status with a long log is a thousandth of it."""
 
 
@@ -25,7 +25,7 @@ class Events:
     def fed(self, content: bytes) -> list[str]:
         """The events that are whole now."""
         self._size += len(content)
-        if self._size > MOST_BYTES:
+        if self._size > MAX_BYTES:
             raise ServiceBroken("The service sent an event that is larger than any status.", status=200)
         found = []
         for line in self._lines(content):

@@ -25,11 +25,11 @@ from .responses import Answer, Lost
 
 T = TypeVar("T")
 
-MOST_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 """The largest answer that is read; results can carry their media inline."""
-MOST_STATUS_BYTES = 8 * 1024 * 1024
+MAX_STATUS_BYTES = 8 * 1024 * 1024
 """The largest status that is read: so much JSON holds everything up for a tenth of a second."""
-MOST_REFUSAL_BYTES = 1024 * 1024
+MAX_REFUSAL_BYTES = 1024 * 1024
 KEPT_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
 KEPT_SECONDS = 30.0
 HEADERS = {
@@ -224,7 +224,7 @@ async def _quietly(work: Coroutine[Any, Any, T], seconds: float, departure: Depa
 
 async def _read(response: httpx.Response, most: int | None = None) -> Answer:
     """The whole of an answer; of a refusal as much as there is, because its status alone says enough."""
-    most = (most or MOST_BYTES) if response.is_success else MOST_REFUSAL_BYTES
+    most = (most or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
     chunks: list[bytes] = []
     try:
         async for chunk in response.aiter_bytes():

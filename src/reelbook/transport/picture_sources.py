@@ -23,7 +23,7 @@ from urllib.request import url2pathname
 from ..errors import InvalidInput, Problem
 from ..models.base import Input
 from ..models.images import Image, pictures_of, with_replaced
-from ..models.picture_encoding import MOST_BYTES, NotAPicture, checked
+from ..models.picture_encoding import MAX_BYTES, NotAPicture, checked
 from ..models.picture_headers import header_of
 from ..models.problems import kept, shown, subject
 from .uploads import Calls, Uploads
@@ -32,15 +32,15 @@ __all__ = ["Source", "Uploads", "read_sources", "sendable"]
 
 Place = tuple[str | int, ...]
 
-MOST_IN_REQUEST = 24_000_000
+MAX_IN_REQUEST = 24_000_000
 """The largest picture that goes into a request itself, in bytes before they are written as text."""
-MOST_BODY = 32 * 1024 * 1024
+MAX_BODY = 32 * 1024 * 1024
 """The longest request."""
 ENVELOPE = 1_000
 """More than what is around the input in a request."""
 HELD = 1_000_000
 """Up to which size a file's content is kept after hashing it; a sweep may have thousands of larger ones."""
-MOST_NAMES = 5_000
+MAX_NAMES = 5_000
 """Among how many names of a folder the one that was probably meant is looked for."""
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -190,7 +190,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
             # A pipe would be waited for without end.
             raise NotAPicture(f"is {name}, which is no ordinary file.")
         of_video = is_video(path)
-        if facts.st_size > MOST_BYTES and not of_video:
+        if facts.st_size > MAX_BYTES and not of_video:
             raise NotAPicture(_too_large(name, facts.st_size))
         content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -204,7 +204,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
 
 
 def _too_large(name: str, size: int) -> str:
-    return f"is {name}, which has {size / 1e6:,.1f} MB; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller."
+    return f"is {name}, which has {size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _unreadable(name: str, text: str, error: Exception) -> str:
@@ -230,7 +230,7 @@ def _missing(path: Path, picture: Image) -> str:
 def _closest(name: str, folder: Path) -> str | None:
     try:
         with os.scandir(folder) as entries:
-            names = {entry.name.lower(): entry.name for entry in islice(entries, MOST_NAMES)}
+            names = {entry.name.lower(): entry.name for entry in islice(entries, MAX_NAMES)}
     except OSError:
         return None
     close = difflib.get_close_matches(name.lower()[:200], list(names), n=1)
@@ -262,12 +262,12 @@ async def sendable(
 
 def _must_move(picture: str, source: Source | None) -> bool:
     """Whether a picture cannot be sent as the input names it."""
-    return isinstance(picture, Image) or (source is not None and source.size > MOST_IN_REQUEST)
+    return isinstance(picture, Image) or (source is not None and source.size > MAX_IN_REQUEST)
 
 
 def _as_text(kind: str, inside: Mapping[Place, Source]) -> dict[str, str]:
     """Pictures as `data:` addresses, by their hashes."""
-    large = [(loc, source) for loc, source in inside.items() if source.size > MOST_IN_REQUEST]
+    large = [(loc, source) for loc, source in inside.items() if source.size > MAX_IN_REQUEST]
     if large:
         raise InvalidInput(kind, [Problem(loc, _too_large_inside(loc, source), "picture") for loc, source in large])
     distinct = {source.sha256: source for source in inside.values()}
@@ -280,15 +280,15 @@ def _as_text(kind: str, inside: Mapping[Place, Source]) -> dict[str, str]:
 def _too_large_inside(loc: Place, source: Source) -> str:
     return (
         f"{subject(loc)} has {source.size / 1e6:,.1f} MB. This service takes no uploads, and inside a request "
-        f"the limit is {MOST_IN_REQUEST / 1e6:g} MB: give a smaller picture, or an http(s) address."
+        f"the limit is {MAX_IN_REQUEST / 1e6:g} MB: give a smaller picture, or an http(s) address."
     )
 
 
 def _check_length(kind: str, wire: Mapping[str, Any]) -> None:
     length = len(json.dumps(wire, ensure_ascii=False, separators=(",", ":")).encode()) + ENVELOPE
-    if length > MOST_BODY:
+    if length > MAX_BODY:
         words = (
-            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MOST_BODY / 1e6:.1f} MB. "
+            f"With its pictures inside, the request has {length / 1e6:,.1f} MB; the limit is {MAX_BODY / 1e6:.1f} MB. "
             "Give fewer or smaller pictures, or http(s) addresses."
         )
         raise InvalidInput(kind, [Problem((), words, "picture")])

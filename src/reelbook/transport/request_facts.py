@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from .service_address import Address, request_path
 
-MOST_KNOWN = 20_000
+MAX_KNOWN = 20_000
 NEW_SECONDS = 30.0
 """For so long after its acceptance a request may be unknown to some part of a service."""
 NAMES = {
@@ -84,6 +84,6 @@ class Known:
         return urlsplit(self._address.base_url).path + path
 
     def _of(self, request_id: str) -> _Facts:
-        if request_id not in self._facts and len(self._facts) >= MOST_KNOWN:
+        if request_id not in self._facts and len(self._facts) >= MAX_KNOWN:
             del self._facts[next(iter(self._facts))]
         return self._facts.setdefault(request_id, _Facts())

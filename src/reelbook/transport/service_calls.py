@@ -15,7 +15,7 @@ from ..models.images import pictures_of, with_replaced
 from ..models.pricing import Estimate, Rates
 from ..models.queue_status import QueueStatus
 from . import response_parsing
-from .exchange import MOST_STATUS_BYTES
+from .exchange import MAX_STATUS_BYTES
 from .http import TOO_LARGE, Http, Upload
 from .request_facts import Known
 from .response_parsing import Accepted, Nature
@@ -24,7 +24,7 @@ from .service_address import Address, model_path, request_path
 
 __all__ = ["Accepted", "Nature", "ServiceCalls"]
 
-MOST_BATCH = 1_000
+MAX_BATCH = 1_000
 """Ids in one batch status call."""
 ANY_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
@@ -127,12 +127,12 @@ class ServiceCalls:
         """Where a request stands, with its log; without, where the log is larger than is read."""
         query = "" if request_id in self._logless else "?logs=1"
         try:
-            answer = await self._queue("GET", endpoint_id, request_id, "status", query, most=MOST_STATUS_BYTES)
+            answer = await self._queue("GET", endpoint_id, request_id, "status", query, most=MAX_STATUS_BYTES)
         except ServiceError as error:
             if error.error_type != TOO_LARGE or not query:
                 raise
             self._logless.add(request_id)
-            answer = await self._queue("GET", endpoint_id, request_id, "status", most=MOST_STATUS_BYTES)
+            answer = await self._queue("GET", endpoint_id, request_id, "status", most=MAX_STATUS_BYTES)
         told = self._value(answer)
         status = response_parsing.status(told, request_id)
         if status is None:
@@ -143,8 +143,8 @@ class ServiceCalls:
     async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
         """Where many requests stand, for a service that advertises `batch-status`; finished ones carry their `output`."""
         found: dict[str, QueueStatus] = {}
-        for first in range(0, len(ids), MOST_BATCH):
-            some = list(ids[first : first + MOST_BATCH])
+        for first in range(0, len(ids), MAX_BATCH):
+            some = list(ids[first : first + MAX_BATCH])
             answer = await self._free("POST", "/requests/status", {"ids": some})
             told = self._value(answer)
             if not isinstance(told, (dict, list)):

@@ -17,7 +17,7 @@ from IPython.display import display
 
 from ..display.formatting import size
 from ..display.run_progress import kernel_shell
-from ..display.tables.table_html import MOST_ROWS, table_bundle
+from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import files_of, is_media, kind_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ TEXT = "Brings the clips of the table above; it works while the notebook's kerne
 CHUNK = 4_000_000
 """Bytes of one message."""
 
-MOST_BYTES = 100_000_000
-MOST_LIVE = 32
+MAX_BYTES = 100_000_000
+MAX_LIVE = 32
 """Tables of a session whose clips can be fetched; each has a connection of its own."""
 
 
@@ -103,11 +103,11 @@ def show_table(reel: Reel) -> None:
     table = reel.table
     key = secrets.token_urlsafe(16)
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-    files = files_of(table.head(MOST_ROWS))
+    files = files_of(table.head(MAX_ROWS))
     if len(table) and has_page():
         courier = Courier(key, files, selected=reel.ticked, select=_selecting(reel))
         _live.append(courier)
-        if len(_live) > MOST_LIVE:
+        if len(_live) > MAX_LIVE:
             _live.popleft().close()
         if not opens_by_itself():
             courier.show()
@@ -153,7 +153,7 @@ def _why_not(path: str) -> str:
         return f"{path} is not there any more. Pick the run up with rb.attach, which fetches it anew."
     if not is_media(path):
         return f"{path} cannot be read as a clip or a picture."
-    return f"{path} has {size(count)}, too much to play here." if count > MOST_BYTES else ""
+    return f"{path} has {size(count)}, too much to play here." if count > MAX_BYTES else ""
 
 
 def _parts(path: str) -> Iterator[bytes]:

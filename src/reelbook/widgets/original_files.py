@@ -11,7 +11,7 @@ from typing import Any
 from ..display.run_progress import kernel_shell
 from .clip_transfer import Courier, has_page, opens_by_itself
 
-MOST_CELLS = 32
+MAX_CELLS = 32
 """Cells whose figures can fetch their files, where each needs a connection of its own."""
 
 
@@ -46,7 +46,7 @@ def offer(path: Path | None) -> str:
             return ""
         made = Originals()
         _open.append((cell, made))
-        if len(_open) > MOST_CELLS:
+        if len(_open) > MAX_CELLS:
             _open.popleft()[1].close()
         if not opens_by_itself():
             made.show()

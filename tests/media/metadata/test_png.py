@@ -12,7 +12,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from reelbook.media.metadata import png
-from reelbook.media.metadata.file_pieces import MOST_BYTES, OddFile, assemble
+from reelbook.media.metadata.file_pieces import MAX_BYTES, OddFile, assemble
 from tests.media.making import grain
 
 
@@ -56,9 +56,9 @@ def test_utf8_where_the_standard_says_latin_is_read_as_what_it_is() -> None:
 
 def test_a_text_of_gigabytes_in_a_few_bytes_is_cut() -> None:
     """A compressed text is unpacked as far as there is room, and no further."""
-    bomb = chunk(b"zTXt", b"bomb\0\0" + zlib.compress(bytes(64 * MOST_BYTES), 9))
+    bomb = chunk(b"zTXt", b"bomb\0\0" + zlib.compress(bytes(64 * MAX_BYTES), 9))
 
-    assert len(dict(png.texts(with_chunks(bomb)))["bomb"]) <= MOST_BYTES
+    assert len(dict(png.texts(with_chunks(bomb)))["bomb"]) <= MAX_BYTES
 
 
 def test_many_long_texts_stop_being_read() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.service.engines.canvas import LONGEST_SIDE, MOST_BLOCKS, THIN, canvas_for, on_canvas
+from reelbook.service.engines.canvas import LONGEST_SIDE, MAX_BLOCKS, THIN, canvas_for, on_canvas
 
 CANVAS = (320, 180)
 
@@ -19,7 +19,7 @@ def test_a_canvas_is_even_and_can_be_played(width: int, height: int) -> None:
     canvas = canvas_for((width, height))
 
     assert all(side % 2 == 0 and 2 <= side <= LONGEST_SIDE for side in canvas)
-    assert -(-canvas[0] // 16) * -(-canvas[1] // 16) <= MOST_BLOCKS
+    assert -(-canvas[0] // 16) * -(-canvas[1] // 16) <= MAX_BLOCKS
     scale = min(canvas[0] / width, canvas[1] / height)
     assert abs(canvas[0] - width * scale) <= 2 + canvas[0] * 2 / min(canvas)
     assert abs(canvas[1] - height * scale) <= 2 + canvas[1] * 2 / min(canvas)

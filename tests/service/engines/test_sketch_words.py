@@ -16,7 +16,7 @@ from reelbook.service.engines.sketch import stage
 from reelbook.service.engines.sketch.engine import finished_painter
 from reelbook.service.engines.sketch.figures import FIGURES
 from reelbook.service.engines.sketch.homes import HOME
-from reelbook.service.engines.sketch.lexicon import MOST_FIGURES, scene_of
+from reelbook.service.engines.sketch.lexicon import MAX_FIGURES, scene_of
 from reelbook.service.engines.sketch.nouns import ACTORS
 from reelbook.service.engines.sketch.vocabulary import PLACES
 
@@ -183,7 +183,7 @@ def test_no_prompt_asks_for_more_figures_than_can_be_painted() -> None:
     """A million balloons are as many as fit."""
     scene = scene_of("1000000 balloons, 99 birds and hundreds of cats")
 
-    assert sum(actor.count for actor in scene.actors) <= MOST_FIGURES
+    assert sum(actor.count for actor in scene.actors) <= MAX_FIGURES
 
 
 @pytest.mark.parametrize(

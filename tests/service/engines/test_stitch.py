@@ -383,7 +383,7 @@ print(news[1:4])
     mebibytes, path = done.split()[:2]
     assert int(mebibytes) <= 512
     playback = played(Path(path))
-    assert playback.size[0] * playback.size[1] <= 256 * canvas.MOST_BLOCKS
+    assert playback.size[0] * playback.size[1] <= 256 * canvas.MAX_BLOCKS
     assert abs(playback.size[0] / playback.size[1] - 7300 / 5470) < 0.01
     assert names(playback) == ["blue", "blue"]
 

@@ -14,7 +14,7 @@ from reelbook.widgets.forms.form import Form
 
 ABSENT = object()
 """Stands for a field that goes back to its default."""
-MOST_EXACT = 2**53
+MAX_EXACT = 2**53
 """The largest whole number up to which JavaScript knows every one."""
 
 
@@ -173,5 +173,5 @@ def _read(value: Any) -> Any:
 def _number(value: float) -> Any:
     """A number as JavaScript has it: 24.0 is 24, and what it cannot hold exactly travels as text."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
-    return value if abs(value) <= MOST_EXACT else str(value)
+        return int(value) if value.is_integer() and abs(value) < MAX_EXACT else value
+    return value if abs(value) <= MAX_EXACT else str(value)

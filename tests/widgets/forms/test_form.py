@@ -16,7 +16,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.widgets.forms.form import CLOSED, MOST_VIEWS, OLD
+from reelbook.widgets.forms.form import CLOSED, MAX_VIEWS, OLD
 from tests.support import png
 from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page
@@ -281,10 +281,10 @@ def test_a_page_that_goes_on_being_used_is_not_forgotten(page: Page) -> None:
     page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
 
     page.tell({"do": "edit", "view": "p", "n": 1, "name": "prompt", "value": "a boat"})
-    for number in range(2 * MOST_VIEWS):
+    for number in range(2 * MAX_VIEWS):
         page.tell({"do": "edit", "view": f"other{number}", "n": 1, "name": "seed", "value": number})
         page.tell({"do": "edit", "view": "p", "n": 2 + number, "name": "seed", "value": 7})
-    page.tell({"do": "run", "view": "p", "edits": {"prompt": 1, "seed": 1 + 2 * MOST_VIEWS}})
+    page.tell({"do": "run", "view": "p", "edits": {"prompt": 1, "seed": 1 + 2 * MAX_VIEWS}})
 
     assert pressed == [rb.TextToVideo(prompt="a boat", seed=7)]
 

@@ -209,7 +209,7 @@ def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyP
 
 def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to wait for the rest; what comes after belongs to nothing."""
-    monkeypatch.setattr(form_pictures, "MOST_BYTES", 1000)
+    monkeypatch.setattr(form_pictures, "MAX_BYTES", 1000)
     message = {"do": "upload", "id": "one", "name": "film.png", "of": 9}
 
     first = form.ask({**message, "part": 0}, b"x" * 600)
@@ -280,7 +280,7 @@ def test_a_path_is_looked_at_and_stays_a_path(form: Form, tmp_path: Path, monkey
 
 def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gone, a folder, another kind, too large, no name for a path: each in words, and none is read whole."""
-    monkeypatch.setattr(picture_previews, "MOST_BYTES", 5000)
+    monkeypatch.setattr(picture_previews, "MAX_BYTES", 5000)
     (tmp_path / "notes.png").write_text("only words")
     (tmp_path / "large.png").write_bytes(drawn() + bytes(6000))
     asked = ["gone.png", "", "notes.png", "large.png", "x" * 300, "nul\0.png"]
@@ -360,7 +360,7 @@ def test_a_full_library_takes_nothing_away(form: Form) -> None:
 
 def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many bytes the oldest are dropped from memory, and still known; what only memory has is never dropped."""
-    monkeypatch.setattr(form_pictures, "MOST_HELD", 1000)
+    monkeypatch.setattr(form_pictures, "MAX_HELD", 1000)
     texts = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (1, 2, 3)]
     form.shop.is_full = True
     lasting = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (4, 5, 6)]
@@ -454,7 +454,7 @@ def test_only_so_many_uploads_are_under_way(form: Form) -> None:
     for number in range(200):
         form.ask({"do": "upload", "id": str(number), "name": "a", "part": 0, "of": 2}, b"x")
 
-    assert len(form.pictures._arriving) == form_pictures.MOST_ARRIVING
+    assert len(form.pictures._arriving) == form_pictures.MAX_ARRIVING
 
 
 def test_work_is_done_in_order_off_the_handler(form: Form) -> None:

@@ -21,7 +21,7 @@ from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
-from reelbook.widgets.forms.running.form_runs import MOST_KEPT, Running
+from reelbook.widgets.forms.running.form_runs import MAX_KEPT, Running
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
 from tests.display.stand_in import StandIn
 from tests.support import KEY, Serve, png, read_charges
@@ -549,7 +549,7 @@ def test_all_forms_together_are_told_four_times_a_second(paper: Callable[..., Pa
 
 def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """All lines, or those from a number on; of an endless log the last ones, each cut."""
-    monkeypatch.setattr(form_runs, "MOST_LINES", 3)
+    monkeypatch.setattr(form_runs, "MAX_LINES", 3)
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), logs=["a", "<b>", "c" * 5000])
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
@@ -649,7 +649,7 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     form.run()
     path = form.running.runs[0].video.path
 
-    monkeypatch.setattr(run_clips, "MOST_BYTES", 10)
+    monkeypatch.setattr(run_clips, "MAX_BYTES", 10)
     form.press("bring", run="1", file=0)
     form.until(lambda paper: len(paper.sent) == 1)
     path.unlink()
@@ -695,17 +695,17 @@ def test_the_page_keeps_the_newest_and_counts_the_others(paper: Callable[..., Pa
         return one if value == first else StandIn(status="failed", request_id=str(value), input=value)
 
     form = paper(BOAT, start=start)
-    for number in range(MOST_KEPT + 10):
+    for number in range(MAX_KEPT + 10):
         form.asked = BOAT.revised(seed=number)
         form.press("run")
-    form.until(lambda paper: len(paper.records) == MOST_KEPT and paper.records[0]["key"] == str(MOST_KEPT + 10))
-    form.until(lambda paper: len(paper.running.runs) == MOST_KEPT + 10 and paper.records[-1]["key"] == "1")
+    form.until(lambda paper: len(paper.records) == MAX_KEPT and paper.records[0]["key"] == str(MAX_KEPT + 10))
+    form.until(lambda paper: len(paper.running.runs) == MAX_KEPT + 10 and paper.records[-1]["key"] == "1")
     told = form.records
     one.status = "failed"
 
     assert told[-1]["key"] == "1"
     assert told[-1]["older"] == 10
-    assert len(form.running.runs) == MOST_KEPT + 10
+    assert len(form.running.runs) == MAX_KEPT + 10
 
 
 def test_the_page_learns_the_clock_of_the_kernel(paper: Callable[..., Paper]) -> None:

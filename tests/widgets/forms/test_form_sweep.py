@@ -27,7 +27,7 @@ from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.sweeping.form_planning import MAKING, MEND
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
 from reelbook.widgets.forms.sweeping.plan_preview import code
-from reelbook.widgets.forms.sweeping.typed_values import MOST_VALUES, Unread, can_vary, read, start
+from reelbook.widgets.forms.sweeping.typed_values import MAX_VALUES, Unread, can_vary, read, start
 from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -202,7 +202,7 @@ def test_lines_are_texts_or_json() -> None:
     with pytest.raises(Unread, match="too deep"):
         read({"kind": "json"}, "[" * 100_000)
     with pytest.raises(Unread, match="lines"):
-        read({"kind": "text"}, "a\n" * (MOST_VALUES + 1))
+        read({"kind": "text"}, "a\n" * (MAX_VALUES + 1))
 
 
 def test_each_field_begins_with_sensible_values(bench: Callable[..., Bench]) -> None:

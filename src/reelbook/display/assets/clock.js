@@ -12,7 +12,7 @@ import { buttons, keys } from "./clock_controls.js";
 import { AHEAD, frameAt, isOver, leaderOf, middleOf, within } from "./clock_time.js";
 
 const LOOK_EVERY = 100; // Milliseconds.
-const MOST_LOADED = 32; // Browsers refuse to hold many more films than this at once on a telephone.
+const MAX_LOADED = 32; // Browsers refuse to hold many more films than this at once on a telephone.
 
 /** The clock. It tells of every change by an event `change`; a `frame` event comes with every new frame. */
 export class Clock extends EventTarget {
@@ -131,7 +131,7 @@ export class Clock extends EventTarget {
     }
     clip.isInView = false;
     clip.video.pause();
-    if (this.clips.filter((other) => other.isLoaded).length > MOST_LOADED) clip.unload();
+    if (this.clips.filter((other) => other.isLoaded).length > MAX_LOADED) clip.unload();
     if (this.#playing) this.#lead();
   }
 

@@ -17,8 +17,8 @@ const PLAIN_ROW = 29;
 const ROW_SPACE = 9; // Pixels around a poster, the hairline included.
 const AHEAD = 6; // Rows beyond the edges that are ready before they are seen.
 const SPEAK_EVERY = 1000;
-const MOST_CHARS = { right: 16, left: 28, all: 80 };
-const MOST_PRINTED = 500;
+const MAX_CHARS = { right: 16, left: 28, all: 80 };
+const MAX_PRINTED = 500;
 const SELECT_WIDTH = 32;
 
 /** @param {string} words A state. @returns {HTMLElement[]} Its sign, which alone has a colour, and its word. */
@@ -213,7 +213,7 @@ export class Table {
 
   /** @param {Column} column @param {boolean} isAll @returns {number} Pixels, by the longest of its words. */
   #width(column, isAll) {
-    const most = isAll ? MOST_CHARS.all : column.isRight ? MOST_CHARS.right : MOST_CHARS.left;
+    const most = isAll ? MAX_CHARS.all : column.isRight ? MAX_CHARS.right : MAX_CHARS.left;
     return Math.ceil(Math.min(most, Math.max(column.longest, Math.min(column.name.length + 2, most), 3)) * this.#letter() + 18);
   }
 
@@ -234,7 +234,7 @@ export class Table {
   }
 
   print() {
-    this.#draw(MOST_PRINTED);
+    this.#draw(MAX_PRINTED);
   }
 
   /** Put the rows in view onto the page, and take the others off it. @param {number} least */
@@ -293,8 +293,8 @@ export class Table {
     const words = column.words[row];
     const cell = made("td", { class: column.isRight ? "rb-right" : "" });
     if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
-    else if (column.role === "state" && words.length <= MOST_CHARS.left) cell.append(...stated(words));
-    else if (column.isRight || words.length <= MOST_CHARS.left) cell.append(made("bdi", {}, words));
+    else if (column.role === "state" && words.length <= MAX_CHARS.left) cell.append(...stated(words));
+    else if (column.isRight || words.length <= MAX_CHARS.left) cell.append(made("bdi", {}, words));
     else {
       const button = made("button", { type: "button", class: "rb-text", title: words.slice(0, 600) }, made("bdi", {}, words.slice(0, 200)));
       button.addEventListener("click", () => this.open(row, words));

@@ -1,7 +1,7 @@
 // @ts-check
 /** What is asked of the rows of a table: an order, a filter, and what those that are left come to. Nothing here knows of the page. */
 
-const MOST_STATES = 6;
+const MAX_STATES = 6;
 const ALWAYS_SEARCHED = ["prompt", "error"];
 /** States of runs whose credits are set aside, and not spent. */
 const UNSETTLED = ["planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"];
@@ -180,5 +180,5 @@ function counted(states, rows) {
     const word = states.words[row]?.replace(/^\S+ /, "");
     if (word) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...counts].slice(0, MOST_STATES).map(([word, number]) => `${told(number)} ${word}`);
+  return [...counts].slice(0, MAX_STATES).map(([word, number]) => `${told(number)} ${word}`);
 }

@@ -18,7 +18,7 @@ NOT_ASKED = frozenset({
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
 })  # fmt: skip
 """The columns that tell how a run went."""
-MOST_ACROSS = 10
+MAX_ACROSS = 10
 LONG_TEXT = 28
 LEAST_FILLED = 0.6
 """A grid with more gaps than this leaves is none."""
@@ -85,7 +85,7 @@ def asked_columns(table: pd.DataFrame) -> list[str]:
 def layout_of(axes: Sequence[Axis], runs: int) -> Layout:
     """Columns for what has few values with short names, rows for what has more; what is left heads a grid of its own."""
     short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
-    if len(axes) < 2 or not short or len(short[0].values) > MOST_ACROSS:
+    if len(axes) < 2 or not short or len(short[0].values) > MAX_ACROSS:
         return Layout(None, None, ())
     across = short[0]
     rest = [axis for axis in axes if axis is not across]

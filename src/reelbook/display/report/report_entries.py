@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...media.metadata.provenance import Provenance
     from ...models.base import Input
 
-MOST_CODE = 20_000
+MAX_CODE = 20_000
 """Letters of an input that are shown; it can hold a whole picture as text."""
 
 
@@ -108,7 +108,7 @@ class Entry:
         if self.typed is None:
             return None
         code = code_of(self.typed, seed=self.seed)
-        return code if len(code) <= MOST_CODE else None
+        return code if len(code) <= MAX_CODE else None
 
     @property
     def json(self) -> str | None:
@@ -116,7 +116,7 @@ class Entry:
         if self.asked is None:
             return None
         text = json.dumps(self.asked, indent=2, ensure_ascii=False, default=str)
-        return text if len(text) <= MOST_CODE else None
+        return text if len(text) <= MAX_CODE else None
 
     @cached_property
     def provenance(self) -> Provenance | None:

@@ -27,7 +27,7 @@ from ..synced_clips import Clip
 from .report_entries import Entry
 from .report_progress import Say, progress, silent
 
-LONGEST, MOST_BYTES, KEYFRAMES = 320, 150_000, 12
+LONGEST, MAX_BYTES, KEYFRAMES = 320, 150_000, 12
 PICTURE_LONGEST = 640
 PATIENCE = 1.0
 """Seconds that may pass without a word about it."""
@@ -68,7 +68,7 @@ class Inside:
 
     def film(self, file: LocalFile, entry: Entry) -> str:
         """A small copy of the clip."""
-        small = preview(file.path, longest=LONGEST, most_bytes=MOST_BYTES, gop=KEYFRAMES)
+        small = preview(file.path, longest=LONGEST, most_bytes=MAX_BYTES, gop=KEYFRAMES)
         return uri("video/mp4", small) if small else ""
 
     def picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:

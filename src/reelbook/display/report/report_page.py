@@ -29,10 +29,10 @@ from .report_entries import Entry, Group
 from .report_media import LONGEST, PICTURE_LONGEST, Shown
 from .shared_table import with_names
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 """Pixels that a poster may take in the table, of few files and of more."""
-MOST_PLOTS = 3
+MAX_PLOTS = 3
 LONGEST_TITLE, LONGEST_GIVEN = 90, 200
 """Letters of a title that we make, and of one that somebody gives."""
 
@@ -199,8 +199,8 @@ def _plan_of(group: Group, *, is_alone: bool) -> Markup:
 
 def _values(axis: Axis) -> Markup:
     """The values of an axis, the middle of many left out."""
-    many = len(axis.bare) > MOST_VALUES
-    told = [*axis.bare[: MOST_VALUES // 2], "…", *axis.bare[-MOST_VALUES // 2 :]] if many else axis.bare
+    many = len(axis.bare) > MAX_VALUES
+    told = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
     value = Markup("<bdi>{}</bdi>")
     return dotted([value.format(cut(text, 160)) for text in told])
 
@@ -224,7 +224,7 @@ def _cost_columns(groups: Sequence[Group]) -> Iterator[str]:
         return
     axes = sorted(groups[0].axes, key=lambda axis: len(axis.values))
     shared = [axis for axis in axes if len(axis.values) < len(groups[0].entries)]
-    yield from [axis.columns[0] for axis in shared or axes[:1]][:MOST_PLOTS]
+    yield from [axis.columns[0] for axis in shared or axes[:1]][:MAX_PLOTS]
 
 
 def _plot(table: pd.DataFrame, name: str) -> Markup:

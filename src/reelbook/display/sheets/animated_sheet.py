@@ -26,8 +26,8 @@ from .sheet_pictures import Look, at_times, looks
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_RUNS, MOST_STEPS = 60, 96
-LEAST_WIDTH, MOST_WIDTH = 160, 2400
+MAX_RUNS, MAX_STEPS = 60, 96
+LEAST_WIDTH, MAX_WIDTH = 160, 2400
 TYPE_SHARE = 0.9
 """Labels are read at the size they have; on a sheet they are twice as large as that."""
 QUICKEST, SLOWEST = 9, 15
@@ -37,7 +37,7 @@ FAR_TOO_LARGE = 1.5
 SAMPLES = 3
 """Pairs of steps that tell how large a file will be."""
 PICTURE_SECONDS = 0.8
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def gif(table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | 
     steps in a second, or fewer pixels than `width`; its comment says how many. Of pictures each is shown in turn.
     """
     target = _target(path)
-    if isinstance(width, bool) or not isinstance(width, int) or not LEAST_WIDTH <= width <= MOST_WIDTH:
+    if isinstance(width, bool) or not isinstance(width, int) or not LEAST_WIDTH <= width <= MAX_WIDTH:
         raise ReelbookError(
-            f"`width` of an animated picture is a whole number from {LEAST_WIDTH} to {MOST_WIDTH}, and not {width!r}."
+            f"`width` of an animated picture is a whole number from {LEAST_WIDTH} to {MAX_WIDTH}, and not {width!r}."
         )
-    entries = entries_of(table.iloc[: MOST_RUNS + 1], labels)
-    if len(entries) > MOST_RUNS:
+    entries = entries_of(table.iloc[: MAX_RUNS + 1], labels)
+    if len(entries) > MAX_RUNS:
         raise ReelbookError(
-            f"{len(table):,} runs are too many for one animated picture. Choose up to {MOST_RUNS}: table[:{MOST_RUNS}].reel.gif(…)"
+            f"{len(table):,} runs are too many for one animated picture. Choose up to {MAX_RUNS}: table[:{MAX_RUNS}].reel.gif(…)"
         )
     if not any(entry.files for entry in entries):
         raise ReelbookError("No run of this table has a file, so there is nothing that could move.")
@@ -89,7 +89,7 @@ def _clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     clips = _Clips(entries, _decoded(entries, pace, place.card), sizes, place.across, kind)
     pace, width = _affordable(clips, pace, width)
     content = clips.encoded(pace, width)
-    while len(content) > MOST_BYTES and width > LEAST_WIDTH * 2:
+    while len(content) > MAX_BYTES and width > LEAST_WIDTH * 2:
         width = _narrower(width, len(content))
         content = clips.encoded(pace, width)
     return content
@@ -111,16 +111,16 @@ def _decoded(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Lo
 def _affordable(clips: _Clips, pace: Pace, width: int) -> tuple[Pace, int]:
     """Pace and width that make a file of the right size, foretold from some steps: each whole attempt takes long."""
     guess = clips.guess(pace, width)
-    if guess > MOST_BYTES * FAR_TOO_LARGE and pace.step < SLOWEST:
+    if guess > MAX_BYTES * FAR_TOO_LARGE and pace.step < SLOWEST:
         pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
         guess = clips.guess(pace, width)
     is_wide = width > LEAST_WIDTH * 2
-    return pace, _narrower(width, guess) if guess > MOST_BYTES and is_wide else width
+    return pace, _narrower(width, guess) if guess > MAX_BYTES and is_wide else width
 
 
 def _narrower(width: int, size: int) -> int:
     """The width that makes a file of the right size out of one that is too large."""
-    return max(LEAST_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MOST_BYTES / size))))
+    return max(LEAST_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / size))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def _length(entry: Entry) -> Look:
 
 def _pace(seconds: float) -> Pace:
     """As quick as can be, unless that makes too many steps; all of the longest clip is seen."""
-    step = max(QUICKEST, math.ceil(100 * seconds / MOST_STEPS))
+    step = max(QUICKEST, math.ceil(100 * seconds / MAX_STEPS))
     return Pace(step, max(1, math.ceil(100 * seconds / step - 1e-6)))
 
 

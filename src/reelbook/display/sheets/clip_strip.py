@@ -15,7 +15,7 @@ from ...models.service_file import File
 from ...runs.run import Run
 from ..formatting import joined
 from ..run_text import of_file, of_run
-from .contact_sheet import MOST_PICTURES, TALLEST, check, size_told, times_told
+from .contact_sheet import MAX_PICTURES, TALLEST, check, size_told, times_told
 from .sheet_colours import Colours
 from .sheet_drawing import FULL_WIDTH, UNIT, Brush, filling, scaled, types
 from .sheet_entries import Entry
@@ -29,7 +29,7 @@ def strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: 
     files, lead, seed, credits_said = _told(run_or_file)
     entry = Entry("", (), files)
     scale = width / FULL_WIDTH
-    across = frames if entry.is_film else min(len(files), MOST_PICTURES)
+    across = frames if entry.is_film else min(len(files), MAX_PICTURES)
     gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
     cell = max(1, min((width - 2 * pad - (across - 1) * gap) // across, width // 2))
     box = (cell, max(1, round(cell * TALLEST)))

@@ -23,9 +23,9 @@ from .sheet_pictures import Look, looks, over_time, side_by_side
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS, MOST_HEIGHT, MOST_FRAMES = 200, 30_000, 24
-LEAST_WIDTH, MOST_WIDTH = 320, 8000
-MOST_PICTURES = 8
+MAX_ROWS, MAX_HEIGHT, MAX_FRAMES = 200, 30_000, 24
+LEAST_WIDTH, MAX_WIDTH = 320, 8000
+MAX_PICTURES = 8
 LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
 TALLEST = 1.78
 """How many times higher than wide a picture may be shown; this is the shape of a telephone."""
@@ -66,7 +66,7 @@ def sheet(
     check(frames, width, "sheet")
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
-    entries = entries_of(table.iloc[:MOST_ROWS], labels)
+    entries = entries_of(table.iloc[:MAX_ROWS], labels)
     scale = width / FULL_WIDTH
     across = _across(entries, frames)
     if across == 1 and not any(entry.is_film for entry in entries):
@@ -113,7 +113,7 @@ def _sizes_told(seen: Sequence[Look], count: int) -> list[str]:
 
 def check(frames: int, width: int, what: str) -> None:
     """Whether so much can be drawn."""
-    for name, value, low, high in (("frames", frames, 1, MOST_FRAMES), ("width", width, LEAST_WIDTH, MOST_WIDTH)):
+    for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, LEAST_WIDTH, MAX_WIDTH)):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ReelbookError(f"`{name}` of a {what} is a whole number from {low} to {high}, and not {value!r}.")
 
@@ -122,7 +122,7 @@ def _across(entries: Sequence[Entry], frames: int) -> int:
     """How many cells a run has: frames of clips, or the pictures of the run that has most."""
     if any(entry.is_film for entry in entries) or not any(entry.files for entry in entries):
         return frames
-    return min(max(len(entry.files) for entry in entries), MOST_PICTURES)
+    return min(max(len(entry.files) for entry in entries), MAX_PICTURES)
 
 
 def _columns(entries: Sequence[Entry], across: int, width: int, scale: float) -> Columns:
@@ -168,7 +168,7 @@ def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
     height, gap = 0, scaled(UNIT, scale)
     for place, row in enumerate(rows):
         height += row.height + 4 * gap
-        if height > MOST_HEIGHT and place:
+        if height > MAX_HEIGHT and place:
             return rows[:place]
     return rows
 

@@ -17,7 +17,7 @@ from .sheet_pictures import Look
 
 SHAPE = 0.62
 """How high a grid is for its width, at best."""
-MOST_ACROSS = 12
+MAX_ACROSS = 12
 TALLEST = 1.4
 """The most of that: a grid that is higher than this for its width gets smaller cards."""
 
@@ -70,7 +70,7 @@ def grid(
     shape = min(max(shape, 1 / 4), 16 / 9)
     if across is not None:
         return _grid(across, shape, entries, width, scale)
-    found = [_grid(count, shape, entries, width, scale) for count in range(1, min(len(entries), MOST_ACROSS) + 1)]
+    found = [_grid(count, shape, entries, width, scale) for count in range(1, min(len(entries), MAX_ACROSS) + 1)]
     small = [one for one in found if one.card[0] <= width * card] or found[-1:]
     return min(small, key=lambda one: abs(math.log(one.height / width / SHAPE)))
 

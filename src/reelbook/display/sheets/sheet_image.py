@@ -16,7 +16,7 @@ from ..embedding import uri
 from ..theme import style
 from .sheet_colours import Colours, colours, of_theme
 
-MOST_BYTES, MOST_PLAIN = 240_000, 100_000
+MAX_BYTES, MAX_PLAIN = 240_000, 100_000
 """Of the copy that a page shows, and of the one for places without HTML: a few sheets, and still a notebook can be sent by mail."""
 DARK_COLOURS = 64
 IMAGE = Markup(
@@ -80,7 +80,7 @@ class Sheet(Image.Image):
         return None
 
     def _repr_jpeg_(self) -> bytes:
-        return display_copy(self.convert("RGB"), MOST_PLAIN)
+        return display_copy(self.convert("RGB"), MAX_PLAIN)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
@@ -89,7 +89,7 @@ class Sheet(Image.Image):
         return f"<a picture of {self.width}×{self.height}: .save('sheet.png') keeps it>"
 
 
-def display_copy(picture: Image.Image, most_bytes: int = MOST_BYTES) -> bytes:
+def display_copy(picture: Image.Image, most_bytes: int = MAX_BYTES) -> bytes:
     """The best JPEG of a picture that is no larger than this; of one that is very long, the smallest that can be read."""
     content, shown = b"", picture
     for quality, subsampling, width in COPIES:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-MOST_TEXT = 2_000
+MAX_TEXT = 2_000
 """Characters of one cell that are kept; a page of text belongs into a file."""
 
 DIGITS, LARGEST_PLAIN, SMALLEST_PLAIN = 6, 1e15, 1e-4
-MOST_EXACT = 2**53
+MAX_EXACT = 2**53
 """The largest whole number that a page can count with; beyond it words stay exact, and only the order is rounded."""
 
-MOST_ITEMS, MOST_IN_ONE, DEEPEST = 40, 400, 6
+MAX_ITEMS, MAX_IN_ONE, DEEPEST = 40, 400, 6
 
 Number = int | float
 
@@ -115,8 +115,8 @@ def _short() -> reprlib.Repr:
     """Python's own way to say a list or a dict, that comes to an end with any of them."""
     short = reprlib.Repr()
     for name in ("list", "tuple", "set", "frozenset", "dict", "array", "deque"):
-        setattr(short, f"max{name}", MOST_ITEMS)
-    short.maxstring = short.maxlong = short.maxother = MOST_IN_ONE
+        setattr(short, f"max{name}", MAX_ITEMS)
+    short.maxstring = short.maxlong = short.maxother = MAX_IN_ONE
     short.maxlevel = DEEPEST
     return short
 
@@ -143,7 +143,7 @@ def _order(
 
 def _countable(value: Any) -> Number:
     """A number as a page can count with it: exact where possible, and finite, because JSON knows no other."""
-    if isinstance(value, (int, np.integer)) and abs(int(value)) <= MOST_EXACT:
+    if isinstance(value, (int, np.integer)) and abs(int(value)) <= MAX_EXACT:
         return int(value)
     try:
         real = float(value)
@@ -151,7 +151,7 @@ def _countable(value: Any) -> Number:
         real = math.inf if value > 0 else -math.inf
     if math.isinf(real):
         return math.copysign(1.7976931348623157e308, real)
-    if real.is_integer() and abs(real) <= MOST_EXACT:
+    if real.is_integer() and abs(real) <= MAX_EXACT:
         return int(real)
     return real if isinstance(value, (int, np.integer)) else float(f"{real:.12g}")
 
@@ -167,4 +167,4 @@ def _is_missing(value: Any) -> bool:
 
 def _kept(text: str) -> str:
     """A text that can be sent, and no more than a page of it."""
-    return sound(text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text):,} characters)")
+    return sound(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)")

@@ -29,8 +29,8 @@ UNSETTLED = frozenset(
 
 FILES = ("output_video", "output_images")
 
-MOST_VARYING = 8
-MOST_DATA = 3_000_000
+MAX_VARYING = 8
+MAX_DATA = 3_000_000
 """Bytes of the cells of one table; beyond it columns that are not shown stay away."""
 
 
@@ -79,12 +79,10 @@ def payload_columns(all_places: Sequence[Place]) -> tuple[list[dict[str, Any]], 
     left: list[int] = []
     # A light one would make no difference.
     hidden = [
-        i
-        for i, place in enumerate(all_places)
-        if not place.is_shown and not place.role and weights[i] > MOST_DATA / 100
+        i for i, place in enumerate(all_places) if not place.is_shown and not place.role and weights[i] > MAX_DATA / 100
     ]
     hidden.sort(key=weights.__getitem__)
-    while sum(weights) - sum(weights[i] for i in left) > MOST_DATA and hidden:
+    while sum(weights) - sum(weights[i] for i in left) > MAX_DATA and hidden:
         left.append(hidden.pop())
     return [one for i, one in enumerate(packed) if i not in left], [all_places[i].cells.name for i in sorted(left)]
 
@@ -221,7 +219,7 @@ def _telling(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
     ]  # fmt: skip
     if not varying and not axes and STATUS not in named:
         varying = list(named)
-    return [name for name in dict.fromkeys([*axes, *varying]) if name in named][:MOST_VARYING]
+    return [name for name in dict.fromkeys([*axes, *varying]) if name in named][:MAX_VARYING]
 
 
 def _has_marks(column: Cells | None) -> bool:

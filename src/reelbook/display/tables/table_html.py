@@ -29,7 +29,7 @@ STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
 FIRST = 24
 """Rows that stand there without a script."""
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 LONGEST_CELL, LONGEST_TITLE = 60, 600
 
 # What matters for the layout stands in the markup itself: a saved notebook may lose its style sheets.
@@ -51,7 +51,7 @@ NOTHING = Markup("<td></td>")
 
 def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> dict[str, Any]:
     """The table as one output of a cell: a page, and a line of text."""
-    shown = table.head(MOST_ROWS)
+    shown = table.head(MAX_ROWS)
     all_places = places(shown)
     whole = _markup(shown, all_places, len(table), embed or options.embed, key)
     html = Markup("").join([style(*STYLES), whole, script(SCRIPT)])
@@ -60,7 +60,7 @@ def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = ""
 
 def table_line(table: pd.DataFrame) -> str:
     """How many runs, how they went and what they cost, on one line; all that a terminal shows."""
-    shown = table.head(MOST_ROWS)
+    shown = table.head(MAX_ROWS)
     return _summary(places(shown), len(shown), len(table))
 
 
@@ -87,7 +87,7 @@ def table_markup(
     `posters` are pictures and `clips` addresses by the paths of files, for a page that has them already; without
     `posters` small ones are made, and without `clips` it depends on `embed` what is in the page.
     """
-    shown = table.head(MOST_ROWS)
+    shown = table.head(MAX_ROWS)
     return _markup(shown, places(shown), len(table), embed, key, posters, clips)
 
 

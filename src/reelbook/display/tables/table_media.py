@@ -22,16 +22,16 @@ from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Place, places
 BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
 
-MOST_POSTER_BYTES = 600_000
+MAX_POSTER_BYTES = 600_000
 """Bytes of the posters of one table in the notebook, as they are written there: four for three."""
 
-MOST_POSTERS = 2_000
+MAX_POSTERS = 2_000
 QUALITIES = (70, 55, 40)
 SHEET_ACROSS, SHEET_DOWN = 10, 10
-MOST_CLIP_BYTES = int(LARGEST * 0.75)
+MAX_CLIP_BYTES = int(LARGEST * 0.75)
 """Bytes of clips that a notebook takes, before they are written in four letters for three."""
 
-MOST_CLIPS = 200
+MAX_CLIPS = 200
 """Clips that may be copied for one table, each of which takes its time."""
 
 LONGEST_PROMPT = 60
@@ -96,13 +96,13 @@ def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None =
         return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
     # Many rows may show one file: it is fetched, shrunk and carried once.
     different = list(dict.fromkeys(firsts.values()))
-    wanted = different[:MOST_POSTERS]
+    wanted = different[:MAX_POSTERS]
     made_of = dict(zip(wanted, made(wanted), strict=True))
     tiles = {path: _within(content, box) for path, content in made_of.items() if content is not None}
     rows = {row: path for row, path in firsts.items() if path in tiles}
     singles = {row: _address(made_of[path] or b"", box) for row, path in rows.items() if row < single}
     others = {path: tiles[path] for row, path in rows.items() if row >= single}
-    sheets, at = _sheets(others, box, MOST_POSTER_BYTES - sum(map(len, singles.values())))
+    sheets, at = _sheets(others, box, MAX_POSTER_BYTES - sum(map(len, singles.values())))
     sizes = {row: tiles[path].size for row, path in rows.items()}
     spots = {row: at[path] for row, path in rows.items() if row >= single and path in at}
     left = sum(
@@ -157,7 +157,7 @@ class Clips(NamedTuple):
 def clips_of(files: Files, embed: str) -> Clips:
     """What plays, as far as that is to be in the notebook."""
     paths = [path for found in files for path in found]
-    taken = _taken(paths[:MOST_CLIPS], embed)
+    taken = _taken(paths[:MAX_CLIPS], embed)
     found = {str(row): [taken.get(path, ("", False))[0] for path in each] for row, each in enumerate(files) if each}
     previews = {
         str(row): small
@@ -210,7 +210,7 @@ def _taken(paths: Sequence[str], embed: str) -> dict[str, tuple[str, bool]]:
     from ...media.previews import previews
 
     found: dict[str, tuple[str, bool]] = {}
-    room = MOST_CLIP_BYTES
+    room = MAX_CLIP_BYTES
     for path in dict.fromkeys(paths) if embed == "full" else ():
         content = _whole(path, room)
         room -= len(content)
@@ -244,7 +244,7 @@ def _address(content: bytes, box: tuple[int, int]) -> str:
     return uri("image/jpeg", _jpeg(_within(content, box), QUALITIES[0]))
 
 
-@lru_cache(maxsize=MOST_POSTERS)  # Some 7 kB each; nobody changes them.
+@lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each; nobody changes them.
 def _within(content: bytes, box: tuple[int, int]) -> Image.Image:
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
         size = _fitted(picture.width, picture.height, box)

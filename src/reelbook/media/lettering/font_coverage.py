@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-MOST_TABLE = 4_000_000
+MAX_TABLE = 4_000_000
 """Bytes of a font's table of characters; those of the largest fonts take a tenth of it."""
 _UNICODE = {(3, 10): 3, (0, 6): 3, (0, 4): 3, (3, 1): 2, (0, 3): 1, (0, 2): 1, (0, 1): 1, (0, 0): 1}
 """The kinds of tables that count by Unicode, by how much of it they cover."""
@@ -56,7 +56,7 @@ def _table(file: BinaryIO, index: int) -> bytes:
     for tag, _, start, length in struct.iter_unpack(">4sIII", file.read(16 * count)):
         if tag == b"cmap":
             file.seek(start)
-            return file.read(min(length, MOST_TABLE))
+            return file.read(min(length, MAX_TABLE))
     raise ValueError("no table of characters")
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-MOST_FILES, LOOK_SECONDS = 3000, 10.0
+MAX_FILES, LOOK_SECONDS = 3000, 10.0
 ENDINGS = (".ttf", ".otf", ".ttc", ".otc")
 _UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
 _ODD = re.compile(
@@ -33,7 +33,7 @@ class FontFile(NamedTuple):
 def font_files() -> tuple[FontFile, ...]:
     """Every font of this machine, upright sans first; none where there are none."""
     found = dict.fromkeys([*_told_by_fontconfig(), *_lying_in(_folders())])
-    return tuple(sorted(found, key=_rank)[:MOST_FILES])
+    return tuple(sorted(found, key=_rank)[:MAX_FILES])
 
 
 def _rank(font: FontFile) -> tuple[bool, bool, int, str]:

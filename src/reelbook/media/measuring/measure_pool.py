@@ -48,16 +48,16 @@ def answers(orders: Sequence[Order], *, processes: int | None = None) -> Generat
 
     As many processes as there are cores, and no more than there are orders.
     """
-    crew = _Crew(orders)
+    workers = _WorkerPool(orders)
     try:
-        crew.start(min(len(orders), processes or _cores()))
+        workers.start(min(len(orders), processes or _cores()))
         for _ in orders:
-            yield crew.next()
+            yield workers.next()
     finally:
-        crew.end()
+        workers.end()
 
 
-class _Crew:
+class _WorkerPool:
     """Threads with one process each, which take orders until there are no more."""
 
     def __init__(self, orders: Sequence[Order]) -> None:

@@ -13,7 +13,7 @@ REACH = 4
 """How many pixels to each side a window reaches: it is nine wide."""
 ROUNDS = 3
 """How often a level's flow is corrected."""
-MOST = 1.0
+MAX = 1.0
 """The largest correction in one round, in pixels of its level; more is beyond what a gradient can know."""
 FIRM = np.float32(1.0)
 """How much texture a window needs to be believed: with so much it counts half."""
@@ -86,8 +86,8 @@ def _refined(first: Plane, second: Plane, right: Plane, down: Plane) -> tuple[Pl
     for _ in range(ROUNDS):
         wrong = (first - _sampled(second, right, down)) * _stays(right, down)
         pull_right, pull_down = _windowed(slopes * wrong)
-        right = right + np.clip((along * pull_right - mixed * pull_down) / determinant, -MOST, MOST)
-        down = down + np.clip((across * pull_down - mixed * pull_right) / determinant, -MOST, MOST)
+        right = right + np.clip((along * pull_right - mixed * pull_down) / determinant, -MAX, MAX)
+        down = down + np.clip((across * pull_down - mixed * pull_right) / determinant, -MAX, MAX)
     return right, down
 
 

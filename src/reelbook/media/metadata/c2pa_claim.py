@@ -9,7 +9,7 @@ from typing import Any
 
 from .cbor import decoded
 from .certificate import stated_names
-from .file_pieces import MOST_PARTS, OddFile
+from .file_pieces import MAX_PARTS, OddFile
 
 _CHAIN = 33
 """Under which number COSE keeps the certificates."""
@@ -52,7 +52,7 @@ def claim_in(content: bytes) -> Claim:
 def _boxes(content: bytes) -> Iterator[_Box]:
     """The boxes that stand there one after the other, as far as they make sense."""
     at = 0
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if at + 8 > len(content):
             return
         size, kind = struct.unpack_from(">I4s", content, at)

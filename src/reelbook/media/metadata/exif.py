@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 
-from .file_pieces import MOST_BYTES
+from .file_pieces import MAX_BYTES
 
 NAMES = {0x010E: "ImageDescription", 0x0131: "Software", 0x9286: "UserComment"}
 """The tags that hold texts about how a picture was made."""
 
 _EXIF_BLOCK = 0x8769
 _BYTE, _ASCII, _LONG, _UNDEFINED = 1, 2, 4, 7
-_MOST_ENTRIES = 1000
+_MAX_ENTRIES = 1000
 
 
 def texts(block: bytes) -> dict[str, str]:
@@ -21,7 +21,7 @@ def texts(block: bytes) -> dict[str, str]:
     """
     block = block.removeprefix(b"Exif\0\0")
     order = {b"II": "<", b"MM": ">"}.get(block[:2])
-    if order is None or len(block) < 8 or len(block) > MOST_BYTES:
+    if order is None or len(block) < 8 or len(block) > MAX_BYTES:
         return {}
     found, below = _directory(block, order, struct.unpack_from(order + "I", block, 4)[0])
     deeper = _directory(block, order, below)[0] if below is not None else {}
@@ -34,7 +34,7 @@ def _directory(block: bytes, order: str, start: int) -> tuple[dict[str, str], in
     below = None
     if start + 2 > len(block):
         return found, below
-    count = min(struct.unpack_from(order + "H", block, start)[0], _MOST_ENTRIES, (len(block) - start - 2) // 12)
+    count = min(struct.unpack_from(order + "H", block, start)[0], _MAX_ENTRIES, (len(block) - start - 2) // 12)
     for place in range(count):
         at = start + 2 + 12 * place
         tag, kind, size, value = struct.unpack_from(order + "HHII", block, at)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """The longest text that is read or written; what a person or a program says of a file is far shorter."""
-MOST_PARTS = 100_000
+MAX_PARTS = 100_000
 """How many chunks, segments or boxes of a file are looked at; a large PNG has some ten thousand."""
 _BLOCK = 1 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from .file_pieces import MOST_PARTS, OddFile, Stretch, taken
+from .file_pieces import MAX_PARTS, OddFile, Stretch, taken
 
 _HEAD_BYTES = 13
 _EXTENSION, _IMAGE = 0x21, 0x2C
@@ -15,7 +15,7 @@ _APPLICATION, _C2PA = 0xFF, b"C2PA_GIF"
 def manifest(file: BinaryIO) -> Iterator[Stretch]:
     """The content of the application extension that holds it, without the lengths between its parts."""
     start = _HEAD_BYTES + _colours(taken(file, 10, 1)[0])
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         kind = taken(file, start, 1)[0]
         if kind == _EXTENSION:
             parts, end = _parts(file, start + 2)
@@ -40,7 +40,7 @@ def _colours(flags: int) -> int:
 def _parts(file: BinaryIO, start: int) -> tuple[list[Stretch], int]:
     """The parts of one block, each of which has its length before it, and where the block ends."""
     found: list[Stretch] = []
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         size = taken(file, start, 1)[0]
         if size == 0:
             return found, start + 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from . import exif, xmp
-from .file_pieces import MOST_BYTES, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, OddFile, Piece, Stretch, length, taken
 
 SIGNATURE = b"\xff\xd8\xff"
 
@@ -25,7 +25,7 @@ _OURS = re.compile(rb"Reelbook (\d{1,3})/\d{1,3} ")
 """How our own comments begin. A segment holds 64 KiB, so a long record takes several."""
 _ROOM = 65_000
 _LARGEST = 65_533
-_MOST_SEGMENTS = 10_000
+_MAX_SEGMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield "comment", content.decode("utf-8", "replace").rstrip("\0")
     if ours:
         record = b"".join(ours[number] for number in sorted(ours))
-        yield "reelbook", record[:MOST_BYTES].decode("utf-8", "replace")
+        yield "reelbook", record[:MAX_BYTES].decode("utf-8", "replace")
 
 
 def manifest(file: BinaryIO) -> Iterator[Stretch]:
@@ -127,7 +127,7 @@ def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
 def _segments(file: BinaryIO) -> Iterator[_Segment]:
     """The segments up to where the pixels begin."""
     size, start = length(file), 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         if start + 4 > size:
             return
         filler, marker, count = struct.unpack(">BBH", taken(file, start, 4))

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from . import xmp
-from .file_pieces import MOST_BYTES, MOST_PARTS, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, MAX_PARTS, OddFile, Piece, Stretch, length, taken
 
 XMP_BOX = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 """What the XMP standard says that the box of a packet is called."""
@@ -21,7 +21,7 @@ _PURPOSES = (b"manifest", b"original", b"update")
 _NAMES = {b"\xa9cmt": "comment", b"\xa9nam": "title", b"desc": "description"}
 _HEAD, _LONG_HEAD = 8, 16
 _LARGEST = 2**32 - 1
-_MOST_TAGS = 1000
+_MAX_TAGS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
 
 def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[_Box]:
     """The boxes that stand there one after the other; odd where one claims more than there is."""
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if start + _HEAD > stop:
             return
         size, kind = struct.unpack(">I4s", taken(file, start, _HEAD))
@@ -114,7 +114,7 @@ def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[_Box]:
 
 def _packet(file: BinaryIO, box: _Box) -> bytes | None:
     """The XMP packet of a box, if it holds one."""
-    if box.kind != b"uuid" or not len(XMP_BOX) <= box.size <= 2 * MOST_BYTES:
+    if box.kind != b"uuid" or not len(XMP_BOX) <= box.size <= 2 * MAX_BYTES:
         return None
     content = taken(file, box.inside, box.size)
     return content[len(XMP_BOX) :] if content.startswith(XMP_BOX) else None
@@ -156,7 +156,7 @@ def _texts_of_index(file: BinaryIO, index: _Box) -> Iterator[tuple[str, str]]:
     if b"meta" in inner:
         yield from _texts_of_tags(file, inner[b"meta"])
     for kind in _NAMES.keys() & inner.keys():
-        if 4 < inner[kind].size <= MOST_BYTES:
+        if 4 < inner[kind].size <= MAX_BYTES:
             # QuickTime's older way: two bytes of length, two of language, then the text.
             yield _NAMES[kind], _text(taken(file, inner[kind].inside + 4, inner[kind].size - 4))
 
@@ -170,17 +170,17 @@ def _texts_of_tags(file: BinaryIO, tags: _Box) -> Iterator[tuple[str, str]]:
     names = {**_NAMES, **(_keys(file, boxes[b"keys"]) if b"keys" in boxes else {})}
     for kind, tag in _first_of_each(file, boxes[b"ilst"].inside, boxes[b"ilst"].stop).items():
         value = _first_of_each(file, tag.inside, tag.stop).get(b"data") if kind in names else None
-        if value is not None and 8 <= value.size <= MOST_BYTES:
+        if value is not None and 8 <= value.size <= MAX_BYTES:
             # Its type and its language, then the text.
             yield names[kind], _text(taken(file, value.inside + 8, value.size - 8))
 
 
 def _keys(file: BinaryIO, box: _Box) -> dict[bytes, str]:
     """Names of tags that have numbers in place of four letters."""
-    if not 8 <= box.size <= MOST_BYTES:
+    if not 8 <= box.size <= MAX_BYTES:
         return {}
     # A version and the number of names; then each name as if it were a box.
-    keys = islice(_boxes(file, box.inside + 8, box.stop), _MOST_TAGS)
+    keys = islice(_boxes(file, box.inside + 8, box.stop), _MAX_TAGS)
     return {
         struct.pack(">I", number): _text(taken(file, key.inside, min(key.size, 200))).rpartition(".")[2]
         for number, key in enumerate(keys, 1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from . import xmp
-from .file_pieces import MOST_BYTES, MOST_PARTS, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, MAX_PARTS, OddFile, Piece, Stretch, length, taken
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 OURS = b"reelbook"
@@ -39,9 +39,9 @@ class _Chunk:
 
 def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Every text with its keyword, our own record too."""
-    room = 4 * MOST_BYTES
+    room = 4 * MAX_BYTES
     for chunk in _chunks(file):
-        if chunk.kind in _TEXTS and chunk.size <= min(MOST_BYTES, room):
+        if chunk.kind in _TEXTS and chunk.size <= min(MAX_BYTES, room):
             keyword, text = _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))
             room -= chunk.size + len(text)
             yield keyword, text
@@ -57,7 +57,7 @@ def manifest(file: BinaryIO) -> Iterator[Stretch]:
 def packets(file: BinaryIO) -> Iterator[bytes]:
     """Its XMP packets."""
     for chunk in _chunks(file):
-        if _begins(file, chunk, XMP) and chunk.size <= 2 * MOST_BYTES:
+        if _begins(file, chunk, XMP) and chunk.size <= 2 * MAX_BYTES:
             yield _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
 
 
@@ -90,7 +90,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
 def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
     """The chunks up to the end of the picture; odd where one claims more than the file has."""
     size, start = length(file), len(SIGNATURE)
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if start == size:
             return
         count, kind = struct.unpack(">I4s", taken(file, start, 8))
@@ -120,7 +120,7 @@ def _text(kind: bytes, content: bytes) -> tuple[str, str]:
 def _inflated(packed: bytes) -> bytes:
     """Unpacked, as far as there is room: a few bytes can claim to be gigabytes."""
     try:
-        return zlib.decompressobj().decompress(packed, MOST_BYTES)
+        return zlib.decompressobj().decompress(packed, MAX_BYTES)
     except zlib.error:
         return b""
 
@@ -140,7 +140,7 @@ def _begins(file: BinaryIO, chunk: _Chunk, keyword: bytes) -> bool:
 
 def _typed(file: BinaryIO, chunk: _Chunk, source_type: str) -> Piece:
     """A packet of others with the kind of source in it; as it is where that cannot be."""
-    if source_type and chunk.size <= MOST_BYTES:
+    if source_type and chunk.size <= MAX_BYTES:
         theirs = _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode()
         whole = xmp.joined(theirs, source_type=source_type)
         if whole is not None and not xmp.source_type_in(theirs):

@@ -19,7 +19,7 @@ from ...errors import ReelbookError
 from ...settings import options
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
-from .file_pieces import MOST_BYTES, OddFile, Piece, Stretch, assemble, length
+from .file_pieces import MAX_BYTES, OddFile, Piece, Stretch, assemble, length
 from .input_record import typed_input
 from .parameters_text import settings
 from .run_record import NAMES, parsed, record_of
@@ -35,8 +35,8 @@ Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
 """Finds the run that has made a file of this hash: its facts, and a few words on where they were found."""
 
 _LONGEST_WORD = 300
-_MOST_TEXTS = 200
-_MOST_SOURCES = 2_000
+_MAX_TEXTS = 200
+_MAX_SOURCES = 2_000
 _HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
 _PICTURES = (".png", ".jpg", ".webp", ".gif")
 _PARAMETERS = ("parameters", "UserComment", "comment")
@@ -242,13 +242,13 @@ def _ways(head: bytes) -> tuple[Texts, Edited] | None:
 def _texts(path: Path) -> dict[str, str]:
     """Every text of a file by its name, the first of a kind, up to where the file makes no sense any more."""
     found: dict[str, str] = {}
-    room = 4 * MOST_BYTES
+    room = 4 * MAX_BYTES
     with _original(path) as file:
         try:
             ways = _ways(file.read(12))
             for name, text in ways[0](file) if ways else ():
                 room -= len(text)
-                if room < 0 or len(found) >= _MOST_TEXTS:
+                if room < 0 or len(found) >= _MAX_TEXTS:
                     break
                 found.setdefault(name, text)
         except OSError as error:
@@ -264,7 +264,7 @@ def _source_type(source: Path, model: Any, record: str) -> str:
     """The kind of source of what a model has made, in the words of IPTC."""
     engine = next((found for text in _texts(source).values() if (found := _engine_record(text)) is not None), {})
     # The pictures that were sent are on the same shelf.
-    hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MOST_SOURCES]
+    hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MAX_SOURCES]
     files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
     return source_type_of(model, engine, (read_marks(file).source_type for file in files if file.exists()))
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...models.base import Input
-from .file_pieces import MOST_BYTES
+from .file_pieces import MAX_BYTES
 from .input_record import written_input
 
 LONGEST_RECORD = 400_000
@@ -52,7 +52,7 @@ def record_of(facts: Mapping[str, Any]) -> str:
 
 def parsed(text: str) -> dict[str, Any] | None:
     """The JSON object of a text; None where it is none, or one that nobody would write."""
-    if len(text) > MOST_BYTES or text.lstrip()[:1] != "{":
+    if len(text) > MAX_BYTES or text.lstrip()[:1] != "{":
         return None
     try:
         found = json.loads(text, parse_constant=lambda _: None)

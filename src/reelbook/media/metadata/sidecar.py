@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .file_pieces import MOST_BYTES
+from .file_pieces import MAX_BYTES
 from .run_record import parsed, record_of
 
 SUFFIX = ".reelbook.json"
@@ -66,7 +66,7 @@ def hash_of(file: BufferedReader) -> str:
 def _read(path: Path) -> Sidecar | None:
     """A sidecar; None where there is none, or one that makes no sense."""
     try:
-        if path.stat().st_size > 2 * MOST_BYTES:
+        if path.stat().st_size > 2 * MAX_BYTES:
             return None
         found = parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from . import exif, xmp
-from .file_pieces import MOST_BYTES, MOST_PARTS, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, MAX_PARTS, OddFile, Piece, Stretch, length, taken
 
 _HEAD = 12
 _HAS_XMP, _HAS_ALPHA = 0x04, 0x10
@@ -29,7 +29,7 @@ class _Chunk:
 def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """The texts of the EXIF block, and our own record from the XMP packet."""
     for chunk in _chunks(file):
-        if chunk.size > 2 * MOST_BYTES:
+        if chunk.size > 2 * MAX_BYTES:
             continue
         if chunk.kind == b"EXIF":
             yield from exif.texts(_content(file, chunk)).items()
@@ -47,7 +47,7 @@ def manifest(file: BinaryIO) -> Iterator[Stretch]:
 def packets(file: BinaryIO) -> Iterator[bytes]:
     """Its XMP packets."""
     for chunk in _chunks(file):
-        if chunk.kind == b"XMP " and chunk.size <= 2 * MOST_BYTES:
+        if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES:
             yield _content(file, chunk)
 
 
@@ -59,7 +59,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     packet, is_in = _packet(xmp.packet(record, source_type)), False
     pieces: list[Piece] = [_extended(file, chunks[0])]
     for chunk in chunks[1:] if chunks[0].kind == b"VP8X" else chunks:
-        theirs = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MOST_BYTES else None
+        theirs = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
         joined = None if theirs is None or is_in else xmp.joined(theirs, record, source_type)
         if joined is not None:
             pieces.append(_packet(joined))
@@ -79,7 +79,7 @@ def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
     """The chunks of the file; odd where one claims more than the file has."""
     size = min(length(file), struct.unpack("<I", taken(file, 4, 4))[0] + 8)
     start = _HEAD
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if start + 8 > size:
             return
         kind, count = struct.unpack("<4sI", taken(file, start, 8))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import Problem
-from ..problems import MOST_PROBLEMS, Loc, unknown_field
+from ..problems import MAX_PROBLEMS, Loc, unknown_field
 from .container_rules import rules_for_entry, rules_for_field
 from .frozen_json import Record, frozen, thawed
 from .scalar_rules import is_multiple, nearest_number
@@ -17,7 +17,7 @@ from .schema_judge import Defs, Rule, accepts, followed, said_by, types_of
 NOISE = Fraction(1, 1_000_000)
 """Which part of a step, or of 1, a number may be off it and still be meant, as in `numpy.linspace(0, 1, 21)`."""
 
-MOST_ADDED, MOST_LEVELS = 1000, 16
+MAX_ADDED, MAX_LEVELS = 1000, 16
 """How many defaults a value is filled with, and how deep one may be in another; what has more is left as it is."""
 
 
@@ -76,7 +76,7 @@ class _Filler:
             # A null says nothing that leaving the field out does not say.
             return {}
         self.added += 1
-        if self.added > MOST_ADDED or level > MOST_LEVELS:
+        if self.added > MAX_ADDED or level > MAX_LEVELS:
             raise _Endless
         value, _ = settled(frozen(said)[0], rule, self.defs, exact=True)
         return {name: self.filled(value, [rule], level + 1)}
@@ -123,7 +123,7 @@ class _Walk:
         if is_closed(speaking, self.defs):
             unknown = [name for name in value if name not in names]
             # Each takes time to word, and nobody reads more.
-            room = max(MOST_PROBLEMS - len(self.unknown), 0)
+            room = max(MAX_PROBLEMS - len(self.unknown), 0)
             self.unknown += [unknown_field((*loc, name), thawed(value[name]), names) for name in unknown[:room]]
 
 

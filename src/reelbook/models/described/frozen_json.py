@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from ...errors import InvalidInput, Problem
 from ..images import Image
 from ..problems import WANTED, Loc, shown
-from ..value_types import MOST_DIGITS, MOST_ENTRIES, ordered, real, whole
+from ..value_types import MAX_DIGITS, MAX_ENTRIES, ordered, real, whole
 
 DEEPEST = 40
 """How many levels a value may have: each takes a few calls, and Python's stack ends after a thousand."""
@@ -195,8 +195,8 @@ class _Freezer:
         return plain if kind_of(plain) is not None else self.stray(loc, "", value)
 
     def sequence(self, value: tuple[Any, ...], loc: Loc) -> tuple[Any, ...]:
-        if len(value) > MOST_ENTRIES:
-            self.stray(loc, f"at most {MOST_ENTRIES:,} entries")
+        if len(value) > MAX_ENTRIES:
+            self.stray(loc, f"at most {MAX_ENTRIES:,} entries")
             return ()
         return tuple([self.frozen(item, (*loc, place)) for place, item in enumerate(value)])
 
@@ -258,4 +258,4 @@ def _writable(value: str | int) -> str | int:
     return value
 
 
-_TOO_LONG = 10**MOST_DIGITS
+_TOO_LONG = 10**MAX_DIGITS

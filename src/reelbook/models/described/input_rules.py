@@ -10,7 +10,7 @@ from ...errors import BadDescription, Problem
 from ..problems import wrong_type
 from .coerce import filled, settled
 from .frozen_json import Record, Stray, frozen
-from .normalised_schema import MOST_RULES, about
+from .normalised_schema import MAX_RULES, about
 from .picture_fields import has_pictures, pictures_in, taken
 from .schema_fields import Fields, fields_of, is_closed, spoken
 from .schema_judge import Defs, Rule, accepts, problems, said_by, types_of
@@ -195,8 +195,8 @@ def _check_size(shown: Any) -> None:
     while waiting:
         part = waiting.pop()
         count += 1
-        if count > MOST_RULES:
-            raise BadDescription(f"The schema has more than {MOST_RULES:,} rules once its parts are put together.")
+        if count > MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules once its parts are put together.")
         inner = part.values() if isinstance(part, Mapping) else part
         waiting += [item for item in inner if isinstance(item, (Mapping, list))]
 

@@ -10,14 +10,14 @@ from typing import Any, TypeGuard
 
 from ...errors import BadDescription
 from ..problems import shown
-from ..value_types import MOST_DIGITS
+from ..value_types import MAX_DIGITS
 from .references import Document, Home, kind_in_words, mapping, short, step
 
-MOST_LEVELS = 40
+MAX_LEVELS = 40
 """How deeply a schema may nest; those of services have less than ten levels."""
-MOST_RULES = 10_000
+MAX_RULES = 10_000
 """How many rules a schema may have; those of services have less than a hundred."""
-MOST_IN_PLACE = 24
+MAX_IN_PLACE = 24
 """How many rules may lead to one another without a step into the value."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -84,12 +84,12 @@ class _Reader:
 
     def rule(self, source: Any, place: str, level: int, home: Home) -> Any:
         self.count += 1
-        if self.count > MOST_RULES:
-            raise BadDescription(f"The schema has more than {MOST_RULES:,} rules.")
+        if self.count > MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
         if isinstance(source, bool):
             return source
-        if level > MOST_LEVELS:
-            raise BadDescription(f"The schema nests more than {MOST_LEVELS} levels deep at {short(place)}.")
+        if level > MAX_LEVELS:
+            raise BadDescription(f"The schema nests more than {MAX_LEVELS} levels deep at {short(place)}.")
         found = mapping(source, place)
         if "$defs" in found or "definitions" in found:
             home = (found, *home)
@@ -224,11 +224,11 @@ def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
             if id(rule) in around:
                 raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
             around.add(id(rule))
-            if len(around) <= MOST_IN_PLACE:
+            if len(around) <= MAX_IN_PLACE:
                 heights[id(rule)] = 1 + max((height(part) for part in parts_in_place(rule, defs)), default=0)
             around.discard(id(rule))
-            if heights.get(id(rule), math.inf) > MOST_IN_PLACE:
-                raise BadDescription(f"More than {MOST_IN_PLACE} schemas in a row only refer to one another.")
+            if heights.get(id(rule), math.inf) > MAX_IN_PLACE:
+                raise BadDescription(f"More than {MAX_IN_PLACE} schemas in a row only refer to one another.")
         return heights[id(rule)]
 
     for rule in (root, *defs.values()):
@@ -253,8 +253,8 @@ def _free_name(called: str, taken: Collection[str]) -> str:
 
 def _copied(value: Any, place: str, level: int) -> Any:
     """A copy of what is no rule, all of it JSON."""
-    if level > MOST_LEVELS:
-        raise BadDescription(f"{short(place)} nests more than {MOST_LEVELS} levels deep.")
+    if level > MAX_LEVELS:
+        raise BadDescription(f"{short(place)} nests more than {MAX_LEVELS} levels deep.")
     if isinstance(value, Mapping):
         return {
             _text(name, place): _copied(item, step(place, name), level + 1)
@@ -265,7 +265,7 @@ def _copied(value: Any, place: str, level: int) -> Any:
     if isinstance(value, str):
         # Half of a surrogate pair could not be shown.
         return value.encode(errors="replace").decode()
-    if value is None or isinstance(value, bool) or (_is_number(value) and abs(value) < 10**MOST_DIGITS):
+    if value is None or isinstance(value, bool) or (_is_number(value) and abs(value) < 10**MAX_DIGITS):
         return value
     raise BadDescription(f"{short(place)} is {kind_in_words(value)}, which JSON cannot say: {shown(value)}.")
 

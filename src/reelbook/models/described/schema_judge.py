@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import Problem
 from ..problems import (
-    MOST_LISTED,
+    MAX_LISTED,
     WANTED,
     Loc,
     converted,
@@ -260,7 +260,7 @@ class _Trial:
         named = list(dict.fromkeys(name for name in types if name != "null")) or ["null"]
         endless = isinstance(value, float) and not math.isfinite(value)
         wanted = [WANTED["finite_number" if endless and name == "number" else KINDS[name]] for name in named]
-        names = listed([shown(choice) for choice in choices[: MOST_LISTED + 1]], len(choices))
+        names = listed([shown(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
         wanted += [f"{'one of ' if len(choices) > 1 else ''}{names}"] if choices else []
         words = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
         plain = thawed(value)

@@ -10,7 +10,7 @@ from .open_pictures import flattened
 
 Size = tuple[int, int]
 
-MOST_BLOCKS = 36_864
+MAX_BLOCKS = 36_864
 """Blocks of 16 × 16 pixels in a frame at most: more than these, and no ordinary player's hardware takes it."""
 
 LONGEST_SIDE = 8192
@@ -37,7 +37,7 @@ def canvas_for(first: Size) -> Size:
     """
     width, height = (side + side % 2 for side in first)
     blocks = -(-width // 16) * -(-height // 16)
-    if blocks <= MOST_BLOCKS and max(width, height) <= LONGEST_SIDE:
+    if blocks <= MAX_BLOCKS and max(width, height) <= LONGEST_SIDE:
         return width, height
     scale = min(sqrt(PIXELS_WHEN_SHRUNK / (width * height)), LONGEST_SIDE / max(width, height))
     return _even(width * scale), _even(height * scale)

@@ -18,15 +18,15 @@ from .protocol import PictureError
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 """Nothing else is tried, whatever a file is called: some formats are programs."""
 
-MOST_PIXELS = 40_000_000
+MAX_PIXELS = 40_000_000
 LONGEST_SIDE = 65_500
 """What a JPEG can hold; a picture one pixel high and millions wide costs every engine more than its pixels."""
-MOST_PIXELS_OF_WEBP = 24_000_000
+MAX_PIXELS_OF_WEBP = 24_000_000
 """Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
 
-MOST_MARKERS = 10_000
+MAX_MARKERS = 10_000
 """How many notes a JPEG may carry; Pillow reads each in Python, so millions of empty ones hold a worker for long."""
 _NOTE = re.compile(rb"\xff[\xe0-\xef\xfe]")
 
@@ -134,11 +134,11 @@ def _told_as_picture_error(source: str, data: bytes) -> Iterator[None]:
 
 def _checked(source: str, data: bytes) -> Image.Image:
     # The picture's own data holds no such bytes: there a 0xFF is followed by zero or by a restart mark.
-    if data.startswith(b"\xff\xd8") and any(islice(_NOTE.finditer(data), MOST_MARKERS, None)):
+    if data.startswith(b"\xff\xd8") and any(islice(_NOTE.finditer(data), MAX_MARKERS, None)):
         raise PictureError(source, "it carries more notes beside the picture than are read here; save it without them")
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
-    most = MOST_PIXELS_OF_WEBP if picture.format == "WEBP" else MOST_PIXELS
+    most = MAX_PIXELS_OF_WEBP if picture.format == "WEBP" else MAX_PIXELS
     if width * height > most:
         raise PictureError(
             source,

@@ -18,7 +18,7 @@ from PIL.PngImagePlugin import PngInfo
 LONGEST_TEXT = 4000
 """Longer texts are shortened in the file; a data URI would otherwise put the source picture into its own result."""
 
-MOST_ASCII = 40_000
+MAX_ASCII = 40_000
 """Of the 64 KiB of an EXIF block; the settings stand beside it."""
 
 _SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
@@ -86,7 +86,7 @@ class Provenance:
         """The record for a place that holds ASCII, where other letters take twelve times the room, and that is small."""
         for longest in (LONGEST_TEXT, LONGEST_TEXT // 4, LONGEST_TEXT // 16):
             text = self.as_json(ascii_only=True, longest=longest)
-            if len(text) <= MOST_ASCII:
+            if len(text) <= MAX_ASCII:
                 break
         return text
 

@@ -21,7 +21,7 @@ from .transitions import COLUMNS, STORED, TELLS_LESS, Entry, rank, storable
 PLACE, ID, LASTING = "service at ", "service named ", "service keeps its id "
 """Begin the names of what is kept in the table `meta`; the value is the name of the service."""
 
-MOST_IDS = 32
+MAX_IDS = 32
 """So many ids of one service are remembered; one that changes with each answer would fill the ledger."""
 
 _PORTS = {"http": ":80", "https": ":443"}
@@ -86,7 +86,7 @@ def name_of(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool
     if by_address is not None and by_address != name:
         merge(db, by_address, name)
     _remember(db, PLACE + met.address, name)
-    if met.id is not None and met.id != name and len(_ids(db, name)) < MOST_IDS:
+    if met.id is not None and met.id != name and len(_ids(db, name)) < MAX_IDS:
         _remember(db, ID + met.id, name)
     if met.lasts and met.id is not None:
         _remember(db, LASTING + name, name)

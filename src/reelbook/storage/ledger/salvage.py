@@ -21,12 +21,12 @@ from .schema import SCHEMA, VERSION
 NEW_NAME = "ledger.new.sqlite"
 SECONDS, BYTES_PER_SECOND = 3.0, 5_000_000
 """How long the reading of a damaged ledger may take."""
-MOST_NAMED = 5
+MAX_NAMED = 5
 """So many damaged runs are named in the sentence about a rescue."""
 
 _ROWS_OF_A_PAGE = 100
-_MOST_REPEATS = 10_000
-_MOST_ROWS = 1 << 48
+_MAX_REPEATS = 10_000
+_MAX_ROWS = 1 << 48
 """No run has a number like this, whatever a damaged page says."""
 _STEPS = 10_000
 """So many steps of SQLite's between two looks at the clock: about a millisecond."""
@@ -58,8 +58,8 @@ def rescued(folder: Path) -> str:
     aside = _set_aside(damaged)
     new.replace(damaged)
     connection.synced(folder)
-    hurt = f" Not whole any more: {'; '.join(found.hurt[:MOST_NAMED])}." if found.hurt else ""
-    hurt += f" So are {len(found.hurt) - MOST_NAMED:,} others." if len(found.hurt) > MOST_NAMED else ""
+    hurt = f" Not whole any more: {'; '.join(found.hurt[:MAX_NAMED])}." if found.hurt else ""
+    hurt += f" So are {len(found.hurt) - MAX_NAMED:,} others." if len(found.hurt) > MAX_NAMED else ""
     cut = " Reading it took too long, so that more may be in it." if found.is_cut_short else ""
     return (
         f"The library's ledger in {folder} was damaged. {found.kept:,} runs were read from it and {found.restored:,} more "
@@ -158,12 +158,12 @@ class _Reading:
             for row in old.execute(query, given):
                 mark = row[0] if is_numbered else row
                 repeats += mark in self._seen
-                if repeats > _MOST_REPEATS:
+                if repeats > _MAX_REPEATS:
                     return False
                 if mark in self._seen:
                     continue
                 self._seen.add(mark)
-                if is_numbered and self.last < row[0] < _MOST_ROWS:
+                if is_numbered and self.last < row[0] < _MAX_ROWS:
                     self.last = row[0]
                 yield row[is_numbered:]
             return True

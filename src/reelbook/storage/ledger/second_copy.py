@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run_identity import identity as name_of_run
-from .transitions import MOST_CREDITS, NO_NAME
+from .transitions import MAX_CREDITS, NO_NAME
 
 NAME = "accepted.jsonl"
 
@@ -155,7 +155,7 @@ def _fits(name: str, value: Any) -> bool:
         return _is_whole(value)
     if kind == "price":
         return value is None or _is_whole(value)
-    return kind != "time" or (type(value) in (int, float) and 0 <= value <= MOST_CREDITS)
+    return kind != "time" or (type(value) in (int, float) and 0 <= value <= MAX_CREDITS)
 
 
 _KINDS = {
@@ -171,4 +171,4 @@ def _json(text: bytes) -> Any:
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST_CREDITS
+    return type(value) is int and 0 <= value <= MAX_CREDITS

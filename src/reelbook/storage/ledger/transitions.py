@@ -3,7 +3,7 @@
     planned → intent → sending → accepted → running → completed → stored
 
 with the side exits rejected, cancelled, failed, expired and uncertain. The functions here are the moves; each runs
-inside a transaction of `books.py`, which makes it durable before anybody acts on it. `asking.py` finds or claims the
+inside a transaction of `writer.py`, which makes it durable before anybody acts on it. `claims.py` finds or claims the
 row of a run, `recovery.py` puts in order what a dead process has left.
 """
 
@@ -47,7 +47,7 @@ PAID = (ACCEPTED, RUNNING, COMPLETED, EXPIRED)
 BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, EXPIRED, UNCERTAIN)
 """Of several takes: what is there, else what is paid for, else what may be, before anything that has yet to be paid."""
 
-MOST_CREDITS = 10**12
+MAX_CREDITS = 10**12
 """More than any run costs, and little enough that a sum over all runs is a number that the file takes."""
 
 TELLS_LESS = "tells too little: "
@@ -354,7 +354,7 @@ def event(db: sqlite3.Connection, run: int | None, state: str, note: str | None)
 
 def amount(credits: Any) -> int | None:
     """Credits as a service tells them; None for what cannot be a price, which must not make another run look paid."""
-    if isinstance(credits, bool) or not isinstance(credits, (int, float)) or not 0 <= credits <= MOST_CREDITS:
+    if isinstance(credits, bool) or not isinstance(credits, (int, float)) or not 0 <= credits <= MAX_CREDITS:
         return None
     return math.ceil(credits)
 

@@ -28,11 +28,11 @@ from .unavailable import LibraryClosed, LibraryGone, saved
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-MOST_IN_A_COMMIT = 256
+MAX_IN_A_COMMIT = 256
 CALL_SECONDS = 180.0
 GONE_SECONDS = 40.0
 """How long a library that was taken away is waited for: its disk may come back."""
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 """So many accepted requests are written down elsewhere where the library is gone."""
 FORK_SECONDS = 5.0
 """How long a fork waits for the end of a commit."""
@@ -49,7 +49,7 @@ class _Step:
     future: Future[Any] = field(default_factory=Future)
 
 
-class Books:
+class Ledger:
     """The ledger of one library, as one process keeps it.
 
     A commit waits for the disk a few times, however much is in it; so one thread takes all steps that came
@@ -73,7 +73,7 @@ class Books:
         self._place: tuple[int, int] | None = None
         self._is_suspect = False
         self._gone_since: float | None = None
-        self._lines: deque[bytes] = deque(maxlen=MOST_REMEMBERED)
+        self._lines: deque[bytes] = deque(maxlen=MAX_REMEMBERED)
         self._saved: Path | None = None
         self._start()
         _open.add(self)
@@ -242,7 +242,7 @@ class Books:
         if first is None:
             return None
         batch = [first]
-        while len(batch) < MOST_IN_A_COMMIT:
+        while len(batch) < MAX_IN_A_COMMIT:
             try:
                 step = self._asked.get_nowait()
             except queue.Empty:
@@ -371,27 +371,27 @@ def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseExceptio
     return result, None
 
 
-_open: weakref.WeakSet[Books] = weakref.WeakSet()
-_idle: list[Books] = []
+_open: weakref.WeakSet[Ledger] = weakref.WeakSet()
+_idle: list[Ledger] = []
 _inherited: list[sqlite3.Connection | None] = []
 """Connections of a parent process, kept so that nothing closes them in the child."""
 
 
 def _before_fork() -> None:
     # SQLite must not be copied half way through a commit: the child would wait for itself for ever.
-    _idle[:] = [books for books in list(_open) if books._disk.acquire(timeout=FORK_SECONDS)]
+    _idle[:] = [ledger for ledger in list(_open) if ledger._disk.acquire(timeout=FORK_SECONDS)]
 
 
 def _after_fork_here() -> None:
-    for books in _idle:
-        books._disk.release()
+    for ledger in _idle:
+        ledger._disk.release()
     _idle.clear()
 
 
 def _after_fork_there() -> None:
     _idle.clear()
-    for books in list(_open):
-        books.forked()
+    for ledger in list(_open):
+        ledger.forked()
 
 
 if hasattr(os, "register_at_fork"):

@@ -20,7 +20,7 @@ from ..byte_count import Bytes
 from ..ledger import connection, known_services, transitions
 from ..ledger.crash_recovery import acceptance
 from ..ledger.transitions import Entry
-from ..ledger.writer import CALL_SECONDS, Books
+from ..ledger.writer import CALL_SECONDS, Ledger
 from ..shelf import Shelf
 from .run_merge import FAR, Merge, merged
 
@@ -68,18 +68,18 @@ class Adopted:
 
 
 def adopted(
-    folder: Path, theirs: Shelf, books: Books, shelf: Shelf, *, progress: Progress | None = None
+    folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
     """Take in the library of this folder. It is only read; done twice it changes nothing more."""
     entries, unreadable, aliases = _entries(folder)
-    names = books.now(lambda db: known_services.joined(db, aliases))
+    names = ledger.now(lambda db: known_services.joined(db, aliases))
     entries = [replace(entry, service=names[entry.service]) for entry in entries]
     free = [entry for entry in entries if entry.owner is None]
     counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
     courier = _Courier(theirs, shelf)
     for start in range(0, len(free), _TOGETHER):
         some = free[start : start + _TOGETHER]
-        counts.update(merge.outcome for merge in _merged([courier.brought(entry) for entry in some], books))
+        counts.update(merge.outcome for merge in _merged([courier.brought(entry) for entry in some], ledger))
         if progress is not None:
             progress(start + len(some), len(free))
     return Adopted(
@@ -98,13 +98,13 @@ def library_in(folder: Path) -> Path:
     )
 
 
-def _merged(entries: list[Entry], books: Books) -> list[Merge]:
+def _merged(entries: list[Entry], ledger: Ledger) -> list[Merge]:
     """Write the rows, and the request ids among them into their second copy; many in each commit."""
-    asked = [books.ask(partial(merged, other=entry)) for entry in entries]
+    asked = [ledger.ask(partial(merged, other=entry)) for entry in entries]
     merges = [future.result(CALL_SECONDS) for future in asked]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
     lines = [acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
-    for future in [books.ask(_nothing, line=line) for line in lines]:
+    for future in [ledger.ask(_nothing, line=line) for line in lines]:
         future.result(CALL_SECONDS)
     return merges
 
@@ -214,7 +214,7 @@ def _is_sound(entry: Entry) -> bool:
     return (
         entry.state in FAR
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
-        and all(type(value) is int and 0 <= value <= transitions.MOST_CREDITS for value in _counts(entry))
+        and all(type(value) is int and 0 <= value <= transitions.MAX_CREDITS for value in _counts(entry))
         and all(value is None or transitions.amount(value) == value for value in (entry.price, entry.charged))
         and all(value is None or isinstance(value, str) for value in _texts(entry))
         and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))

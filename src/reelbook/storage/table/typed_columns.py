@@ -13,7 +13,7 @@ import pandas as pd
 Kind = Literal["whole", "real", "flag", "any"]
 """What is known of a column beforehand: its values alone do not tell that 1 is a fraction, or what nothing is."""
 
-MOST_SIGNED, MOST_EXACT = 2**63, 2**53
+MAX_SIGNED, MAX_EXACT = 2**63, 2**53
 _ODD = "odd"
 
 
@@ -119,7 +119,7 @@ def _nothing(count: int, kind: Kind) -> pd.Series[Any]:
 def _numbers(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[Any]:
     if float not in kinds and kind != "real":
         return _wholes(values)
-    if int in kinds and any(type(value) is int and abs(value) > MOST_EXACT for value in values):
+    if int in kinds and any(type(value) is int and abs(value) > MAX_EXACT for value in values):
         return _texts([_text(value) for value in values])
     return pd.Series(values, dtype="float64")
 
@@ -163,7 +163,7 @@ def _shape(value: Any) -> Any:
         return None if value is None else type(value).__name__
     if isinstance(value, int):
         # Beside a fraction, a larger one would be rounded.
-        return "number" if abs(value) <= MOST_EXACT else "large" if -MOST_SIGNED <= value < MOST_SIGNED else _ODD
+        return "number" if abs(value) <= MAX_EXACT else "large" if -MAX_SIGNED <= value < MAX_SIGNED else _ODD
     if isinstance(value, float):
         return "number"
     if isinstance(value, list):

@@ -16,7 +16,7 @@ from ...media.posters import posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
 from ...runs.cancel import Cancelled, cancelled
-from ...runs.submission import Desk, Submission
+from ...runs.submission import ClientContext, Submission
 from ...settings import options as chosen
 from ...storage.ledger import claims, known_services, transitions
 from ...storage.ledger.claims import Budget, Spend
@@ -47,7 +47,7 @@ class Client(Protocol):
     def is_embedded(self) -> bool: ...
 
     @property
-    def desk(self) -> Desk: ...
+    def context(self) -> ClientContext: ...
 
     async def submitted(self, submission: Submission, *, watched: bool = False) -> Run: ...
 
@@ -61,7 +61,7 @@ class Conduct:
         """Why nothing more is sent."""
         self.is_prepared, self.is_paused = False, False
         self.service = ""
-        self.desk = client.desk
+        self.context = client.context
         self._client, self._changed = client, changed
         usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
         self._at_once = options.concurrency or chosen.concurrency or usual
@@ -100,7 +100,7 @@ class Conduct:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
         if isinstance(self.stopped_by, OverBudget):
-            due = await price_of([one.row for one in self._queue if not one.paid], self.desk, self.options.price)
+            due = await price_of([one.row for one in self._queue if not one.paid], self.context, self.options.price)
             paid = sum(one.spent + one.reserved for one in self.tally)
             self.stopped_by = advised(self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs)
         self._leave()
@@ -111,9 +111,9 @@ class Conduct:
             self.stopped_by = reason
             for submission in self._on_the_way.values():
                 submission.stopped = True
-            self.desk.wanted.difference_update(one.id or 0 for one in self._flying.values())
+            self.context.wanted.difference_update(one.id or 0 for one in self._flying.values())
             # Written in the same breath, so that no `sending` can stand behind it.
-            self.desk.books.ask(lambda db: transitions.stop_mark(db, f"sweep: {kind(reason)}"))
+            self.context.ledger.ask(lambda db: transitions.stop_mark(db, f"sweep: {kind(reason)}"))
         self.news()
 
     async def settled(self, seconds: float) -> None:
@@ -136,13 +136,13 @@ class Conduct:
 
     async def cancel_queued(self) -> Cancelled:
         """Ask the service to drop what it has not begun."""
-        return await cancelled(self.desk, [one.run for one in self.queued if one.run is not None])
+        return await cancelled(self.context, [one.run for one in self.queued if one.run is not None])
 
     async def cancel_running(self) -> Cancelled:
         """Ask the service to stop what it has of this sweep."""
         self._cancels = True
         return await cancelled(
-            self.desk, [one.run for one in [*self._flying.values()] if one.run is not None], at_work=True
+            self.context, [one.run for one in [*self._flying.values()] if one.run is not None], at_work=True
         )
 
     def news(self) -> None:
@@ -153,34 +153,34 @@ class Conduct:
     # What there is to do.
 
     async def _prepare(self) -> None:
-        desk, take = self.desk, self.options.take
-        self.service = await desk.name()
+        context, take = self.context, self.options.take
+        self.service = await context.name()
         possible = [(row, row.input) for row in self.plan if row.input is not None]
-        names = await names_of([(request, row.take + take) for row, request in possible], desk.shelf.find)
+        names = await names_of([(request, row.take + take) for row, request in possible], context.shelf.find)
         keys = [name.key for name in names if isinstance(name, Name)]
-        if not await asyncio.to_thread(desk.books.look, known_services.is_swept):
-            await desk.books.do(known_services.mark_swept)
+        if not await asyncio.to_thread(context.ledger.look, known_services.is_swept):
+            await context.ledger.do(known_services.mark_swept)
         if self.options.budget is not None:
             scope = scope_of(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
-            await desk.books.do(lambda db: claims.join_scope(db, scope, self.service, keys))
+            await context.ledger.do(lambda db: claims.join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:
             named = None if self._budget is None else self._budget.scope
-            await desk.books.do(lambda db: claims.lower(db, self.service, named, price))
+            await context.ledger.do(lambda db: claims.lower(db, self.service, named, price))
         await asyncio.to_thread(self._take_stock, dict(zip((row.number for row, _ in possible), names, strict=True)))
 
     def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
         """Every run as the library has it; what it lacks is queued, paid ones first."""
         keys = [name.key for name in names.values() if isinstance(name, Name)]
-        seen = seen_by(self.desk.books, self.service, keys, unknown=self.options.price or 0)
-        runs = standings(ordered(self.plan, self.options.order), names, seen, paths_of(self.desk.shelf))
+        seen = seen_by(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
+        runs = standings(ordered(self.plan, self.options.order), names, seen, paths_of(self.context.shelf))
         for one, numbers in runs:
             self.tally.add(one, numbers)
         self.tally.served()
         # What is paid for comes first: it costs nothing more, whatever the budget.
         self._queue.extend(sorted(filter(is_due, self.tally), key=lambda one: not one.paid))
         self._places = {one: place for place, one in enumerate(self._queue)}
-        self.tally.forecast = forecast([one.row for one in self._queue], self.desk.books, self.service)
+        self.tally.forecast = forecast([one.row for one in self._queue], self.context.ledger, self.service)
 
     # Sending.
 
@@ -212,7 +212,7 @@ class Conduct:
     def _landed(self, task: asyncio.Task[None]) -> None:
         one = self._flying.pop(task)
         one.run = None
-        self.desk.wanted.discard(one.id or 0)
+        self.context.wanted.discard(one.id or 0)
         self._fetching.discard(one)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.tally.change(one, FAILED, error)
@@ -225,7 +225,7 @@ class Conduct:
         assert one.name is not None
         self.tally.change(one, WAITING, reserved=one.reserved)
         submission = Submission(
-            self.desk, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
+            self.context, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
         )
         try:
             run = await self._submitted(one, submission)
@@ -240,9 +240,9 @@ class Conduct:
         submission.after, self._before = self._before, submission.chosen
         self._on_the_way[one] = submission
         try:
-            # Known to the desk, so that a client which closes lets it arrive. How long the first one takes decides how
+            # Known to the client, so that a client which closes lets it arrive. How long the first one takes decides how
             # many follow it, so the service is asked about it often.
-            return await self.desk.begin(self._client.submitted(submission, watched=not self._is_proven))
+            return await self.context.begin(self._client.submitted(submission, watched=not self._is_proven))
         finally:
             submission.chosen.set()
             del self._on_the_way[one]
@@ -252,7 +252,7 @@ class Conduct:
         self._patience.worked()
         one.run, one.id = run, run.id
         if self.stopped_by is None:
-            self.desk.wanted.add(run.id)
+            self.context.wanted.add(run.id)
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
@@ -260,9 +260,9 @@ class Conduct:
         run.on_change(lambda _: self._progressed(one, run))
         self.news()
         if self._cancels:
-            await cancelled(self.desk, [run], at_work=True)
+            await cancelled(self.context, [run], at_work=True)
         await run.finished()
-        if self.desk.closed and run.failure is not None:
+        if self.context.closed and run.failure is not None:
             return  # Let go of: the service goes on with it.
         spent, reserved = run.credits or 0, 0
         if run.credits_source == "charged":
@@ -286,7 +286,7 @@ class Conduct:
         if run.from_library:
             return 0
         if run.failure is not None:
-            least = await self.desk.books.do(lambda db: transitions.least_of_failed(db, run.id))
+            least = await self.context.ledger.do(lambda db: transitions.least_of_failed(db, run.id))
         charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
         self._differ(charged, least)
         return max(least - charged, 0)
@@ -325,7 +325,7 @@ class Conduct:
         again = isinstance(error, Unreachable | TooManyRequests) or (
             isinstance(error, UncertainRun) and error.repeatable
         )
-        is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.desk.stopping)
+        is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or isinstance(error, LibraryClosed):
             self.tally.put(one, *before)
             self.stop(Stopped("The client was closed"))

@@ -19,7 +19,7 @@ from ...util.background_loop import TICK_SECONDS, background
 from ...util.interrupts import raised_once
 from ...util.name_hints import Hinting
 from ..money_text import money_of
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .executor import Client, Conduct
 from .ledger_lookup import known
 from .progress import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
@@ -29,7 +29,7 @@ from .stop_reasons import Stopped
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...runs.submission import Desk
+    from ...runs.submission import ClientContext
     from ..plan.plan import Plan
     from ..plan.plan_rows import Row
 
@@ -125,7 +125,7 @@ class SweepJob(Hinting):
 
         final = self._settled.is_set()
         conduct = self._conduct
-        table = table_of(self.plan, conduct.tally, conduct.desk, conduct.service, take=self._options.take)
+        table = table_of(self.plan, conduct.tally, conduct.context, conduct.service, take=self._options.take)
         if not final:
             return table
         self._table = table
@@ -160,7 +160,7 @@ class SweepJob(Hinting):
     def wait(self, timeout: float | None = None) -> pd.DataFrame:
         """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
         if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
-            raise mistake(
+            raise usage_error(
                 f"`timeout` is {shown(timeout)}; give a number of seconds, or None to wait for the end.", "timeout"
             )
         with raised_once():
@@ -182,7 +182,7 @@ class SweepJob(Hinting):
         From a thread of its own, so that a slow listener holds up nothing but itself.
         """
         if not callable(listener):
-            raise mistake(f"on_change() calls a function with the job; {shown(listener)} is none.", "listener")
+            raise usage_error(f"on_change() calls a function with the job; {shown(listener)} is none.", "listener")
         with self._guard:
             self._listeners.append(listener)
             self._fresh.set()
@@ -296,26 +296,28 @@ class SweepJob(Hinting):
 
 def job_of(plan: Plan, client: Client, options: Options) -> SweepJob:
     """A job that has not begun. Refuses a plan without a limit where credits are real."""
-    if not hasattr(client, "desk"):
-        raise mistake(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
+    if not hasattr(client, "context"):
+        raise usage_error(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
     if options.budget is None and options.spend is None and not client.is_embedded:
-        have = known(plan, client.desk, take=options.take)
+        have = known(plan, client.context, take=options.take)
         due = [row for row in plan.distinct if not have(row)]
         if due:
-            raise mistake(_without_budget(*background.wait(_priced(plan, due, client.desk), CALL_SECONDS)), "budget")
+            raise usage_error(
+                _without_budget(*background.wait(_priced(plan, due, client.context), CALL_SECONDS)), "budget"
+            )
         # Nothing is due now, and nothing may become so meanwhile.
         options = replace(options, spend=0)
     return SweepJob(plan, client, options)
 
 
-async def _priced(plan: Plan, due: Sequence[Row], desk: Desk) -> tuple[int | None, int | None]:
+async def _priced(plan: Plan, due: Sequence[Row], context: ClientContext) -> tuple[int | None, int | None]:
     """What the plan counts for, and what of it is due, as the service says; as the plan says where it is silent or slow."""
     prices = {row.key: row.credits for row in plan.distinct}
     with contextlib.suppress(ReelbookError, TimeoutError):
         async with asyncio.timeout(ASK_SECONDS):
             for row in plan.distinct:
                 if row.input is not None:
-                    prices[row.key] = (await desk.estimate(row.input)).counted
+                    prices[row.key] = (await context.estimate(row.input)).counted
     return _sum(prices.values()), _sum([prices[row.key] for row in due])
 
 

@@ -17,7 +17,7 @@ from ...models.images import Image, pictures_of
 from ...storage.ledger import transitions
 from ...storage.ledger.claims import COST
 from ...storage.ledger.known_services import current
-from ...storage.ledger.writer import Books
+from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import canonical, identity
 from ...storage.verify import paths_of
 from ...transport.picture_sources import read_sources
@@ -25,7 +25,7 @@ from ...util.background_loop import background
 from ..plan.plan_rows import Known, Stock
 
 if TYPE_CHECKING:
-    from ...runs.submission import Desk
+    from ...runs.submission import ClientContext
     from ..plan.plan import Plan
 
 CALL_SECONDS = 120.0
@@ -115,32 +115,32 @@ async def names_of(
     return await asyncio.to_thread(_named, runs, with_pictures, wrong)
 
 
-def seen_by(books: Books, service: str, keys: Collection[Key], *, unknown: int = 0) -> dict[Key, Seen]:
+def seen_by(ledger: Ledger, service: str, keys: Collection[Key], *, unknown: int = 0) -> dict[Key, Seen]:
     """How these runs stand in the ledger; one that was never asked for is not there. `unknown` is the price of a run without one."""
     wanted, identities = set(keys), list(dict.fromkeys(name for name, _ in keys))
     found: dict[Key, Seen] = {}
     for start in range(0, len(identities), TOGETHER):
         some = identities[start : start + TOGETHER]
-        rows = books.look(partial(_by_identity, service=service, identities=some, unknown=unknown))
+        rows = ledger.look(partial(_by_identity, service=service, identities=some, unknown=unknown))
         found |= {row.key: row for row in rows if row.key in wanted}
     return found
 
 
-def seen_by_id(books: Books, runs: Sequence[int]) -> dict[int, Seen]:
+def seen_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, Seen]:
     """The same of some runs by their numbers in the library."""
-    return {row[0]: Seen(*row) for row in books.look(partial(_by_id, runs=runs))} if runs else {}
+    return {row[0]: Seen(*row) for row in ledger.look(partial(_by_id, runs=runs))} if runs else {}
 
 
-def known(plan: Plan, desk: Desk, *, take: int = 0) -> Known:
+def known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """Whether the library has the result of a row, as it stands now; asked once for all rows of the plan."""
     runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
 
     async def found() -> tuple[str, list[Name | InvalidInput]]:
-        return await desk.name(), await names_of(runs, desk.shelf.find)
+        return await context.name(), await names_of(runs, context.shelf.find)
 
     service, names = background.wait(found(), CALL_SECONDS)
-    seen = seen_by(desk.books, service, [name.key for name in names if isinstance(name, Name)])
-    here = paths_of(desk.shelf)
+    seen = seen_by(context.ledger, service, [name.key for name in names if isinstance(name, Name)])
+    here = paths_of(context.shelf)
     found_rows = {
         row.key: seen[name.key]
         for row, name in zip(plan.distinct, names, strict=True)

@@ -19,7 +19,7 @@ ORDERS = ("coverage", "as given", "cheapest")
 
 IN_SIGHT = 128
 """Among so many rows the next one is looked for, so that the time grows with the rows and not with their square."""
-MOST_PAIRS = 2
+MAX_PAIRS = 2
 AHEAD_COSTS = 1_000.0
 """More than all pairs together: first the values, then their pairs."""
 
@@ -85,7 +85,7 @@ def _picked(axes: Sequence[Sequence[int]], count: int) -> list[int]:
     sizes = [max(codes) + 1 for codes in axes]
     singles = _Used([np.array(codes) for codes in axes], sizes)
     # Two axes of which one never repeats a value have no pairs that could be tried twice.
-    both = [two for two in combinations(range(len(axes)), 2) if sizes[two[0]] * sizes[two[1]] <= MOST_PAIRS * count]
+    both = [two for two in combinations(range(len(axes)), 2) if sizes[two[0]] * sizes[two[1]] <= MAX_PAIRS * count]
     pairs = _Used(
         [singles.codes[one] * sizes[other] + singles.codes[other] for one, other in both],
         [sizes[one] * sizes[other] for one, other in both],

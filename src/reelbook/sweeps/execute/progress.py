@@ -33,7 +33,7 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({WAITING, RUNNING})
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
-LATEST, MOST_RESULTS, RECENT = 8, 24, 40
+LATEST, MAX_RESULTS, RECENT = 8, 24, 40
 SURE_ENDS = 8
 """After so many ends their pace alone tells how long the rest takes."""
 
@@ -289,7 +289,7 @@ class Tally:
         if is_moving:
             listed = list(dict.fromkeys([*self._latest, *islice(made, LATEST)]))[:LATEST]
         else:
-            listed = heapq.nsmallest(MOST_RESULTS, made, key=lambda one: one.row.number)
+            listed = heapq.nsmallest(MAX_RESULTS, made, key=lambda one: one.row.number)
         return (Result(one.row.number, one.file, one.row.values) for one in listed if one.file is not None)
 
     def _left(self, runs: int, pace: float | None) -> float | None:

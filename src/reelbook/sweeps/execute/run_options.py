@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...models.problems import shown
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .order import ORDERS
 
 ON_ERROR = ("continue", "stop")
-MOST_AT_ONCE = 256
-MOST_STORED = 10**15
+MAX_AT_ONCE = 256
+MAX_STORED = 10**15
 """The library keeps whole numbers of 64 bits, and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 
@@ -63,11 +63,11 @@ def options(
     0.5
     """
     if notify is not None and not callable(notify):
-        raise mistake(f"`notify` is called with the job at the end, so it has to be a function, not {shown(notify)}.", "notify")  # fmt: skip
+        raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {shown(notify)}.", "notify")  # fmt: skip
     return Options(
         budget=None if budget is None else _whole("budget", budget, 0),
         spend=None if spend is None else _whole("spend", spend, 0),
-        concurrency=None if concurrency is None else _whole("concurrency", concurrency, 1, MOST_AT_ONCE),
+        concurrency=None if concurrency is None else _whole("concurrency", concurrency, 1, MAX_AT_ONCE),
         rate=None if rate is None else per_second(rate),
         take=_whole("take", take, 0),
         on_error=_one_of("on_error", on_error, ON_ERROR),
@@ -86,11 +86,11 @@ def per_second(rate: Any) -> float:
     if isinstance(rate, str) and (found := _RATE.match(rate)):
         told = float(found[1]) / _SECONDS[found[2][0]]
     elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        told = float(rate) if rate <= MOST_STORED else math.inf
+        told = float(rate) if rate <= MAX_STORED else math.inf
     else:
         told = 0.0
     if not 0 < told < float("inf"):
-        raise mistake(f'`rate` is {shown(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
+        raise usage_error(f'`rate` is {shown(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
     return told
 
 
@@ -100,18 +100,18 @@ def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except (TypeError, ValueError):
         number = None
-    top = MOST_STORED if most is None else most
+    top = MAX_STORED if most is None else most
     if number is None or isinstance(value, bool) or not least <= number <= top:
         bounds = (
             f"of at least {least}"
             if most is None and (number is None or number < least)
             else f"from {least} to {top:,}"
         )
-        raise mistake(f"`{name}` is {shown(value)}; give a whole number {bounds}.", name)
+        raise usage_error(f"`{name}` is {shown(value)}; give a whole number {bounds}.", name)
     return number
 
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise mistake(f"`{name}` is {shown(value)}; it can be {' or '.join(map(repr, known))}.", name)
+        raise usage_error(f"`{name}` is {shown(value)}; it can be {' or '.join(map(repr, known))}.", name)
     return str(value)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...models.base import Input
 from ...models.problems import shown
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .axis_values import is_missing, plain, values_of
 from .field_paths import place_of, rule_at
 from .foreign_tables import records_in
@@ -144,17 +144,17 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     (2, ('seed', 'prompt'))
     """
     if axes is not None and not isinstance(axes, Mapping):
-        raise mistake(f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {shown(axes)}.", "axis_name")
+        raise usage_error(f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {shown(axes)}.", "axis_name")
     return together(axes_of({**(axes or {}), **more}))
 
 
 def together(members: Sequence[SweepPart]) -> Zipped:
     """Parts that move together, all of the same length."""
     if not members:
-        raise mistake("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
+        raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
     if len({len(member) for member in members}) > 1:
         counts = ", ".join(f"`{member.columns[-1]}` has {len(member)}" for member in members)
-        raise mistake(
+        raise usage_error(
             f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
             "Give each as many, or cross them as axes of their own.",
             "zipped_lengths",
@@ -170,20 +170,24 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     """
     names, records = records_in(table)
     if not isinstance(keep, Iterable):
-        raise mistake(f"`keep` names columns, such as keep=['note'], not {shown(keep)}.", "no_column")
+        raise usage_error(f"`keep` names columns, such as keep=['note'], not {shown(keep)}.", "no_column")
     kept = (keep,) if isinstance(keep, str) else tuple(keep)
     for name in kept:
         if name not in names:
             has = ", ".join(f"`{column}`" for column in names[:40])
-            raise mistake(f"`keep` names `{name}`, and the table has no such column; it has {has}.", "no_column", name)
+            raise usage_error(
+                f"`keep` names `{name}`, and the table has no such column; it has {has}.", "no_column", name
+            )
     if not records:
-        raise mistake("The table has no rows, so there is nothing to run.", "empty_axis")
+        raise usage_error("The table has no rows, so there is nothing to run.", "empty_axis")
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
-        raise mistake(f"The column {odd[0]!r} has no name in text; name it after the field it is for.", "column_name")
+        raise usage_error(
+            f"The column {odd[0]!r} has no name in text; name it after the field it is for.", "column_name"
+        )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise mistake(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
+        raise usage_error(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
     cells = [{name: plain(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
     return Rows(tuple(names), tuple(cells), kept)
 
@@ -192,7 +196,7 @@ def axes_of(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
     """An axis for each name; what makes values with labels of its own, such as a template, stays what it is."""
     for name in axes:
         if not isinstance(name, str):
-            raise mistake(f'An axis is named by text, such as "seed", not by {shown(name)}.', "axis_name")
+            raise usage_error(f'An axis is named by text, such as "seed", not by {shown(name)}.', "axis_name")
     return tuple(
         given.onto(name) if isinstance(given, Named) else Axis(name, values_of(name, given))
         for name, given in axes.items()

@@ -13,7 +13,7 @@ from ...models.base import Part
 from ...models.images import is_picture, picture_of
 from ...models.picture_encoding import NotAPicture, is_one_array
 from ...models.smart_resize import Size
-from ..sweep_errors import MOST_RUNS, mistake, too_many
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .foreign_tables import is_table
 
 NARROW = 4
@@ -27,9 +27,9 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
     ((0, 1, 2), ('a paper boat',))
     """
     if isinstance(given, Set):
-        raise mistake(f"`{name}` has a set, which has no order; give a list.", "no_order", name)
+        raise usage_error(f"`{name}` has a set, which has no order; give a list.", "no_order", name)
     if is_table(given) and not isinstance(given, list):
-        raise mistake(
+        raise usage_error(
             f"`{name}` has a whole table; give one of its columns, or hand in the table itself: sweep(base, table).",
             "whole_table",
             name,
@@ -37,15 +37,17 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
     if _is_one(given):
         return (plain(given),)
     try:
-        if isinstance(given, Sized) and len(given) > MOST_RUNS:
+        if isinstance(given, Sized) and len(given) > MAX_RUNS:
             raise too_many(len(given))
     except OverflowError:
         raise too_many() from None
-    values = tuple(plain(value) for value in islice(given, MOST_RUNS + 1))
-    if len(values) > MOST_RUNS:
+    values = tuple(plain(value) for value in islice(given, MAX_RUNS + 1))
+    if len(values) > MAX_RUNS:
         raise too_many()
     if not values:
-        raise mistake(f"`{name}` has no values, so there is nothing to run; leave it out or give some.", "empty", name)
+        raise usage_error(
+            f"`{name}` has no values, so there is nothing to run; leave it out or give some.", "empty", name
+        )
     return values
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage.ledger import transitions
 from ...storage.ledger.known_services import current
-from ...storage.ledger.writer import Books
+from ...storage.ledger.writer import Ledger
 
 if TYPE_CHECKING:
     from .plan_rows import Row
 
-MOST = 200
+MAX = 200
 """So many of the last runs tell how quick a service is."""
 
 
@@ -29,12 +29,12 @@ class Past(NamedTuple):
     work: float
 
 
-def forecast(rows: Iterable[Row], books: Books, service: str) -> float | None:
+def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
     """Seconds until all these runs have ended; None where no run of their model has ended here yet."""
     requests = [row.input for row in rows if row.input is not None]
     if not requests:
         return None
-    past = books.look(partial(history, service=service, model=requests[0].endpoint_id))
+    past = ledger.look(partial(history, service=service, model=requests[0].endpoint_id))
     return expected([work_of(request.wire()) for request in requests], past)
 
 
@@ -44,7 +44,7 @@ def history(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
     )
-    rows = db.execute(query, (current(db, service), model, transitions.STORED, MOST))
+    rows = db.execute(query, (current(db, service), model, transitions.STORED, MAX))
     return [Past(sent, finished, work_of(_read(text))) for sent, finished, text in rows]
 
 

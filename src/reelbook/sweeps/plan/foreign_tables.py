@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ...models.problems import shown
-from ..sweep_errors import MOST_RUNS, mistake, too_many
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
 
 
 def is_table(value: Any) -> bool:
@@ -20,11 +20,11 @@ def is_table(value: Any) -> bool:
 def records_in(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
     """The names of the columns, and the rows as mappings."""
     if isinstance(table, Iterator):
-        table = list(islice(table, MOST_RUNS + 1))
+        table = list(islice(table, MAX_RUNS + 1))
     if not is_table(table) and table != []:
-        raise mistake(f"{shown(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
+        raise usage_error(f"{shown(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
     count = len(table)
-    if count > MOST_RUNS:
+    if count > MAX_RUNS:
         raise too_many(count)
     if isinstance(table, list):
         return list(dict.fromkeys(name for row in table for name in row)), table

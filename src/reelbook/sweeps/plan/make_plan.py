@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.problems import shown, unknown_field
-from ..sweep_errors import MOST_RUNS, mistake, too_many
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import notes_on
 from .axes import Rows, SweepPart, asked_by, axes_of, labels_by, rows
 from .field_paths import fields_of, place_of
@@ -48,7 +48,7 @@ def from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     """A plan of every combination of ready-made parts."""
     labels = _checked_names(type(base), parts)
     runs = prod(map(len, parts))
-    if runs > MOST_RUNS:
+    if runs > MAX_RUNS:
         raise too_many(runs)
     tables = [part.table(type(base)) for part in parts]
     columns = tuple(chain.from_iterable(table.columns for table in tables))
@@ -68,22 +68,24 @@ def derived(**functions: Callable[[Row], Any]) -> Derived:
 
 def _check_base(base: Any) -> None:
     if isinstance(base, type) and issubclass(base, Input):
-        raise mistake(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
+        raise usage_error(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
     if not isinstance(base, Input):
-        raise mistake(f"A sweep begins with an input, such as TextToVideo(…), not with {shown(base)}.", "base")
+        raise usage_error(f"A sweep begins with an input, such as TextToVideo(…), not with {shown(base)}.", "base")
 
 
 def _parts_of(part: Any) -> tuple[SweepPart, ...]:
     """What was handed in by position: a ready-made part, axes in a dict, or a table."""
     if isinstance(part, Input):
-        raise mistake("A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base")
+        raise usage_error(
+            "A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base"
+        )
     if isinstance(part, Mapping):
         return axes_of(part)
     if is_table(part):
         return (rows(part),)
     if isinstance(part, SweepPart):
         return (part,)
-    raise mistake(
+    raise usage_error(
         f"A sweep cannot use {shown(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
         "or a dict of axes; a single axis goes by its name: seed=range(4).",
         "part",
@@ -99,14 +101,14 @@ def _checked_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozense
             is_label = name in part.labels
             own = name if is_label else _own_name(model, part, name)
             if own in seen:
-                raise mistake(
+                raise usage_error(
                     f"`{own}` is named twice in this sweep; give its values in one place. "
                     "What follows from another column can be computed: derived(name=lambda run: …).",
                     "named_twice",
                     own,
                 )
             if is_label and own in fields_of(model) and isinstance(part, Rows):
-                raise mistake(f"`keep` names `{own}`, which is a field; it is kept anyway.", "named_twice", own)
+                raise usage_error(f"`keep` names `{own}`, which is a field; it is kept anyway.", "named_twice", own)
             seen.add(own)
         labels |= part.labels
     return labels
@@ -119,7 +121,7 @@ def _own_name(model: type[Input], part: SweepPart, name: str) -> str:
         if not isinstance(part, Rows):
             raise
         odd = unknown_field((name,), None, fields_of(model)).message
-        raise mistake(
+        raise usage_error(
             f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}]).",
             "extra_forbidden",
             name,

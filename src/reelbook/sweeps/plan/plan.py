@@ -17,7 +17,7 @@ from ...models.pricing import Estimate
 from ...models.problems import shown
 from ...util.interrupts import raised_once
 from ...util.name_hints import Hinting, answering
-from ..sweep_errors import MOST_RUNS, mistake, too_many
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import warnings_of
 from .axes import SweepPart
 from .axis_values import plain
@@ -85,7 +85,7 @@ class Plan(Hinting):
             try:
                 return self._of(self.rows[place], step=step)
             except (TypeError, ValueError) as error:
-                raise mistake(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
+                raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
         # Asked first, because an array claims to be a number, too.
         if isinstance(place, Iterable):
             return self._of(picked(self.rows, plain(list(place))))
@@ -96,7 +96,7 @@ class Plan(Hinting):
         if not isinstance(other, Plan):
             return NotImplemented
         if type(other.base) is not type(self.base):
-            raise mistake(
+            raise usage_error(
                 f"One plan is for {self.base.endpoint_id}, the other for {other.base.endpoint_id}, and a plan is for one model. "
                 "Run one after the other, and put their tables together with pandas.concat.",
                 "two_models",
@@ -122,7 +122,9 @@ class Plan(Hinting):
         """The runs for which this is true; an impossible one that it cannot judge stays, marked as it is."""
         if not callable(predicate):
             hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
-            raise mistake(f"where() cannot ask {shown(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where")
+            raise usage_error(
+                f"where() cannot ask {shown(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where"
+            )
         return self._of(
             [row for row in self.rows if said_of("where", lambda run: bool(predicate(run)), row, otherwise=True)]
         )
@@ -138,8 +140,8 @@ class Plan(Hinting):
         """Every run several times, as takes 0, 1, 2 … that the library keeps apart."""
         takes = plain(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
-            raise mistake(f"repeated() needs a number of takes of at least 1, not {shown(takes)}.", "takes")
-        if len(self) * takes > MOST_RUNS:
+            raise usage_error(f"repeated() needs a number of takes of at least 1, not {shown(takes)}.", "takes")
+        if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
         return self._of(rows, step=("repeated", {"takes": takes}), notes=self.notes)
@@ -148,7 +150,7 @@ class Plan(Hinting):
         """The same runs in an order drawn with this seed."""
         seed = plain(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise mistake(f"shuffled() needs a whole number as its seed, not {shown(seed)}.", "shuffle_seed")
+            raise usage_error(f"shuffled() needs a whole number as its seed, not {shown(seed)}.", "shuffle_seed")
         # By random() alone, which Python promises to stay the same from version to version.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
@@ -170,7 +172,7 @@ class Plan(Hinting):
         80
         """
         if not callable(price):
-            raise mistake(
+            raise usage_error(
                 f"priced() asks a function of an input, such as lambda request: 40, not {shown(price)}.", "price"
             )
         asked: dict[Input, Estimate] = {}
@@ -257,7 +259,7 @@ class Plan(Hinting):
         try:
             Path(path).write_text(text, encoding="utf-8", newline="\n")
         except (OSError, TypeError) as error:
-            raise mistake(f"The plan could not be written to {path}: {error}.", "unwritable") from error
+            raise usage_error(f"The plan could not be written to {path}: {error}.", "unwritable") from error
         return None
 
     @answering("plan.run(budget=plan.credits)")
@@ -330,7 +332,7 @@ class Plan(Hinting):
         checked = options(**said)
         if client is None:
             if self.house is None:
-                raise mistake("This plan was made without a client; run it with client=rb.connect().", "client")
+                raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
             client = self.house.client()
         return job_of(self, client, checked)
 

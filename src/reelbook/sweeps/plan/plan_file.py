@@ -12,7 +12,7 @@ from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.catalog import endpoint
 from ...models.problems import shown, unknown_field
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .axes import Axis, Rows, SweepPart, Zipped, together
 from .axis_values import values_of
 from .make_plan import from_parts
@@ -72,7 +72,7 @@ def read(path: str | Path, *, models: Models | None = None) -> Plan:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
-        raise mistake(f"{path} could not be read: {error}.", "unreadable") from error
+        raise usage_error(f"{path} could not be read: {error}.", "unreadable") from error
     return plan_in(text, name=str(path), models=models)
 
 
@@ -81,15 +81,15 @@ def plan_in(text: str, *, name: str = "The file", models: Models | None = None) 
     try:
         said = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise mistake(f"{name} is no TOML: {error}.", "unreadable") from error
+        raise usage_error(f"{name} is no TOML: {error}.", "unreadable") from error
     if said.get("format") != FORMAT:
-        raise mistake(f"{name} is no sweep: it should begin with format = {FORMAT!r}.", "unreadable")
+        raise usage_error(f"{name} is no sweep: it should begin with format = {FORMAT!r}.", "unreadable")
     try:
         return _planned(said, models or _of_catalog)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        raise mistake(
+        raise usage_error(
             f"{name} has a part that cannot be read: {type(error).__name__}: {error}.", "unreadable"
         ) from error
 
@@ -149,7 +149,7 @@ def _part_said(part: SweepPart) -> dict[str, Any]:
             return {"template": part.text, "field": part.name, "words": part.words}
         case Zipped():
             return {"zipped": [_part_said(member) for member in part.members]}
-    raise mistake(f"A {type(part).__name__} cannot be written to a file.", "not_writable")
+    raise usage_error(f"A {type(part).__name__} cannot be written to a file.", "not_writable")
 
 
 def _span_said(span: Range | Choices) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _sample(said: Mapping[str, Any]) -> Sampled:
         return part
     drawn = {name: tuple(value_of(said["drawn"][name])) for name in part.fields}
     if {len(values) for values in drawn.values()} != {part.count}:
-        raise mistake("The values drawn are not as many as the sample has; delete them to draw anew.", "unreadable")
+        raise usage_error("The values drawn are not as many as the sample has; delete them to draw anew.", "unreadable")
     return replace(part, drawn=drawn)
 
 
@@ -235,7 +235,7 @@ def _table(header: str, values: Mapping[str, Any]) -> Iterator[str]:
 def _kind(said: Mapping[str, Any], kinds: Iterable[str]) -> str:
     found = next((kind for kind in kinds if kind in said), None)
     if found is None:
-        raise mistake(f"The file has {shown(dict(said))}, which is none of {', '.join(kinds)}.", "unreadable")
+        raise usage_error(f"The file has {shown(dict(said))}, which is none of {', '.join(kinds)}.", "unreadable")
     return found
 
 
@@ -243,4 +243,4 @@ def _only(said: Mapping[str, Any], what: str, *names: str) -> None:
     for name in said:
         if name not in names:
             odd = unknown_field((name,), None, names).message
-            raise mistake(f"{what} of the sweep's file: {odd}", "unreadable", name)
+            raise usage_error(f"{what} of the sweep's file: {odd}", "unreadable", name)

@@ -14,7 +14,7 @@ from .plan_rows import Known, Row, Stock
 if TYPE_CHECKING:
     from .plan import Plan
 
-MOST_VALUES, MOST_REASONS = 6, 5
+MAX_VALUES, MAX_REASONS = 6, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def told(facts: Facts) -> str:
     many = max((len(f"{len(axis.values):,}") for axis in facts.axes), default=0)
     lines += [f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {listed(axis.values)}" for axis in facts.axes]
     lines += [f"  {name:<{wide}}  {'':>{many}}  {shown(value)}" for name, value in facts.held.items()]
-    for found in facts.impossible[:MOST_REASONS]:
+    for found in facts.impossible[:MAX_REASONS]:
         runs = "run is" if found.count == 1 else "runs are"
         lines.append(f"{found.count:,} {runs} impossible (the first is run {found.first}): {found.reason}")
-    if len(facts.impossible) > MOST_REASONS:
-        rest = sum(found.count for found in facts.impossible[MOST_REASONS:])
+    if len(facts.impossible) > MAX_REASONS:
+        rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
         lines.append(f"{rest:,} more runs are impossible for other reasons: plan.frame has them in `problem`.")
     lines += [f"Note: {warning}" for warning in facts.warnings]
     return "\n".join(lines)
@@ -126,14 +126,14 @@ def told(facts: Facts) -> str:
 
 def listed(values: Sequence[Any]) -> str:
     """The values of an axis in a line, the middle of many left out."""
-    ends = [*values[: MOST_VALUES // 2], *values[-(MOST_VALUES // 2) :]] if len(values) > MOST_VALUES else list(values)
+    ends = [*values[: MAX_VALUES // 2], *values[-(MAX_VALUES // 2) :]] if len(values) > MAX_VALUES else list(values)
     texts = [
         value if isinstance(value, str) and value.isprintable() and len(value) <= 12 and value else shown(value, 24)
         for value in ends
     ]
-    if len(values) <= MOST_VALUES:
+    if len(values) <= MAX_VALUES:
         return ", ".join(texts)
-    half = MOST_VALUES // 2
+    half = MAX_VALUES // 2
     return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}"
 
 

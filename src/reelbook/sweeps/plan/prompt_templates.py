@@ -12,7 +12,7 @@ from typing import Any
 
 from ...models.base import Input
 from ...models.problems import shown
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .axes import Setting, Table
 from .axis_values import values_of
 from .field_paths import fields_of, place_of
@@ -51,7 +51,7 @@ class Template:
         """One setting for each text."""
         for gap in self.words:
             if gap in fields_of(model):
-                raise mistake(
+                raise usage_error(
                     f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.",
                     "named_twice",
                     gap,
@@ -74,7 +74,7 @@ def template(text: str, /, **words: Any) -> Template:
     gaps = _gaps(text)
     for gap in gaps:
         if gap not in words:
-            raise mistake(
+            raise usage_error(
                 f"The template has a gap {{{gap}}} and no words for it; add {gap}=[…], "
                 "or write {{ and }} where braces are meant.",
                 "template_words",
@@ -82,7 +82,7 @@ def template(text: str, /, **words: Any) -> Template:
             )
     for name in words:
         if name not in gaps:
-            raise mistake(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
+            raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
     return Template(text, {gap: values_of(gap, words[gap]) for gap in gaps})
 
 
@@ -94,7 +94,7 @@ def prompts_from(path: str | Path) -> list[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise mistake(
+        raise usage_error(
             f"The prompts in {path} could not be read: {error}. It should be a text file in UTF-8.", "unreadable"
         ) from error
     stripped = [line.strip() for line in lines]
@@ -104,23 +104,23 @@ def prompts_from(path: str | Path) -> list[str]:
         if line and not line.startswith("#")
     ]
     if not prompts:
-        raise mistake(f"{path} holds no prompts; write one on each line.", "empty_axis")
+        raise usage_error(f"{path} holds no prompts; write one on each line.", "empty_axis")
     return prompts
 
 
 def _gaps(text: str) -> list[str]:
     """The names of the gaps in a template, each once."""
     if not isinstance(text, str):
-        raise mistake(f"A template is a text with gaps, not {shown(text)}.", "template")
+        raise usage_error(f"A template is a text with gaps, not {shown(text)}.", "template")
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
-        raise mistake(
+        raise usage_error(
             f"The template {shown(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant.",
             "template",
         ) from error
     gaps = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]
     for name, spec, conversion in gaps:
         if not name.isidentifier() or spec or conversion:
-            raise mistake(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.", "template")
+            raise usage_error(f"The gap {{{name}}} in the template needs a plain name, such as {{colour}}.", "template")
     return list(dict.fromkeys(name for name, _, _ in gaps))

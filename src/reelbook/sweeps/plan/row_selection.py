@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import Problem
 from ...models.base import Input
 from ...models.problems import shown, unknown_field
-from ..sweep_errors import NoSuchRun, mistake
+from ..sweep_errors import NoSuchRun, usage_error
 from .field_paths import fields_of
 from .plan_rows import Row
 
@@ -18,7 +18,7 @@ def picked(rows: Sequence[Row], places: list[Any]) -> list[Row]:
     """The runs that a list of numbers or a mask names."""
     if places and all(isinstance(place, bool) for place in places):
         if len(places) != len(rows):
-            raise mistake(f"The mask has {len(places):,} values and the plan {len(rows):,} runs.", "mask")
+            raise usage_error(f"The mask has {len(places):,} values and the plan {len(rows):,} runs.", "mask")
         return [row for row, is_in in zip(rows, places, strict=True) if is_in]
     return [numbered(rows, place) for place in places]
 
@@ -28,7 +28,7 @@ def numbered(rows: Sequence[Row], place: Any) -> Row:
     try:
         return rows[operator.index(place)]
     except TypeError:
-        raise mistake("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
+        raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
     except IndexError:
         sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {place}."
         raise NoSuchRun("sweep", [Problem((), sentence, "index")]) from None
@@ -43,7 +43,7 @@ def in_order(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
         # Python's sort keeps the order of equals, also from the other end.
         ordered = sorted(some, key=operator.itemgetter(0), reverse=descending)
     except TypeError:
-        raise mistake(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
+        raise usage_error(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
     return [*(row for _, row in ordered), *none]
 
 
@@ -63,7 +63,7 @@ def said_of(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: A
         if row.input is None:
             return otherwise
         values = ", ".join(f"{name}={shown(value, 30)}" for name, value in row.values.items())
-        raise mistake(
+        raise usage_error(
             f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
         ) from error
 
@@ -74,7 +74,9 @@ def _value_to_sort(row: Row, name: str) -> Any:
     try:
         return row[name]
     except KeyError:
-        raise mistake(unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name) from None
+        raise usage_error(
+            unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name
+        ) from None
 
 
 def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -103,7 +105,7 @@ def checked_price(told: Any) -> int | None:
     except TypeError:
         price = -1
     if price < 0:
-        raise mistake(
+        raise usage_error(
             f"A price is a whole number of credits, or None where nobody knows it, not {shown(told)}.", "price"
         )
     return price

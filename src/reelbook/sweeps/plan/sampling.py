@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...models.problems import bounds, number, shown
-from ..sweep_errors import MOST_RUNS, mistake, too_many
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .axes import Setting, Table
 from .axis_values import plain, values_of
 from .field_paths import Schema, place_of, rule_at
@@ -103,34 +103,34 @@ def sampled(
     """
     n, seed = plain(n), plain(seed)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise mistake(f"sampled() needs a number of runs of at least 1, not {shown(n)}.", "sample_count")
-    if n > MOST_RUNS:
+        raise usage_error(f"sampled() needs a number of runs of at least 1, not {shown(n)}.", "sample_count")
+    if n > MAX_RUNS:
         raise too_many(n)
     if method not in get_args(Method):
         known = " or ".join(map(repr, get_args(Method)))
-        raise mistake(f"sampled() knows the methods {known}, not {shown(method)}.", "sample_method")
+        raise usage_error(f"sampled() knows the methods {known}, not {shown(method)}.", "sample_method")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
-        raise mistake(f"The sampler's own seed is a whole number from 0, not {shown(seed)}.{hint}", "sample_seed")
+        raise usage_error(f"The sampler's own seed is a whole number from 0, not {shown(seed)}.{hint}", "sample_seed")
     if fields is not None and not isinstance(fields, Mapping):
-        raise mistake(
+        raise usage_error(
             f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {shown(fields)}.", "axis_name"
         )
     spans = {name: _span(name, given) for name, given in {**(fields or {}), **more}.items()}
     if not spans:
-        raise mistake("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
+        raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
     return Sampled(n, spans, seed, method)
 
 
 def _span(name: str, given: Any) -> Range | Choices:
     if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
-        raise mistake(
+        raise usage_error(
             f"`{name}` is to be drawn from {shown(given)}, which has no end; give two numbers.", "sample_range", name
         )
     if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
         low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
         if low > high:
-            raise mistake(
+            raise usage_error(
                 f"`{name}` is to be drawn from {number(low)} to {number(high)}; the smaller end comes first.",
                 "sample_range",
                 name,

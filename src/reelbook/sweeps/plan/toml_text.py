@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...models.problems import shown
-from ..sweep_errors import mistake
+from ..sweep_errors import usage_error
 from .axis_values import plain
 
 NOTHING = "nothing"
@@ -42,7 +42,7 @@ def literal(value: Any, place: str) -> str:
         return f"{{ {', '.join(inner)} }}" if inner else "{}"
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return _list([literal(item, place) for item in value])
-    raise mistake(
+    raise usage_error(
         f"`{place}` holds {shown(value)}, which cannot be written to a file; save it and give its address or path instead.",
         "not_writable",
         place,
@@ -106,6 +106,8 @@ def _text(value: str, place: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise mistake(f"`{place}` holds {shown(value)}, which is no text in UTF-8.", "not_writable", place) from None
+        raise usage_error(
+            f"`{place}` holds {shown(value)}, which is no text in UTF-8.", "not_writable", place
+        ) from None
     # JSON's escapes are TOML's, but for this one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -22,7 +22,7 @@ HEADS = {
 }  # fmt: skip
 """What is written above each column; in a line of text, 80 letters wide, some are shorter yet."""
 SHORTER = {"completed": "done", "estimated": "est.", "per second": "per s"}
-MOST_LINES, WIDTH, LEAST_ROOM = 60, 80, 12
+MAX_LINES, WIDTH, LEAST_ROOM = 60, 80, 12
 FINEST = 6
 """Decimals of seconds that count: the same clips, added up in another order, last as long."""
 
@@ -47,7 +47,7 @@ class Costs(pd.DataFrame):
             room = WIDTH - max(map(len, shown.to_string().splitlines()))
             values = [_short(value, max(room, LEAST_ROOM)) for value in self.index]
             shown.index = pd.Index(values, name=self.index.name, dtype=object)
-        text: str = shown.to_string(max_rows=MOST_LINES)
+        text: str = shown.to_string(max_rows=MAX_LINES)
         return text
 
 

@@ -23,7 +23,7 @@ from ..plan.plan_rows import Row
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...runs.submission import Desk
+    from ...runs.submission import ClientContext
     from ..plan.plan import Plan
 
 FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt")
@@ -33,14 +33,14 @@ _SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "
 _WHOLE, _REAL, _TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
 
 
-def table_of(plan: Plan, tally: Tally, desk: Desk, service: str, *, take: int = 0) -> pd.DataFrame:
+def table_of(plan: Plan, tally: Tally, context: ClientContext, service: str, *, take: int = 0) -> pd.DataFrame:
     """One row for each run of the plan, as it stands now; its number is the index."""
     standings = [tally.by_row.get(row.number) or _unknown(row) for row in plan]
-    ledger_rows = _ledger_rows(standings, desk, service)
-    frame = framed(plan, standings, ledger_rows, paths_of(desk.shelf), take=take, service=service)
+    ledger_rows = _ledger_rows(standings, context, service)
+    frame = framed(plan, standings, ledger_rows, paths_of(context.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
         "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
-        "library": str(desk.books.folder),
+        "library": str(context.ledger.folder),
     }  # fmt: skip
     return frame
 
@@ -85,11 +85,13 @@ def framed(
     return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
 
 
-def _ledger_rows(standings: Sequence[Standing], desk: Desk, service: str) -> list[Seen | None]:
+def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[Seen | None]:
     """What the ledger has of each run; by its number where a picture has changed since the sweep began, and so its name."""
-    seen: dict[Key, Seen] = seen_by(desk.books, service, [one.name.key for one in standings if one.name is not None])
+    seen: dict[Key, Seen] = seen_by(
+        context.ledger, service, [one.name.key for one in standings if one.name is not None]
+    )
     strayed = [one.id for one in standings if one.id is not None and one.name is not None and one.name.key not in seen]
-    by_id = seen_by_id(desk.books, strayed)
+    by_id = seen_by_id(context.ledger, strayed)
     return [None if one.name is None else seen.get(one.name.key) or by_id.get(one.id or 0) for one in standings]
 
 

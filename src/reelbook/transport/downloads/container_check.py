@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 HEAD_BYTES = 1024
 PIECE_BYTES = 1 << 18
-MOST_BOXES = 200_000
+MAX_BOXES = 200_000
 """More boxes than any film has; a file may be nothing but headers."""
 
 
@@ -267,7 +267,7 @@ def _still(reader: _Reader) -> int | None:
 def _boxes(reader: _Reader, stop: int) -> tuple[dict[bytes, tuple[int, int]], int | None]:
     """The boxes from here to there, by name; and where they end, unless the last one is open."""
     found: dict[bytes, tuple[int, int]] = {}
-    for _ in range(MOST_BOXES):
+    for _ in range(MAX_BOXES):
         if reader.at >= stop:
             return found, reader.at
         start = reader.at

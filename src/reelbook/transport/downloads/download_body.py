@@ -16,8 +16,8 @@ from .file_validation import Told
 from .partial_download import Misfit, Part
 
 PIECE_BYTES = 1 << 19
-MOST_BYTES = 64 << 30
-MOST_UNTOLD_BYTES = 4 << 30
+MAX_BYTES = 64 << 30
+MAX_UNTOLD_BYTES = 4 << 30
 """How long a body may get of which nobody said how long it is: some never end."""
 
 LATER = frozenset({408, 409, 425, 429})
@@ -95,7 +95,7 @@ def _begun(response: httpx.Response, part: Part, start: int | None) -> Told:
     else:
         length = _length(response)
         part.start_over(None if _encoding(response) else validator, length)
-    if length is not None and length > MOST_BYTES:
+    if length is not None and length > MAX_BYTES:
         raise Hopeless(f"it is said to have {length:,} bytes, more than any result has")
     return Told(length, response.headers.get("content-type", ""))
 
@@ -126,7 +126,7 @@ def _length(response: httpx.Response) -> int | None:
 
 
 def _limit(told: Told, part: Part) -> None:
-    if told.length is None and part.size > MOST_UNTOLD_BYTES:
+    if told.length is None and part.size > MAX_UNTOLD_BYTES:
         raise Hopeless(f"it does not end: {part.size:,} bytes arrived")
 
 

@@ -42,7 +42,7 @@ WHOLE_SECONDS, SLOWEST_BYTES = 600.0, 50_000
 """How long one file may take: so many seconds, and one more for every so many bytes."""
 WORTHWHILE_BYTES = 1 << 20
 """An attempt that brought so much is no failure, even if it broke off."""
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 SAME_AGAIN = 3
 """So often the same bad bytes are fetched before we believe that there are no others."""
 
@@ -186,13 +186,13 @@ class Downloads:
         start = await asyncio.to_thread(part.go_on) if part.resumable else None
         headers = {} if start is None else {"range": f"bytes={start}-", "if-range": part.validator or ""}
         async with asyncio.timeout(min(STALL_SECONDS, _allowed(part) - used)) as patience:
-            for _ in range(MOST_REDIRECTS + 1):
+            for _ in range(MAX_REDIRECTS + 1):
                 async with self._answer(_web_address(url), headers) as response:
                     if not response.has_redirect_location:
                         return await received(response, part, start, moved=moved, room=self._shelf.room)
                     # By the name that was asked: the response knows only the address that was dialled.
                     url = str(httpx.URL(url).join(response.headers["location"]))
-        raise Again(f"it was redirected more than {MOST_REDIRECTS} times")
+        raise Again(f"it was redirected more than {MAX_REDIRECTS} times")
 
     @asynccontextmanager
     async def _answer(self, url: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:

@@ -25,7 +25,7 @@ PAST_WEIGHT = 4.0
 """What all ends from earlier sessions weigh together: enough to begin with, little enough to be corrected soon."""
 UNLIKELY, DOUBT = 0.01, 0.25
 """An end that was thought this unlikely takes away so much of the weight of all before it."""
-OPEN_MIND = 0.15
+UNIFORM_PRIOR_WEIGHT = 0.15
 """How many looks the belief is worth that any duration is as likely as any other."""
 ROUNDS = 6
 SPREAD = 3
@@ -100,8 +100,13 @@ class Durations:
             sharp = sum(weight for (first, last), weight in self._ends.items() if last - first <= SHARP)
             self.vague = sharp < MANY_SHARP
             # The open mind is for learning only: looks for the sake of what was never seen would cost every run.
-            open_mind = 2 * OPEN_MIND / BINS / (OPEN_MIND + sum(self._ends.values()) + self._going.total())
-            self.ages = _best_ages([max(chance - open_mind, 0.0) for chance in self._believed], last, price)
+            uniform_prior = (
+                2
+                * UNIFORM_PRIOR_WEIGHT
+                / BINS
+                / (UNIFORM_PRIOR_WEIGHT + sum(self._ends.values()) + self._going.total())
+            )
+            self.ages = _best_ages([max(chance - uniform_prior, 0.0) for chance in self._believed], last, price)
         return self.ages != before
 
     def next_age(self, age: float) -> float | None:
@@ -137,7 +142,7 @@ _PATIENCE = [patience(middle) for middle in MIDDLES]
 def _estimate(ends: Mapping[tuple[int, int], float], going: Counter[int], believed: Sequence[float]) -> list[float]:
     """How likely a run ends in each bin, given all looks."""
     count = sum(ends.values())
-    total = count + going.total() + OPEN_MIND
+    total = count + going.total() + UNIFORM_PRIOR_WEIGHT
     smear = 1 / (1 + count / 3)
     seen = _smeared(_smeared(_ends_alone(ends, count)))
     # A trace of doubt, so that what was thought impossible can come back.
@@ -151,7 +156,7 @@ def _estimate(ends: Mapping[tuple[int, int], float], going: Counter[int], believ
             share[last + 1] -= part
         for first, looks in going.items():
             share[first] += looks / (below[BINS] - below[first])
-        rest = OPEN_MIND / BINS
+        rest = UNIFORM_PRIOR_WEIGHT / BINS
         chance = [(old * part + rest) / total for old, part in zip(chance, accumulate(share), strict=False)]
         smooth = _smeared(_smeared(chance))
         chance = [smear * soft + (1 - smear) * sharp for soft, sharp in zip(smooth, chance, strict=True)]

@@ -51,7 +51,7 @@ class Kin:
         if self.newcomer is run:
             self.newcomer = None
 
-    def looks_out(self, run: Followed) -> bool:
+    def claim_probe(self, run: Followed) -> bool:
         """Whether this run, of which nothing is known, is asked often for the sake of all: the oldest is, and one more.
 
         The oldest is asked ever more rarely, so those that come much later need one of their own age. One in several

@@ -19,7 +19,7 @@ from .outage import Trouble, is_final, pause_after
 from .poll_queue import Schedule
 from .tracked_run import Followed
 
-MOST_CALLS, MOST_STREAMS, MOST_IN_BATCH = 4, 2, 1_000
+MAX_CALLS, MAX_STREAMS, MAX_IN_BATCH = 4, 2, 1_000
 BATCH_SECONDS = 0.1
 """Batches are at least this far apart, so that each tells about many runs."""
 BATCH_AHEAD_SECONDS = 3.0
@@ -27,10 +27,10 @@ BATCH_AHEAD_SECONDS = 3.0
 BATCH_PRICE, FEW_PRICE = 0.2, 0.5
 CALL_SECONDS = 65.0
 """A look that takes longer has failed; calls have a deadline of their own, this one is for those that forget it."""
-SLOW_SECONDS, MOST_DOUBTFUL = 5.0, 2
+SLOW_SECONDS, MAX_SUSPECT = 5.0, 2
 """Looks that take longer, and those at runs whose last look failed, are doubtful. While there are so many of them, no
 failed run is asked again, so that they do not take all the room."""
-MOST_REFUSALS = 3
+MAX_REFUSALS = 3
 """So many refused batches in a row, and the service does not have them after all."""
 OFFERS_AGAIN_SECONDS = 30.0
 
@@ -97,7 +97,7 @@ class Watcher:
         )
         self._runs[run] = None
         run.kin.enter(run)
-        if closely and "status-stream" in offers and self._streams < MOST_STREAMS:
+        if closely and "status-stream" in offers and self._streams < MAX_STREAMS:
             self._streams += 1
             run.stream = self._spawn(self._stream(run))
         self._plan(run)
@@ -186,7 +186,7 @@ class Watcher:
 
     @property
     def _in_batches(self) -> bool:
-        return len(self._runs) > 1 and "batch-status" in self._offers and self._batch_refusals < MOST_REFUSALS
+        return len(self._runs) > 1 and "batch-status" in self._offers and self._batch_refusals < MAX_REFUSALS
 
     def _go_on(self) -> None:
         """Ask who is due, as far as there is room, and come back when the next one is."""
@@ -196,7 +196,7 @@ class Watcher:
         loop = asyncio.get_running_loop()
         now = loop.time()
         wake = self._trouble.held_until
-        while not self._closed and self._under_way < MOST_CALLS and now >= self._trouble.held_until:
+        while not self._closed and self._under_way < MAX_CALLS and now >= self._trouble.held_until:
             run = self._next_due(now)
             if run is None:
                 wake = self._schedule.next_moment()
@@ -211,7 +211,7 @@ class Watcher:
                 self._schedule.put(run, now)
                 wake = self._next_batch
                 break
-        if not self._closed and self._under_way < MOST_CALLS and now < wake < math.inf:
+        if not self._closed and self._under_way < MAX_CALLS and now < wake < math.inf:
             self._timer = loop.call_at(wake, self._go_on)
 
     def _next_due(self, now: float) -> Followed | None:
@@ -232,14 +232,14 @@ class Watcher:
         """Those whose last look failed share few places; in an outage the others have no more than one either."""
         outage = self._trouble.widespread
         if run.failures:
-            return len(self._doubtful) < (1 if outage else MOST_DOUBTFUL)
+            return len(self._doubtful) < (1 if outage else MAX_SUSPECT)
         return not outage or self._under_way == len(self._doubtful)
 
     def _company(self, now: float) -> list[Followed]:
         """Who else goes into a batch: those that are due, or will be soon."""
         batch: list[Followed] = []
         others: list[tuple[Followed, float]] = []
-        while len(batch) < MOST_IN_BATCH - 1 and (due := self._schedule.next_moment()) <= now + BATCH_AHEAD_SECONDS:
+        while len(batch) < MAX_IN_BATCH - 1 and (due := self._schedule.next_moment()) <= now + BATCH_AHEAD_SECONDS:
             run = self._schedule.take(due)
             assert run is not None
             if run.gone or run.asking:

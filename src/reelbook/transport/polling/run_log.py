@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...models.queue_status import QueueStatus
 
-MOST_LINES = 5_000
+MAX_LINES = 5_000
 """How many lines of a run are kept."""
 LONGEST_LINE = 2_000
 
@@ -25,9 +25,9 @@ class Log:
 
     def add(self, status: QueueStatus) -> bool:
         """Take in what a status tells, be it all of the log or its last lines; says whether there is something new."""
-        news, skipped = status.last_lines(MOST_LINES)
+        news, skipped = status.last_lines(MAX_LINES)
         lines = merged(self.lines, [line[:LONGEST_LINE] for line in news])
-        dropped = max(len(lines) - MOST_LINES, 0)
+        dropped = max(len(lines) - MAX_LINES, 0)
         is_new = len(lines) != len(self.lines)
         # A whole log that has grown by more than is kept shows by its own length how much is missing.
         self.lines, self.left_out = lines[dropped:], max(self.left_out + dropped, skipped)

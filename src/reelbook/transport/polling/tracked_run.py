@@ -181,11 +181,11 @@ class Followed:
 
     def _groping(self, shared: bool) -> float:
         """When to ask where nothing is known: the oldest of the kin is asked often, the others now and then."""
-        looks_out = self.kin.looks_out(self)
+        claim_probe = self.kin.claim_probe(self)
         origin, age = (self.since, self.looked)
         if self.starts is not None and self.started is not None:
             origin, age = self.starts, origin + age - self.starts
-        if looks_out:
+        if claim_probe:
             due = origin + (later(age, 0.5 if shared else 1.0) if self.looked else FIRST_LOOK)
         else:
             steps = self.luck * len(self.kin.unknown) / BREADTH

@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from .fields.field_tree import Node
 from .json_values import TYPED, is_same, is_typed
 
-FEW_CHOICES, MOST_LETTERS = 4, 40
+FEW_CHOICES, MAX_LETTERS = 4, 40
 LONG_JSON = 60
 LEFT = "chosen by the service"
 
@@ -34,7 +34,7 @@ def widget_of(node: Node) -> Any:
         return widgets.Checkbox(value=shown, **told)
     if is_listed(node):
         options = _options(node)
-        few = len(options) <= FEW_CHOICES and sum(len(label) for label, _ in options) <= MOST_LETTERS
+        few = len(options) <= FEW_CHOICES and sum(len(label) for label, _ in options) <= MAX_LETTERS
         return (widgets.ToggleButtons if few else widgets.Dropdown)(
             options=options, index=shown, equals=_is_same, **told
         )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
-MOST_VIEWS, MOST_PICTURES = 100, 20
+MAX_VIEWS, MAX_PICTURES = 100, 20
 OLD = "The form or its price has changed since Run was pressed, so nothing was sent. Look at it again, then press Run."
 
 
@@ -218,7 +218,7 @@ class Form(Speaking):
             # First the picture that stays in the notebook, then what works while there is a kernel.
             handle = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
             # None where there is no notebook. Cells that are run again and again leave places that nobody sees any more.
-            self._pictures_shown = [*self._pictures_shown, handle][-MOST_PICTURES:] if handle is not None else []
+            self._pictures_shown = [*self._pictures_shown, handle][-MAX_PICTURES:] if handle is not None else []
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     # What the page sends.
@@ -236,7 +236,7 @@ class Form(Speaking):
             if number < heard.get(name, number):
                 return
             heard[name] = number
-            while len(self._heard) > MOST_VIEWS:
+            while len(self._heard) > MAX_VIEWS:
                 del self._heard[next(iter(self._heard))]
             self._draft.edit(name, *value)
             before = self._said[1] if self._said[0] == view else 0
@@ -305,7 +305,7 @@ class Form(Speaking):
             # The view that spoke last is the last to be forgotten.
             self._changes.pop(who := by if told[0] != told[1] else "", None)
             self._changes[who] = state["change"]
-            while len(self._changes) > MOST_VIEWS:
+            while len(self._changes) > MAX_VIEWS:
                 del self._changes[next(iter(self._changes))]
 
     def _change(self, put: Callable[[], None], by: str = "") -> None:

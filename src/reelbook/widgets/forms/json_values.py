@@ -9,9 +9,9 @@ from typing import Any
 
 TYPED = "__text__"
 """The key of what travels as JSON in a text: what was typed as such, and what a page would not give back to the letter."""
-MOST_SAFE = 2**53
+MAX_SAFE = 2**53
 """The largest whole number up to which JavaScript knows every one."""
-MOST_LEVELS = 50
+MAX_LEVELS = 50
 """How deep values are drawn and shown; no class takes one that is as deep."""
 
 
@@ -24,7 +24,7 @@ def for_page(value: Any) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
-        return value if abs(value) <= MOST_SAFE else str(value)
+        return value if abs(value) <= MAX_SAFE else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -55,7 +55,7 @@ def apart(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [apart(item) for item in value]
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return {TYPED: str(value)} if is_number and abs(value) > MOST_SAFE else for_page(value)
+    return {TYPED: str(value)} if is_number and abs(value) > MAX_SAFE else for_page(value)
 
 
 def unpacked(value: Any) -> Any:
@@ -85,7 +85,7 @@ def writable(value: Any, level: int = 0) -> Any:
         return None
     if not isinstance(value, (dict, list)):
         return value
-    if level > MOST_LEVELS:
+    if level > MAX_LEVELS:
         return "…"
     if isinstance(value, dict):
         return {writable(name): writable(item, level + 1) for name, item in value.items()}

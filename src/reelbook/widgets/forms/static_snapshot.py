@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .running.run_history import Entry
     from .sweeping.form_jobs import Started
 
-MOST_LINES = 6
+MAX_LINES = 6
 BOX = (160, 90)
 # A fixed place beside what is said of it, also where style sheets are dropped.
 THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;border-radius:6px;margin:8px 0 4px">')
@@ -43,7 +43,7 @@ def form_pictured(
 
 def runs_told(made: Sequence[Bought | Kept]) -> list[str]:
     """The newest runs, each in a line."""
-    return [_run_told(one.card()) for one in made[:MOST_LINES]]
+    return [_run_told(one.card()) for one in made[:MAX_LINES]]
 
 
 def thumb_of(made: Sequence[Bought | Kept]) -> list[Markup]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...models.base import Input
 
-MOST_CARDS = 120
+MAX_CARDS = 120
 """Runs of this studio on the page; all of them are in the library."""
 USED = "The form has the inputs of this run now."
 
@@ -53,9 +53,9 @@ class Gallery(Part):
 
     def put(self, made: Sequence[Bought | Kept]) -> None:
         """Show these runs, the newest first, and no others of this studio."""
-        cards = [_carded(one) for one in made[:MOST_CARDS]]
-        if len(made) > MOST_CARDS:
-            cards[-1] = {**cards[-1], "older": len(made) - MOST_CARDS}
+        cards = [_carded(one) for one in made[:MAX_CARDS]]
+        if len(made) > MAX_CARDS:
+            cards[-1] = {**cards[-1], "older": len(made) - MAX_CARDS}
         with self.lock:
             self._made = tuple(made)
             if cards != self.cards and not self.is_closed:

@@ -29,7 +29,7 @@ Shown = dict[str, Any]
 Facts = Shown
 
 LONGEST_LOOKED_FOR, LONGEST_ERROR = 400, 160
-LONGEST_ASKED, MOST_ASKED = 48, 6
+LONGEST_ASKED, MAX_ASKED = 48, 6
 IN_CAPTION = {"prompt", "seed", "num_frames", "frame_rate", "fps", "aspect_ratio", "resolution", "duration"}
 """Fields of which the caption of a result says enough."""
 OF_CARD = ("key", "status", "mark", "lead", "facts", "whole")
@@ -163,7 +163,7 @@ class Kept:
         except ReelbookError as error:
             asked = {name: one for name, one in row.items() if name not in names and not name.startswith("output_")}
             return {
-                "asked": [(cut(name, 60), run_text.text_of(one)) for name, one in asked.items()][: run_text.MOST_FACTS],
+                "asked": [(cut(name, 60), run_text.text_of(one)) for name, one in asked.items()][: run_text.MAX_FACTS],
                 "answered": answered,
                 "code": f"# {cut(error, LONGEST_REASON)}",
             }
@@ -177,7 +177,7 @@ def _asked(kind: type[Input] | None, values: Mapping[str, Any]) -> list[str]:
     asked = {name: one for name, one in values.items() if name not in IN_CAPTION and not isinstance(one, list | tuple)}
     return [
         cut(f"{labels.get(name, name)}: {run_text.text_of(value)}", LONGEST_ASKED) for name, value in asked.items()
-    ][:MOST_ASKED]
+    ][:MAX_ASKED]
 
 
 def _small(large: Shown, model: str, prompt: str, asked: Sequence[str]) -> Shown:

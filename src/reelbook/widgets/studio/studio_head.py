@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...models.base import Input
     from ..forms.shop import Shop
 
-MOST_LETTERS = 300
+MAX_LETTERS = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
 
 log = logging.getLogger("reelbook")
@@ -89,7 +89,7 @@ class Head(Part):
                 self._asks_again = False
 
     def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        model = str(content.get("model") or "").strip()[:MOST_LETTERS]
+        model = str(content.get("model") or "").strip()[:MAX_LETTERS]
         if not model:
             self.send({"refused": "Type the id of a model, such as svc/smart-resize."})
             return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SHOWN = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
 """How a run stands of which there is something to see or to say."""
-MOST_ROWS = 120
+MAX_ROWS = 120
 """Runs of one sweep that a gallery shows; all of them are in its table."""
 
 
@@ -121,7 +121,7 @@ def _stage(job: SweepJob) -> tuple[int, bool]:
 
 def _items(job: SweepJob, number: int, kind: type[Any]) -> list[Kept]:
     frame = job.frame
-    ended = frame[frame["status"].isin(SHOWN)].tail(MOST_ROWS)
+    ended = frame[frame["status"].isin(SHOWN)].tail(MAX_ROWS)
     rows: list[dict[Any, Any]] = ended.to_dict("records")
     return [
         Kept(

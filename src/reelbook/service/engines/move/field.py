@@ -17,7 +17,7 @@ Grid = NDArray[np.float64]
 ROUNDS = 6
 """Steps of the search for the point that moved to a given place; each leaves little more than half of what is missing."""
 
-MOST = 0.55
+MAX = 0.55
 """How much a thing may be stretched or squeezed by the bending, at most; at 1 the picture would fold over itself."""
 
 PULL = 0.5
@@ -35,7 +35,7 @@ class Field:
             _pull(scene.subject.mean(axis=1)),
         )
         self._restraint = 1.0
-        self._restraint = min(1.0, MOST / max(self._strain(pose) for pose in poses))
+        self._restraint = min(1.0, MAX / max(self._strain(pose) for pose in poses))
 
     @property
     def waves(self) -> bool:

@@ -21,7 +21,7 @@ SHAPES = 15
 LEAST = 0.12
 """The shortest of them, in parts of the picture; one of a single cell is for the most extreme targets."""
 
-MOST_ADDED = 0.7
+MAX_ADDED = 0.7
 """How much of a side may be added background before it becomes dear."""
 
 AIR = 0.06
@@ -79,7 +79,7 @@ class Search:
         side = np.where(fit.wider, self._beside, self._above)
         price += self.aims.invent * (0.7 + 0.6 * fit.added + side) * fit.added
         # Beyond this the result would hardly be the picture any more.
-        price += 5 * np.maximum(fit.added - MOST_ADDED, 0)
+        price += 5 * np.maximum(fit.added - MAX_ADDED, 0)
         return np.asarray(price + 0.1 * np.maximum(fit.scale, 0))
 
 

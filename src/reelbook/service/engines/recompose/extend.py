@@ -12,7 +12,7 @@ import patchmatch
 from PIL import Image, ImageFilter
 
 from .importance import Grid, Mask
-from .texture import MOST, texture
+from .texture import MAX, texture
 
 Floats = npt.NDArray[np.float32]
 
@@ -188,7 +188,7 @@ def _small(target: tuple[int, int]) -> tuple[int, int]:
 
 def _lines(inner: Image.Image, band: Band) -> Image.Image:
     """The part of the picture beside the band, turned so that its first line touches it and the others lead away."""
-    deep = min(MOST, inner.size[band.axis], max(64, inner.size[1 - band.axis]))
+    deep = min(MAX, inner.size[band.axis], max(64, inner.size[1 - band.axis]))
     box = [0, 0, *inner.size]
     if band.after:
         box[band.axis] = inner.size[band.axis] - deep

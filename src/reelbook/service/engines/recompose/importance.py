@@ -18,7 +18,7 @@ LONG_SIDE = 112
 """The longer side of the map: enough to find a subject, small enough to search thousands of windows."""
 
 SHORTEST = 8
-MOST_PARTS, MOST_SUBJECTS = 24, 6
+MAX_PARTS, MAX_SUBJECTS = 24, 6
 
 _CENTRE = (0.5, 0.46)  # People and towers carry their heads above the middle.
 _D65 = np.array([0.9505, 1.0, 1.089], np.float32)
@@ -97,9 +97,9 @@ def subjects_of(importance: Grid) -> tuple[Mask, tuple[Box, ...]]:
     labels = _labels(_grown(importance, threshold))
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
-    heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MOST_PARTS] if masses[label] > 0]
+    heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_PARTS] if masses[label] > 0]
     boxes = _stacked([_box_around(labels == label, float(masses[label] / masses.sum())) for label in heaviest])
-    kept = [box for box in boxes if box.weight > 0.1 * max(boxes[0].weight, 1e-6)][:MOST_SUBJECTS]
+    kept = [box for box in boxes if box.weight > 0.1 * max(boxes[0].weight, 1e-6)][:MAX_SUBJECTS]
     total = sum(box.weight for box in kept)
     return (labels > 0) & inside(kept, labels.shape), tuple(replace(box, weight=box.weight / total) for box in kept)
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float32]
 STRETCH = 64
 """How long a piece of the edge is, at most, that has one texture."""
 
-LEAST, MOST = 16, 160
+LEAST, MAX = 16, 160
 """How deep into the picture one looks for it: less tells nothing, more is no longer the edge."""
 
 MILD = (26.0, 34.0)

@@ -14,8 +14,8 @@ from .prompt_words import spoken, style_of
 from .scene import Actor, Camera, Scene, Weather
 from .vocabulary import PLACES, Place
 
-MOST_ACTORS = 8
-MOST_FIGURES = 24
+MAX_ACTORS = 8
+MAX_FIGURES = 24
 
 _WATER = frozenset({"sea", "lake", "pond", "river", "harbour", "island", "arctic", "waterfall", "beach"})
 _SURFACE = frozenset(
@@ -194,8 +194,8 @@ def _weather(reading: Reading, time: str, chance: float) -> Weather:
 def _actors(reading: Reading) -> tuple[Actor, ...]:
     """Merged where two nouns are one figure, and no more than can be told apart."""
     actors = _joined(reading.actors)
-    left, kept = MOST_FIGURES, []
-    for actor in actors[:MOST_ACTORS]:
+    left, kept = MAX_FIGURES, []
+    for actor in actors[:MAX_ACTORS]:
         count = min(actor.count, left)
         if count:
             kept.append(replace(actor, count=count))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .scene import STYLE_SIZE
 
-MOST_WORDS = 6000
+MAX_WORDS = 6000
 """Further words no longer change the grammar; the hash of the rest still counts as one word."""
 
 _WORD = re.compile(r"[a-zà-öø-ÿ]+|\d+|[^\W\d_a-zà-öø-ÿ]|[\u2190-\U0001faff]|[,.;:!?]", re.IGNORECASE)
@@ -31,7 +31,7 @@ def spoken(prompt: str) -> list[str]:
     """
     words: list[str] = []
     for match in _WORD.finditer(prompt):
-        if len(words) == MOST_WORDS:
+        if len(words) == MAX_WORDS:
             words.append(hashlib.sha256(prompt[match.start() :].encode()).hexdigest())
             break
         words.append(match.group().lower())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....models.base import Input
 from ....models.common_sizes import FORMATS
-from ....models.smart_resize import LEAST_SIDE, MOST_SIDE, PRESETS, TIERS, SmartResize
+from ....models.smart_resize import LEAST_SIDE, MAX_SIDE, PRESETS, TIERS, SmartResize
 from ....models.text_to_video import FRAME_SIZES, TextToVideo
 
 FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
@@ -40,7 +40,7 @@ def _sizes(kind: type[Input]) -> dict[str, Any]:
         "presets": [[preset.aspect_ratio, preset.resolution, preset.width, preset.height] for preset in PRESETS],
         "tiers": list(TIERS),
         "tier": "resolution",
-        "sides": [LEAST_SIDE, MOST_SIDE],
+        "sides": [LEAST_SIDE, MAX_SIDE],
     }
 
 

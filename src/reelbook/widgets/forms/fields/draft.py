@@ -13,7 +13,7 @@ from ....models.described.frozen_json import Stray, frozen, thawed
 from ....models.images import Image
 from ....models.problems import wrong_type
 from ....models.smart_resize import Size
-from ..json_values import MOST_SAFE, TYPED, apart, exact, for_page, is_same, is_typed, unpacked
+from ..json_values import MAX_SAFE, TYPED, apart, exact, for_page, is_same, is_typed, unpacked
 from ..pictures.form_pictures import Pictures
 from .field_tree import Node
 
@@ -301,7 +301,7 @@ def _number(text: str) -> Any:
     """
     if _WHOLE.match(text):
         number = int(text)
-        return number if abs(number) > MOST_SAFE else text
+        return number if abs(number) > MAX_SAFE else text
     return text
 
 

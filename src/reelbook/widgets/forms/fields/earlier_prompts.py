@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..form import Form
 
-MOST = 50
+MAX = 50
 """Texts that are offered; `rb.library()` has all."""
 LONGEST = 20_000
 
@@ -51,4 +51,4 @@ def earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:
     """
     column = first_of(runs, name)
     texts = [] if column is None else [text for text in column if isinstance(text, str) and text.strip()]
-    return [text[:LONGEST] for text in dict.fromkeys(reversed(texts))][:MOST]
+    return [text[:LONGEST] for text in dict.fromkeys(reversed(texts))][:MAX]

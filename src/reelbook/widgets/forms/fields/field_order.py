@@ -43,7 +43,7 @@ ARRANGEMENTS: Mapping[str, Arrangement] = {
     "svc/frames-api/images-to-video": Arrangement(first=("images", "fps"), special={"images": "timeline"}),
 }  # fmt: skip
 
-MOST_OPEN = 8
+MAX_OPEN = 8
 """So many fields of a model that nobody has arranged stand open, besides those that it needs."""
 
 
@@ -55,7 +55,7 @@ def arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Arrange
     listed = list(nodes)
     needed = [node["name"] for node in listed if node.get("required")]
     others = [node["name"] for node in listed if not node.get("required")]
-    room = max(MOST_OPEN - len(needed), 3)
+    room = max(MAX_OPEN - len(needed), 3)
     folded = others[room:] if len(others) > room + 1 else []
     return Arrangement(first=tuple(needed), folded=tuple(folded))
 

@@ -14,7 +14,7 @@ from ....models.described.frozen_json import frozen
 from ....models.described.input_class import Described
 from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
-from ..json_values import MOST_LEVELS, apart, exact, for_page, unpacked
+from ..json_values import MAX_LEVELS, apart, exact, for_page, unpacked
 from .control_data import beside
 from .field_order import arrangement, special_of
 from .merge_rules import ABOUT, Schema, both
@@ -23,8 +23,8 @@ Node = dict[str, Any]
 
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
 """Parts of the names of fields that hold more than a line."""
-MOST_LABEL, MOST_HELP, MOST_CHOICE = 80, 600, 200
-MOST_NODES = 3000
+MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
+MAX_NODES = 3000
 """So many values are drawn one by one, and the rest as JSON: rules that share parts can double at every level."""
 ACRONYMS = {
     "url": "address",
@@ -80,7 +80,7 @@ def _drawn(kind: type[Input]) -> dict[str, Any]:
     return {
         "model": kind.endpoint_id,
         "title": title_of(kind),
-        "purpose": row.purpose if row else _short(str(schema.get("description") or ""), MOST_HELP),
+        "purpose": row.purpose if row else _short(str(schema.get("description") or ""), MAX_HELP),
         "fields": nodes,
         "shared": reader.shared,
     }
@@ -96,7 +96,7 @@ def title_of(kind: type[Input]) -> str:
     name = kind.__name__
     if any(row.input is kind for row in CATALOG):
         name = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip().capitalize()
-    return _short(name, MOST_LABEL)
+    return _short(name, MAX_LABEL)
 
 
 class _Reader:
@@ -120,7 +120,7 @@ class _Reader:
         node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
             # Backticks mean something in a documentation, and nothing on a page.
-            node["help"] = _short(str(help_).replace("`", ""), MOST_HELP)
+            node["help"] = _short(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
         if "default" in rule and self._is_taken(rule["default"], said):
@@ -145,7 +145,7 @@ class _Reader:
         if ref is not None and ref in self._open:
             self.shared.setdefault(ref, {})
             return {"kind": "again", "as": ref}
-        if self._drawn > MOST_NODES or self._level > MOST_LEVELS:
+        if self._drawn > MAX_NODES or self._level > MAX_LEVELS:
             return {"kind": "json"}
         if ref is None:
             return self._kind(name, rule)
@@ -358,11 +358,11 @@ def _label(name: str, rule: Schema, kind: str = "") -> str:
         parts = ["number", "of", *parts[1:]] if parts[0] == "num" else [word for word in parts if word != "num"]
     words = [ACRONYMS.get(word.lower(), word) for word in parts]
     text = " ".join(words) or str(rule.get("title") or "(no name)")
-    return _short(text[:1].upper() + text[1:], MOST_LABEL)
+    return _short(text[:1].upper() + text[1:], MAX_LABEL)
 
 
 def _told(value: Any) -> str:
-    return _short(value if isinstance(value, str) else json.dumps(value), MOST_CHOICE) or "(empty)"
+    return _short(value if isinstance(value, str) else json.dumps(value), MAX_CHOICE) or "(empty)"
 
 
 def _short(text: str, most: int) -> str:

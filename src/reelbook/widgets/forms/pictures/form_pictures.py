@@ -15,7 +15,7 @@ from ....display.formatting import cut
 from ....errors import ReelbookError
 from ....media.last_frame import last_frame
 from ....models.images import Image
-from ....models.picture_encoding import MOST_BYTES, NotAPicture
+from ....models.picture_encoding import MAX_BYTES, NotAPicture
 from ....models.picture_headers import header_of
 from ..json_values import writable
 from .earlier_pictures import IN_LIBRARY, OF_FILM, PAGE, SHA256, Earliers
@@ -36,14 +36,14 @@ from .picture_previews import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_PARTS = 1000
-MOST_ARRIVING = 32
+MAX_PARTS = 1000
+MAX_ARRIVING = 32
 """Uploads that may be under way at once; the oldest is given up for a new one."""
-MOST_GIVEN_UP, MOST_LETTERS = 1000, 100
+MAX_GIVEN_UP, MAX_LETTERS = 1000, 100
 """How many uploads that ended are remembered, and how long what a page calls one may be."""
-MOST_HELD = 400_000_000
+MAX_HELD = 400_000_000
 """Bytes that are kept in memory where the library has them too."""
-MOST_LOOKS = 1000
+MAX_LOOKS = 1000
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
@@ -140,7 +140,7 @@ class Pictures:
             if text.startswith((IN_LIBRARY, OF_FILM)) and not known.error:
                 with self._lock:
                     self._looks[text] = known
-                    while len(self._looks) > MOST_LOOKS:
+                    while len(self._looks) > MAX_LOOKS:
                         del self._looks[next(iter(self._looks))]
         return known
 
@@ -165,7 +165,7 @@ class Pictures:
         key, part, of = content.get("id"), content.get("part"), content.get("of")
         if not (isinstance(key, str) and type(part) is int and type(of) is int and buffers):
             return
-        if not (0 <= part < of <= MOST_PARTS and len(key) <= MOST_LETTERS):
+        if not (0 <= part < of <= MAX_PARTS and len(key) <= MAX_LETTERS):
             return
         with self._lock:
             if key in self._given_up:
@@ -173,11 +173,11 @@ class Pictures:
             # The first part need not come first: the kernel may handle messages in several threads.
             upload = self._arriving.get(key) or _Arriving(_name(content.get("name")), of, content.get("still") is True)
             self._arriving[key] = upload
-            while len(self._arriving) > MOST_ARRIVING:
+            while len(self._arriving) > MAX_ARRIVING:
                 self._give_up(next(iter(self._arriving)))
             upload.parts[part] = bytes(buffers[0])
             upload.size = sum(map(len, upload.parts.values()))
-            is_whole, is_too_large = len(upload.parts) == upload.of, upload.size > MOST_BYTES
+            is_whole, is_too_large = len(upload.parts) == upload.of, upload.size > MAX_BYTES
             if is_whole or is_too_large:
                 self._give_up(key)
         if is_too_large:
@@ -198,7 +198,7 @@ class Pictures:
 
     def _forgets(self, content: Content, _: Buffers) -> None:
         key = content.get("id")
-        if isinstance(key, str) and len(key) <= MOST_LETTERS:
+        if isinstance(key, str) and len(key) <= MAX_LETTERS:
             with self._lock:
                 self._give_up(key)
 
@@ -206,7 +206,7 @@ class Pictures:
         """Whatever else comes of this upload belongs to nothing."""
         self._arriving.pop(key, None)
         self._given_up[key] = None
-        while len(self._given_up) > MOST_GIVEN_UP:
+        while len(self._given_up) > MAX_GIVEN_UP:
             del self._given_up[next(iter(self._given_up))]
 
     def _stills(self, content: Content, _: Buffers) -> None:
@@ -334,7 +334,7 @@ class Pictures:
         with self._lock:
             total = sum(len(picture.content or b"") for picture in self._held.values())
             for name in list(self._held)[:-1]:
-                if total <= MOST_HELD:
+                if total <= MAX_HELD:
                     return
                 if name in self._shelved:
                     total -= len(self._held.pop(name).content or b"")

@@ -20,7 +20,7 @@ from ....display.formatting import cut, joined, size
 from ....media import stills
 from ....media.bounded_open import PICTURES
 from ....media.last_frame import last_frame
-from ....models.picture_encoding import MOST_BYTES, MOST_PIXELS, NotAPicture, checked, encoded
+from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, checked, encoded
 from ....models.picture_headers import Header, guessed, header_of
 
 BOX = (320, 320)
@@ -28,7 +28,7 @@ BOX = (320, 320)
 LONGEST_NAME, LONGEST_ADDRESS = 60, 120
 HEAD = 4096
 """Bytes of a file that tell what it is."""
-MEGAPIXELS = f"{MOST_PIXELS / 1e6:g} megapixels"
+MEGAPIXELS = f"{MAX_PIXELS / 1e6:g} megapixels"
 KINDS = "PNG, JPEG, WebP and GIF can be sent"
 CONVERTED = ("BMP", "TIFF", "AVIF")
 """Kinds that no service takes and that become a PNG without a loss."""
@@ -135,9 +135,9 @@ def content_of(path: Path) -> bytes:
         with path.open("rb") as file:
             head = file.read(HEAD)
             _check_kind(head)
-            if facts.st_size > MOST_BYTES:
+            if facts.st_size > MAX_BYTES:
                 raise NotAPicture(too_large(facts.st_size))
-            return head + file.read(MOST_BYTES)
+            return head + file.read(MAX_BYTES)
     except NotAPicture:
         raise
     except (FileNotFoundError, NotADirectoryError):
@@ -155,7 +155,7 @@ def content_of(path: Path) -> bytes:
 
 def taken(content: bytes) -> bytes:
     """The content of a picture that somebody hands in, as it can be sent: BMP, TIFF and AVIF become PNG."""
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_BYTES:
         raise NotAPicture(too_large(len(content)))
     _check_kind(content[:HEAD])
     if header_of(content) is not None:
@@ -192,7 +192,7 @@ def bytes_of_address(address: str) -> bytes:
 
 def too_large(count: int) -> str:
     """That a file is too large, in words that go on after its name."""
-    return f"has {size(count)}; the limit is {MOST_BYTES / 1e6:g} MB. Make it smaller."
+    return f"has {size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _check_kind(head: bytes) -> None:
@@ -208,7 +208,7 @@ def _check_kind(head: bytes) -> None:
 
 
 def _check_pixels(seen: tuple[int, int]) -> None:
-    if seen[0] * seen[1] > MOST_PIXELS:
+    if seen[0] * seen[1] > MAX_PIXELS:
         raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..fields.draft import Draft
     from ..form import Form
 
-MOST_KNOWN = 1000
+MAX_KNOWN = 1000
 PICTURE = "https://example.org/picture.png"
 STAND_INS = {"text": "a", "image": PICTURE}
 SPECIAL_STAND_INS: dict[str, Any] = {"sizes": ["1024x1024"], "timeline": [{"url": PICTURE, "frames": 24}]}
@@ -113,7 +113,7 @@ class Pricer:
                 found = None
             with self._guard:
                 self._known[key] = found
-                while len(self._known) > MOST_KNOWN:
+                while len(self._known) > MAX_KNOWN:
                     del self._known[next(iter(self._known))]
             try:
                 form.refresh()

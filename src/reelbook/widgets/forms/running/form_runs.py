@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ....runs.run import Run
     from ..form import Form
 
-MOST_KEPT = 50
+MAX_KEPT = 50
 """Runs that stay on the page; all of them are in the library."""
-MOST_LINES, LONGEST_LINE = 2_000, 1_000
+MAX_LINES, LONGEST_LINE = 2_000, 1_000
 AGREED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
 TOO_LATE = "It had ended before it could be cancelled."
 
@@ -154,7 +154,7 @@ class Running:
             return
         lines = entry.run.logs if entry.run is not None else []
         asked = content.get("from")
-        start = max(asked if type(asked) is int and asked >= 0 else 0, len(lines) - MOST_LINES)
+        start = max(asked if type(asked) is int and asked >= 0 else 0, len(lines) - MAX_LINES)
         cut = [line[:LONGEST_LINE] for line in lines[start:]]
         form.send({"log": entry.key, "from": start, "of": len(lines), "lines": cut})
 
@@ -194,7 +194,7 @@ class Running:
 
     def _bundle(self) -> Bundle:
         with self._guard:
-            entries = kept(self._entries, MOST_KEPT)
+            entries = kept(self._entries, MAX_KEPT)
             older = len(self._entries) - len(entries)
         for entry in entries:
             entry.notice()

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 CHUNK = 4_000_000
 """Bytes of one message."""
-MOST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 SMALL, LONGEST = (192, 108), (320, 640)
 """The box of a small poster, and how long the others may be."""
-MOST_ORDERS = 500
+MAX_ORDERS = 500
 GONE = "This file is not here any more. Pick the run up with rb.attach, which fetches it anew."
 UNKNOWN = "There is no such file in this form."
 UNREADABLE = "This file cannot be read as a clip or a picture."
@@ -71,7 +71,7 @@ class Clips:
         with self._guard:
             form = self._form
             # One that is being sent is sent once more: whoever asks may have missed its beginning.
-            if form is None or order in self._orders or len(self._orders) >= MOST_ORDERS:
+            if form is None or order in self._orders or len(self._orders) >= MAX_ORDERS:
                 return
             self._orders.append(order)
             is_first, self._is_busy = not self._is_busy, True
@@ -151,7 +151,7 @@ def _why_not(path: Path) -> str:
         return GONE
     if path.suffix.lower() not in KINDS:
         return UNREADABLE
-    return f"This file has {size(count)}, too much to play here. It is {path}." if count > MOST_BYTES else ""
+    return f"This file has {size(count)}, too much to play here. It is {path}." if count > MAX_BYTES else ""
 
 
 def _parts(path: Path) -> Iterator[bytes]:

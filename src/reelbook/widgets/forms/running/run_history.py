@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ....runs.run import Run
 
 LONGEST_WHOLE, LONGEST_REASON, LONGEST_LINE = 400, 900, 200
-MOST_FILES = 40
+MAX_FILES = 40
 """Files of one run that the page shows; the others are in `run.media`."""
 WORDS = {
     "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "completed", "from library": "from library", "failed": "failed",
@@ -195,11 +195,11 @@ def _finished(run: Run) -> dict[str, Any]:
         "lines": len(run.logs),
         "facts": facts,
         "whole": joined(cut(run_text.lead(run), LONGEST_WHOLE), *facts),
-        "files": [file_shown(file) for file in files[:MOST_FILES]],
+        "files": [file_shown(file) for file in files[:MAX_FILES]],
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
-    if len(files) > MOST_FILES:
-        said["said"] = f"{len(files) - MOST_FILES} more files are in run.media."
+    if len(files) > MAX_FILES:
+        said["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
     expanded = answered.get("prompt")
     return {**said, "expanded": expanded} if expanded else said
 
@@ -265,7 +265,7 @@ def shapes_of(value: Input) -> list[list[int]]:
     sizes = getattr(value, "target_sizes", None)
     if isinstance(sizes, tuple) and all(isinstance(size, Size) for size in sizes):
         each = getattr(value, "num_images_per_size", 1)
-        return [[size.width, size.height] for size in sizes for _ in range(each)][:MOST_FILES]
+        return [[size.width, size.height] for size in sizes for _ in range(each)][:MAX_FILES]
     asked = getattr(value, "aspect_ratio", None)
     sides = asked.split(":") if isinstance(asked, str) else []
     if len(sides) != 2 or not all(side.isdecimal() and 0 < len(side) < 4 and int(side) > 0 for side in sides):

@@ -14,17 +14,17 @@ from ....sweeps.plan.plan_summary import listed
 from ..fields.draft import Draft
 from ..json_values import for_page, writable
 from ..page_messages import problem_told
-from .typed_values import MOST_VALUES, Unread, can_vary, read, start
+from .typed_values import MAX_VALUES, Unread, can_vary, read, start
 
 if TYPE_CHECKING:
     from ..form import Form
 
-MOST_AXES, MOST_TYPED = 20, 1_000_000
-MOST_WRONG = 3
+MAX_AXES, MAX_TYPED = 20, 1_000_000
+MAX_WRONG = 3
 """So many problems of one axis are told; the rest is likely to be of the same kind."""
-MOST_ALONE = 200
+MAX_ALONE = 200
 """So many values are judged where the form itself is not right yet: the plan has to wait in any case."""
-MOST_TRIED = 50
+MAX_TRIED = 50
 NOTHING = "Give it at least one value."
 
 
@@ -56,7 +56,7 @@ class Axis:
 
 def asked(form: Form, told: Any) -> list[Axis] | None:
     """The axes of a message from the page; None where it makes no sense."""
-    if not isinstance(told, list) or len(told) > MOST_AXES:
+    if not isinstance(told, list) or len(told) > MAX_AXES:
         return None
     axes: dict[str, Axis] = {}
     for one in told:
@@ -66,7 +66,7 @@ def asked(form: Form, told: Any) -> list[Axis] | None:
         typed = one.get("typed")
         if typed is None:
             typed = for_page(start(form.node(name), form.draft.get(name)))
-        if not isinstance(typed, (str, list)) or len(typed) > MOST_TYPED:
+        if not isinstance(typed, (str, list)) or len(typed) > MAX_TYPED:
             return None
         axes[name] = Axis(name, typed)
     return list(axes.values())
@@ -83,7 +83,7 @@ def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) 
             continue
         axis.is_empty = not typed
         values = [_as_taken(scratch, axis.name, value) for value in typed]
-        wrong = islice(_wrong(form.kind, axis.name, values, base), MOST_WRONG)
+        wrong = islice(_wrong(form.kind, axis.name, values, base), MAX_WRONG)
         told = dict.fromkeys(problem_told(problem, form.labels) for problem in wrong)
         axis.values, axis.words = values, " ".join(told)
 
@@ -110,7 +110,7 @@ def filled(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) 
     with form.lock:
         held = {name: value for name, value in draft.plain().items() if name not in names}
     tried: InvalidInput = error
-    for combined in islice(product(*(axis.values for axis in axes)), MOST_TRIED):
+    for combined in islice(product(*(axis.values for axis in axes)), MAX_TRIED):
         try:
             return form.kind(**held, **dict(zip((axis.name for axis in axes), combined, strict=True)))
         except InvalidInput as found:
@@ -121,10 +121,10 @@ def filled(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) 
 def too_large(axes: Sequence[Axis]) -> str:
     """Why these are too many runs; empty where they are not."""
     runs = prod(len(axis.values) for axis in axes)
-    if runs <= MOST_VALUES:
+    if runs <= MAX_VALUES:
         return ""
     much = f"{runs:,}" if runs < 10**15 else "far too many"
-    return f"That makes {much} runs; a form plans {MOST_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
+    return f"That makes {much} runs; a form plans {MAX_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
 
 
 def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
@@ -137,7 +137,7 @@ def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
 
 def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
     held: Mapping[str, Any] | None = None if base is None else base.changed()
-    for value in values if held is not None else values[:MOST_ALONE]:
+    for value in values if held is not None else values[:MAX_ALONE]:
         if held is not None:
             try:
                 kind(**{**held, name: value})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS = 0.1
 """So long nothing may change before a plan is made; a fast typist makes one plan and not ten."""
-MOST_VIEWS = 100
+MAX_VIEWS = 100
 CHOOSE, MEND, MAKING = "Choose a field and its values.", "Correct the values above first.", "The plan is being made …"
 NONE_POSSIBLE = "No run of this plan is possible."
 
@@ -78,7 +78,7 @@ class Planning:
             if axes is None or number <= self._heard.get(view, -1):
                 return
             self._heard[view] = number
-            while len(self._heard) > MOST_VIEWS:
+            while len(self._heard) > MAX_VIEWS:
                 del self._heard[next(iter(self._heard))]
             self.said, self.axes = (view, number), axes
             self.ask()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..form import Form
     from ..shop import Shop
 
-MOST_TOLD = 30
+MAX_TOLD = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
 STARTED = "This plan is under way. Change a value to plan another one."
@@ -238,7 +238,7 @@ class Sweeping:
                 places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in without),
                 form.name_in_notebook,
             )
-            for entry in self._entries[-MOST_TOLD:]
+            for entry in self._entries[-MAX_TOLD:]
         ]
         plan = dict(made.shown) if made is not None else {}
         axes, why = [axis.shown for axis in self._planning.axes], STARTED if is_started else self._planning.why

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ASK_SECONDS = 5.0
 """So long the service is asked for prices; then those of the catalog stand, marked as such."""
-MOST_REASONS, FIRST_ROWS, MOST_COLUMNS, LONGEST = 4, 8, 6, 60
+MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, LONGEST = 4, 8, 6, 60
 LONGEST_NOTE, LONGEST_CODE = 600, 200_000
 TOO_LONG = (
     "# Too long to be shown. The plan itself is `jobs[-1].plan` of this form, and can be run again with its run()."
@@ -141,14 +141,14 @@ def _impossible(facts: Facts, labels: Mapping[str, str]) -> list[str]:
     """How many runs cannot run, and why."""
     told = [
         f"{found.count:,} cannot run: {cut(plainly(found.reason, labels), LONGEST_NOTE)}"
-        for found in facts.impossible[:MOST_REASONS]
+        for found in facts.impossible[:MAX_REASONS]
     ]
-    rest = sum(found.count for found in facts.impossible[MOST_REASONS:])
+    rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
     return [*told, f"{rest:,} more cannot run for other reasons."] if rest else told
 
 
 def _table(plan: Plan, known: Known | None, labels: Mapping[str, str]) -> dict[str, Any]:
-    names = plan.columns[:MOST_COLUMNS]
+    names = plan.columns[:MAX_COLUMNS]
     return {
         "head": list(names),
         "numbers": [_is_number(plan.rows[0][name]) for name in names],

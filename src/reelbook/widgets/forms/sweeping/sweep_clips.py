@@ -17,7 +17,7 @@ from ..running.run_history import file_shown
 if TYPE_CHECKING:
     from ....sweeps.execute.job import SweepJob
 
-MOST_SHOTS, LONGEST_LABEL = 120, 80
+MAX_SHOTS, LONGEST_LABEL = 120, 80
 
 
 class Shot(NamedTuple):
@@ -43,7 +43,7 @@ def shots_of(job: SweepJob, sweep: str) -> tuple[list[Shot], int]:
         Shot(
             f"sweep{sweep}-{number}", _label(job, number), tuple(LocalFile(Path(path), File(url="")) for path in paths)
         )
-        for number, paths in zip(numbers[:MOST_SHOTS], Reel(made.head(MOST_SHOTS)).paths(), strict=True)
+        for number, paths in zip(numbers[:MAX_SHOTS], Reel(made.head(MAX_SHOTS)).paths(), strict=True)
         if paths
     ]
     return found, len(numbers)

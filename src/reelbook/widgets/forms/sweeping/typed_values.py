@@ -13,7 +13,7 @@ from ....errors import ReelbookError
 from ..fields.field_tree import Node
 from ..json_values import TYPED, is_typed
 
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """So many values of one field, and so many runs of one plan; beyond that it is code that one writes."""
 FEW_CHOICES = 24
 """So many choices at most are chips."""
@@ -48,13 +48,13 @@ def read(node: Node, typed: Any) -> list[Any]:
     """
     if isinstance(typed, list):
         # Chips: the values themselves.
-        return typed[:MOST_VALUES]
+        return typed[:MAX_VALUES]
     text = typed if isinstance(typed, str) else ""
     if node["kind"] in ("whole", "real"):
         return _numbers(node, text)
     lines = [line for raw in text.splitlines() if (line := raw.strip())]
-    if len(lines) > MOST_VALUES:
-        raise Unread(f"These are {len(lines):,} lines; one field takes {MOST_VALUES:,} values at most.")
+    if len(lines) > MAX_VALUES:
+        raise Unread(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
     if node["kind"] in ("text", "image"):
         return list(lines)
     of: Callable[[Node, str], Any] = {"choice": _choice, "check": _check}.get(node["kind"], _value)
@@ -92,7 +92,7 @@ def _numbers(node: Node, text: str) -> list[Any]:
     found: list[Any] = []
     for piece in filter(None, (part.strip() for part in re.split(r"[,;\n]", flat))):
         found += _piece(node, piece)
-        if len(found) > MOST_VALUES:
+        if len(found) > MAX_VALUES:
             _too_many(text, len(found))
     return found
 
@@ -120,7 +120,7 @@ def _range(node: Node, piece: str, first: Any, last: Any, step: Any) -> list[Any
     with localcontext(prec=DIGITS):
         step = abs(step) if last >= first else -abs(step)
         count = int((last - first) // step) + 1
-        if count > MOST_VALUES:
+        if count > MAX_VALUES:
             _too_many(piece, count)
         return [_plain(first + place * step) for place in range(count)]
 
@@ -138,7 +138,7 @@ def _plain(number: Decimal) -> int | float:
 
 def _too_many(piece: str, count: int) -> NoReturn:
     much = f"{count:,}" if count < 10**15 else "far too many"
-    raise Unread(f"“{cut(piece, 30)}” makes {much} values; one field takes {MOST_VALUES:,} at most. Take larger steps.")
+    raise Unread(f"“{cut(piece, 30)}” makes {much} values; one field takes {MAX_VALUES:,} at most. Take larger steps.")
 
 
 def _seeds(node: Node, value: Any) -> str:
