@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ..sweeps.results.cost import COLUMNS, HEADS
 from ..sweeps.results.cost import number as _number
-from .formatting import credits_told, cut, joined
+from .formatting import format_credits, cut, joined
 from .tables.table_cells import sound
 from .theme import style
 
@@ -58,7 +58,7 @@ class Bar(NamedTuple):
     @property
     def words(self) -> str:
         """All of it on one line, for those who point at it or have it read to them."""
-        told = UNKNOWN if self.credits is None else credits_told(self.credits)
+        told = UNKNOWN if self.credits is None else format_credits(self.credits)
         known = "" if self.charged in (None, self.credits) else f"{self.charged:,} of them charged"
         before = "" if self.estimated in (None, self.credits) else f"estimated {self.estimated:,}"
         return f"{cut(joined(self.group, self.label), 160)}: {', '.join(filter(None, (told, known, before)))}"
@@ -208,7 +208,7 @@ def _labels(texts: list[str]) -> list[str]:
 
 def _more(bars: list[Bar]) -> str:
     known = [bar.credits for bar in bars if bar.credits is not None]
-    return joined(f"{len(bars):,} more", f"{credits_told(sum(known))} in all" if known else "")
+    return joined(f"{len(bars):,} more", f"{format_credits(sum(known))} in all" if known else "")
 
 
 def _table(costs: Costs) -> Markup:

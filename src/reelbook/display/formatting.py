@@ -36,10 +36,10 @@ def cut(text: object, longest: int) -> str:
     return flat if len(flat) <= longest else f"{flat[: longest - 1].rstrip()}…"
 
 
-def credits_told(amount: int | None, source: str | None = None) -> str:
+def format_credits(amount: int | None, source: str | None = None) -> str:
     """An amount of credits; one that is not certain is marked.
 
-    >>> credits_told(1272), credits_told(53, "estimated"), credits_told(1), credits_told(None)
+    >>> format_credits(1272), format_credits(53, "estimated"), format_credits(1), format_credits(None)
     ('1,272 credits', '≈ 53 credits', '1 credit', '')
     """
     if amount is None:

@@ -11,7 +11,7 @@ from ..models.catalog import endpoint_for
 from ..models.pricing import estimate
 from ..settings import options
 from .fact_table import card, code_block, fact_table, folded, heading, small
-from .formatting import credits_told, cut, joined
+from .formatting import format_credits, cut, joined
 from .input_code import LONGEST, code_of
 from .run_text import text_of
 
@@ -49,4 +49,4 @@ def _price(request: Input) -> str:
         return ""
     if guess.credits is None or endpoint_for(request) is None:
         return "rb.estimate(…) tells the price"
-    return f"{credits_told(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"
+    return f"{format_credits(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"

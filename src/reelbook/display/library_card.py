@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from .embedding import uri
 from .fact_table import SMALL, card, dotted, small, state_words
-from .formatting import credits_told, cut
+from .formatting import format_credits, cut
 from .poster_player import opens, posters
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _going_row(one: Going) -> Markup:
     files = "" if one.files == 1 else f"{one.files:,} files"
     model = cut(one.model.rpartition("/")[2], LONGEST_WORDS)
     facts = dotted([f"run {one.run}", model, _day(one.finished).replace("-", HYPHEN), files])
-    price = "credits unknown" if one.credits is None else credits_told(one.credits)
+    price = "credits unknown" if one.credits is None else format_credits(one.credits)
     return Markup(
         '<tr><td style="{};width:{}px">{}</td><td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
@@ -129,7 +129,7 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     poster = (
         Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
     )
-    cost = credits_told(run.credits, run.credits_source)
+    cost = format_credits(run.credits, run.credits_source)
     # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
     day = _day(run.created).replace("-", HYPHEN)
     seed = "" if run.seed is None else cut(f"seed {run.seed}", LONGEST_WORDS)

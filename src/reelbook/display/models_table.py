@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ..models.catalog import CATALOG
 from .fact_table import SMALL, SOFT, card, heading, small
-from .formatting import credits_told, cut, joined
+from .formatting import format_credits, cut, joined
 
 MAX_MODELS = 200
 _CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;overflow-wrap:anywhere;border:0"
@@ -64,4 +64,4 @@ def _price(model: Mapping[str, Any]) -> str:
         for name in names
         if isinstance(place.get(name), int) and not isinstance(place[name], bool)
     )
-    return credits_told(next(found, None))
+    return format_credits(next(found, None))

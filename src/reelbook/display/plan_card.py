@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ..models.problems import shown
 from ..sweeps.money_text import paid_price
 from ..sweeps.plan.plan_summary import listed
-from .formatting import credits_told, cut, duration, joined
+from .formatting import format_credits, cut, duration, joined
 from .theme import style
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def price(facts: Facts) -> list[str]:
     if facts.credits is None:
         parts = [f"price unknown{_unpriced(facts)}"]
     else:
-        parts = [f"{credits_told(facts.credits)} ({'exact' if facts.is_exact else 'assumed'})"]
+        parts = [f"{format_credits(facts.credits)} ({'exact' if facts.is_exact else 'assumed'})"]
     if facts.in_library:
         due = "unknown" if facts.credits_due is None else f"{facts.credits_due:,}"
         parts.append(f"{facts.in_library:,} in the library already, {due} credits due")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from .fact_table import card, small
-from .formatting import credits_told, cut
+from .formatting import format_credits, cut
 
 if TYPE_CHECKING:
     from ..models.pricing import Estimate, Line
@@ -22,12 +22,12 @@ ORIGINS = {"exact": "exact, quoted by the service"}
 
 def estimate_table(estimate: Estimate) -> str:
     """The table, with its source in small print."""
-    total = credits_told(estimate.credits) or "unknown"
+    total = format_credits(estimate.credits) or "unknown"
     rows = [ROW.format("td", cut(line.label, LONGEST), _amount(line)) for line in estimate.breakdown]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     if estimate.is_suspect:
-        origin = f"{origin}; limits of a sweep count {credits_told(estimate.counted)}, the price in the catalog"
+        origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
     return card(TABLE.format(Markup("").join(rows)), small(origin))
 
 

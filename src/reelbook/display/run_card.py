@@ -14,7 +14,7 @@ from ..settings import options
 from . import run_text
 from .fact_table import SMALL, card, code_block, fact_table, heading, small, state_words
 from .figure import GAP, ROW, common, figure, page
-from .formatting import MARKS, credits_told, cut, duration, joined
+from .formatting import MARKS, format_credits, cut, duration, joined
 from .input_code import run_code
 from .run_text import Told, status_line
 from .strip_html import strip
@@ -140,4 +140,4 @@ def next_step(run: Run) -> tuple[str, str]:
 def _cost(run: Run) -> str:
     if run.credits == 0:
         return "not charged"
-    return joined(credits_told(run.credits, run.credits_source), "" if run.credits is None else run.credits_source)
+    return joined(format_credits(run.credits, run.credits_source), "" if run.credits is None else run.credits_source)

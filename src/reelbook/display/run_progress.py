@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ..settings import options
 from . import original_links
 from .fact_table import card, code_block
-from .formatting import MARKS, credits_told, joined
+from .formatting import MARKS, format_credits, joined
 from .run_card import failed_line, progress_card, run_figure, run_strip
 from .run_text import attach_code, run_line, status_line
 from .terminal_line import is_terminal, line
@@ -142,7 +142,7 @@ def last_line(run: Run) -> str:
     """What stays in a terminal; why a run failed is told by its error."""
     if run.status == "completed":
         files = [str(file.path) for file in run.media[:1]]
-        return joined(status_line(run), credits_told(run.credits, run.credits_source), *files)
+        return joined(status_line(run), format_credits(run.credits, run.credits_source), *files)
     return f"{MARKS[run.status]} {run.status}" if run.status in OVER else ""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, credits_told, cut, joined
+from ..formatting import MARKS, format_credits, cut, joined
 from ..synced_clips import Clip, on_one_clock
 from .report_entries import Entry, Group
 from .report_media import Shown
@@ -149,6 +149,6 @@ def _caption(entry: Entry, label: str, place: int = 0) -> Markup:
     name = f"file {place + 1}" if place else entry.name
     shown = label and not place
     lead = Markup('<bdi class="rb-lead" title="{}">{}</bdi>').format(label, cut(label, 90)) if shown else Markup("")
-    price = credits_told(entry.credits, entry.credits_source) if not place else ""
+    price = format_credits(entry.credits, entry.credits_source) if not place else ""
     link = CAPTION.format(entry.place, name, PRICE.format(price) if price else "")
     return Markup('{}<span class="rb-soft">{}</span>').format(lead, link)

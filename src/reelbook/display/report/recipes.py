@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, credits_told, cut, duration, joined
+from ..formatting import MARKS, format_credits, cut, duration, joined
 from .report_entries import Entry, Group
 from .report_media import Shown
 
@@ -58,7 +58,7 @@ def _facts(entry: Entry, service: str | None) -> Iterator[tuple[str, str]]:
     found = {
         "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
         "engine": entry.engine or "", "service": service or "", "error": entry.error,
-        "credits": joined(credits_told(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
+        "credits": joined(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
         "marks": entry.marks,
     }  # fmt: skip
     yield from ((name, value) for name, value in found.items() if value)

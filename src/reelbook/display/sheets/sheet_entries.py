@@ -12,7 +12,7 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.stills import is_film
 from ...sweeps.results.accessor import Reel
-from ..formatting import credits_told, joined
+from ..formatting import format_credits, joined
 from ..report.layout import axes_of, is_missing, plain_text, worded
 
 COMPLETED = "completed"
@@ -67,7 +67,7 @@ def facts(table: pd.DataFrame) -> list[str]:
     costs = [value for value in _column(table, "credits") if not is_missing(value)]
     if costs:
         sources = {plain_text(value) for value in _column(table, "credits_source") if not is_missing(value)}
-        found.append(credits_told(sum(map(int, costs)), "charged" if sources == {"charged"} else "estimated"))
+        found.append(format_credits(sum(map(int, costs)), "charged" if sources == {"charged"} else "estimated"))
     return found
 
 

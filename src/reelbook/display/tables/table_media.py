@@ -15,7 +15,7 @@ from PIL import Image
 
 from ...settings import options
 from ..embedding import KINDS, LARGEST, uri
-from ..formatting import credits_told, cut, joined
+from ..formatting import format_credits, cut, joined
 from .table_cells import Number, words_of
 from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Place, places
 
@@ -136,7 +136,7 @@ def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
             seed and f"seed {cut(seed, 24)}",
             frames and f"{cut(frames, 12)} frames" + (f" at {cut(rate, 8)}/s" if rate else ""),
             f"{seconds:.1f} s" if seconds else "",
-            credits_told(int(paid), words(SOURCE, row)) if paid is not None and math.isfinite(paid) else "",
+            format_credits(int(paid), words(SOURCE, row)) if paid is not None and math.isfinite(paid) else "",
             "" if state.endswith(" completed") else state,
         )
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...display import run_text
-from ...display.formatting import MARKS, credits_told, cut, joined
+from ...display.formatting import MARKS, format_credits, cut, joined
 from ...display.input_code import run_code
 from ...display.marks_line import marks_line
 from ...errors import ReelbookError
@@ -114,7 +114,7 @@ class Kept:
         prompt = " ".join(str(row.get("prompt") or "").split())
         seed = row.get("output_seed", row.get("seed"))
         measured = run_text.measures(files[0]) if len(files) == 1 else [f"{len(files)} files"] if files else []
-        paid = credits_told(_whole(row.get("credits")), str(row.get("credits_source")))
+        paid = format_credits(_whole(row.get("credits")), str(row.get("credits_source")))
         facts = [fact for fact in ("" if seed is None else f"seed {cut(seed, 40)}", *measured, paid) if fact]
         made = row.get("created")
         error = str(row.get("error") or "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ...display.formatting import credits_told, joined
+from ...display.formatting import format_credits, joined
 from ...errors import UncertainRun
 from ..forms.running.run_history import Entry, is_same
 
@@ -98,7 +98,7 @@ def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:
         total, runs, going = total + swept.credits, runs + swept.runs, going + swept.under_way
     if not (runs or free or unknown or going):
         return "This session: nothing run yet"
-    spent = credits_told(total, "estimated" if about and total else None)
+    spent = format_credits(total, "estimated" if about and total else None)
     return "This session: " + joined(
         f"{spent} in {_many(runs, 'run')}",
         f"{free} from the library at no cost" if free else "",

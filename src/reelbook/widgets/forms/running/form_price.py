@@ -7,7 +7,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ....display.formatting import credits_told
+from ....display.formatting import format_credits
 from ....errors import InvalidInput, Problem, ReelbookError
 from ....models.base import Input
 from ....models.catalog import CATALOG
@@ -132,7 +132,7 @@ def told(price: Estimate | None) -> dict[str, Any]:
         for line in price.breakdown
     ]
     source = "estimated from the catalog" if about else "exact, quoted by the service"
-    amount = credits_told(price.credits, price.source)
+    amount = format_credits(price.credits, price.source)
     return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....display import run_text
 from ....display.embedding import KINDS
-from ....display.formatting import MARKS, credits_told, cut, duration, joined
+from ....display.formatting import MARKS, format_credits, cut, duration, joined
 from ....display.input_code import run_code
 from ....display.run_card import blamed, failure_facts, kind_in_words, next_step
 from ....display.run_progress import OVER
@@ -164,7 +164,7 @@ def _going(entry: Entry, run: Run) -> dict[str, Any]:
         "since": entry.since,
         "log": cut(logs[-1], LONGEST_LINE) if logs else "",
         "lines": len(logs),
-        "facts": [credits_told(run.credits, run.credits_source)] if run.credits is not None else [],
+        "facts": [format_credits(run.credits, run.credits_source)] if run.credits is not None else [],
         "shapes": shapes_of(entry.value),
         "can": [*([] if entry.is_cancelling else ["cancel"]), "log", "use"],
     }
@@ -177,7 +177,7 @@ def _unsent(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
         words = " ".join(problem_told(problem, labels) for problem in error.problems)
     line = "not accepted" if isinstance(error, ServiceError) else "not sent" if isinstance(error, UNSENT) else ""
     if isinstance(error, UncertainRun):
-        line = joined("may have been paid", credits_told(error.credits, "estimated"))
+        line = joined("may have been paid", format_credits(error.credits, "estimated"))
         if "rb.library().uncertain" not in words:
             words = f"{words} See rb.library().uncertain."
     return {"line": line, "error": words[: 2 * LONGEST_REASON], "can": ["use", "code"]}
@@ -186,7 +186,7 @@ def _unsent(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
 def _finished(run: Run) -> dict[str, Any]:
     """A run with its files."""
     files, seed = run.media, getattr(run.output, "seed", None)
-    paid = credits_told(run.credits, run.credits_source)
+    paid = format_credits(run.credits, run.credits_source)
     measured = run_text.measures(files[0]) if len(files) == 1 else [f"{len(files)} files"]
     facts = [fact for fact in ("" if seed is None else f"seed {cut(seed, 40)}", *measured, paid) if fact]
     answered = dict(run_text.output_facts(run.output, beside=run.input))
@@ -209,7 +209,7 @@ def _broken(run: Run) -> dict[str, Any]:
     reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
     advice, code = next_step(run)
     labels = _labels(run.input)
-    paid = "not charged" if run.credits == 0 else credits_told(run.credits, run.credits_source)
+    paid = "not charged" if run.credits == 0 else format_credits(run.credits, run.credits_source)
     cancelled = run.status == "cancelled"
     return {
         "line": joined(kind_in_words(run), duration(run.timings["total"])),

@@ -10,7 +10,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from ....display import plan_card
-from ....display.formatting import credits_told, cut, joined
+from ....display.formatting import format_credits, cut, joined
 from ....display.input_code import code_of
 from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
@@ -65,7 +65,7 @@ def make(number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]]
         "runs": facts.possible - (facts.in_library or 0),
         "possible": facts.possible,
         "due": known_due,
-        "told": credits_told(known_due, source),
+        "told": format_credits(known_due, source),
         "about": source != "exact",
         "unpriced": sum(row.credits is None for row in due),
         "impossible": _impossible(facts, labels),
@@ -89,7 +89,7 @@ def money(content: Mapping[str, Any], made: Made) -> tuple[int, int | None, str]
         return (
             0,
             None,
-            f"With 0 credits none of these runs can be paid for. All of them need {credits_told(made.shown['due'])}.",
+            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(made.shown['due'])}.",
         )
     return chosen.spend, chosen.price, ""
 
