@@ -15,7 +15,7 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.client import latest_client
 from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bound_socket
+from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
@@ -89,7 +89,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
         def start(*, accounts: list[NewAccount] | None = None, data: Path | None = None, **settings: Any) -> Served:
             folder = data or tmp_path / f"service-{len(list(tmp_path.iterdir()))}"
-            server = Server(Settings(data=folder, **settings), bound_socket("127.0.0.1", 0))
+            server = Server(Settings(data=folder, **settings), bind_socket("127.0.0.1", 0))
             server.service.accounts.open(accounts or [NewAccount("default", KEY)])
             stack.enter_context(server)
             http = stack.enter_context(httpx.Client(base_url=server.base_url, timeout=30, trust_env=False))
@@ -101,7 +101,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for all tests that leave no trace in each other's way."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("shared-service")), bound_socket("127.0.0.1", 0))
+    server = Server(Settings(data=tmp_path_factory.mktemp("shared-service")), bind_socket("127.0.0.1", 0))
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)

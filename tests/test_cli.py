@@ -210,7 +210,7 @@ def test_doctor_tells_each_part_and_fails_with_any(
         yield True, "one part"
         yield second, "another part"
 
-    monkeypatch.setattr(doctor, "findings", findings)
+    monkeypatch.setattr(doctor, "run_checks", findings)
 
     assert cli.main(["doctor"]) == status
     assert capsys.readouterr().out.splitlines() == ["ok   one part", f"{mark}  another part"]

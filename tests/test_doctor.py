@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reelbook import doctor
-from reelbook.doctor import Finding, findings
+from reelbook.doctor import Finding, run_checks
 from reelbook.errors import Unreachable
 
 # In one worker, so that the run is made once.
@@ -25,7 +25,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[
         patch.setattr(tempfile, "tempdir", str(folder))
         patch.setenv("REELBOOK_URL", "http://127.0.0.1:9")
         patch.setenv("REELBOOK_LIBRARY", str(folder / "own-library"))
-        yield folder, list(findings())
+        yield folder, list(run_checks())
 
 
 def sentence(found: Sequence[Finding], part: str) -> str:
@@ -79,7 +79,7 @@ def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(doctor, "PACKAGES", ("httpx", "no-such-package-here"))
     monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
 
-    found = list(findings())
+    found = list(run_checks())
 
     assert (False, "no-such-package-here is missing: pip install no-such-package-here") in found
     assert any(good and what.startswith("httpx ") for good, what in found)
@@ -90,7 +90,7 @@ def test_a_machine_without_x264_is_told_what_that_means(monkeypatch: pytest.Monk
     monkeypatch.setattr("reelbook.service.engines.video_writer.has_x264", lambda: False)
     monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
 
-    assert any(not good and "no libx264" in what for good, what in findings())
+    assert any(not good and "no libx264" in what for good, what in run_checks())
 
 
 def test_a_first_run_that_fails_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_first_run_that_fails_is_told_in_its_own_words(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("reelbook.client.Client.__init__", refuse)
 
-    *_, (good, what) = findings()
+    *_, (good, what) = run_checks()
 
     assert not good
     assert what.startswith("Nothing answered at http://127.0.0.1:1 (connection refused).")

@@ -13,7 +13,7 @@ import pytest
 
 import reelbook
 
-HEAVY = ("pandas", "ipywidgets", "fastapi", "av", "httpx", "pydantic", "numpy", "PIL", "IPython")
+HEAVY = ("pandas", "ipywidgets", "starlette", "av", "httpx", "pydantic", "numpy", "PIL", "IPython")
 
 LOOK_AROUND = """
 import os, sys, threading

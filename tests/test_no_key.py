@@ -31,7 +31,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.service import worker_pool
 from reelbook.transport.downloads import downloader
-from reelbook.transport.http import Patience
+from reelbook.transport.http import RetryPolicy
 from tests.faults.canary import Canary, verbose
 from tests.support import png
 from tests.transport.variants import Answering, Hosted, Received, Reply
@@ -192,7 +192,7 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
 
     with warnings.catch_warnings(record=True) as warned, rb.connect(hosted.base_url) as client:
         warnings.simplefilter("always")
-        client._current_context.http.patience = Patience(attempts=2, backoff=0.01, paid=0.5)
+        client._current_context.http.policy = RetryPolicy(max_attempts=2, backoff_seconds=0.01, paid_seconds=0.5)
         good_runs(tour, hosted, client)
         bad_runs(tour, hosted, client)
         seen = CANARY.found_about(client, vars(client), client._current_context, *tour.values)

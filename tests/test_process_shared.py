@@ -10,7 +10,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringError
 
-from reelbook.process_shared import from_keyring
+from reelbook.process_shared import find_keyring_key
 
 
 class Remembering(KeyringBackend):
@@ -45,15 +45,15 @@ def test_a_key_is_found_in_the_system_s_keyring() -> None:
     """By the address of the service, with or without a slash at its end."""
     keyring.set_keyring(Remembering({("reelbook", "https://host/api"): "a-kept-key"}))
 
-    assert from_keyring("https://host/api/") == "a-kept-key"
-    assert from_keyring("https://other/api") is None
+    assert find_keyring_key("https://host/api/") == "a-kept-key"
+    assert find_keyring_key("https://other/api") is None
 
 
 def test_a_keyring_that_is_locked_or_not_installed_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service will say that the key is missing."""
     keyring.set_keyring(Remembering(None))
-    locked = from_keyring("https://host/api")
+    locked = find_keyring_key("https://host/api")
     monkeypatch.setitem(sys.modules, "keyring", None)
 
     assert locked is None
-    assert from_keyring("https://host/api") is None
+    assert find_keyring_key("https://host/api") is None

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.display.marks_line import marks_line
-from reelbook.display.run_text import of_file, of_run
-from reelbook.display.tables.table_columns import places
+from reelbook.display.marks_line import format_marks
+from reelbook.display.run_text import describe_file, describe_run
+from reelbook.display.tables.table_columns import find_columns
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.service_file import File
 from reelbook.storage.run_identity import dumps
-from reelbook.storage.table.library_table import marks_in
+from reelbook.storage.table.library_table import find_marks
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made
 from tests.support import png
@@ -236,7 +236,7 @@ def test_tables_say_what_files_carry(maker: Maker, tmp_path: Path) -> None:
 
     assert list(frame["marks"]) == [run.row["marks"]] == [SIGNED]
     assert SIGNED in (folder / "runs.csv").read_text(encoding="utf-8")
-    assert [place.is_shown for place in places(frame) if place.cells.name == "marks"] == [True]
+    assert [place.is_shown for place in find_columns(frame) if place.cells.name == "marks"] == [True]
     assert len(rb.library().find(marks="signed by Acme")) == 1
 
 
@@ -244,13 +244,13 @@ def test_details_of_a_run_say_who_has_signed_its_file(maker: Maker) -> None:
     """As the certificate states, with the program, the mark, and whether the signature is valid."""
     run = maker.run("boat.webp")
 
-    line = dict(of_run(run).answered)["marks"]
+    line = dict(describe_run(run).outputs)["marks"]
 
     assert line == (
         "signed by Acme Video GmbH (Acme Signer), as stated, with Acme Generator 2.1, ai-marked (trainedAlgorithmicMedia), "
         "the signature is valid; who the signer is was not verified"
     )
-    assert dict(of_file(run.media[0]).answered)["marks"] == line
+    assert dict(describe_file(run.media[0]).outputs)["marks"] == line
 
 
 def test_details_say_where_a_signature_does_not_hold(maker: Maker, tmp_path: Path) -> None:
@@ -260,8 +260,8 @@ def test_details_say_where_a_signature_does_not_hold(maker: Maker, tmp_path: Pat
     content[content.index(b"IDAT") + 20] ^= 1
     film.write_bytes(content)
 
-    assert "the signature is NOT valid" in marks_line([LocalFile(film, File(url=""))])
-    assert marks_line([LocalFile(tmp_path / "gone.png", File(url=""))]) == ""
+    assert "the signature is NOT valid" in format_marks([LocalFile(film, File(url=""))])
+    assert format_marks([LocalFile(tmp_path / "gone.png", File(url=""))]) == ""
 
 
 def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) -> None:
@@ -271,10 +271,10 @@ def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) 
         "import sys; sys.modules['c2pa'] = None\n"
         "import reelbook as rb\n"
         "from pathlib import Path\n"
-        "from reelbook.display.marks_line import marks_line\n"
+        "from reelbook.display.marks_line import format_marks\n"
         "from reelbook.media.local_file import LocalFile\n"
         "from reelbook.models.service_file import File\n"
-        "print(marks_line([LocalFile(Path(sys.argv[1]), File(url=''))]))"
+        "print(format_marks([LocalFile(Path(sys.argv[1]), File(url=''))]))"
     )
 
     done = subprocess.run(
@@ -313,6 +313,6 @@ def test_files_that_differ_in_their_marks_are_all_told() -> None:
     """Each mark once, in the order of the files; a name with quotes in it too."""
     files = [{"marks": mark, "sha256": "ab"} for mark in ("unsigned", 'signed by "X" \\ Y', "unsigned")]
 
-    assert marks_in(dumps(files)) == 'unsigned; signed by "X" \\ Y'
-    assert marks_in(dumps([{"file_name": '"marks":"signed by me"', "sha256": "ab"}])) is None
-    assert marks_in('no JSON with "marks" in it') is None
+    assert find_marks(dumps(files)) == 'unsigned; signed by "X" \\ Y'
+    assert find_marks(dumps([{"file_name": '"marks":"signed by me"', "sha256": "ab"}])) is None
+    assert find_marks('no JSON with "marks" in it') is None

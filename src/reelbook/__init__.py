@@ -4,7 +4,7 @@
 
     run = rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49, seed=7))
 
-Importing this module is quick and quiet: each name brings its own code along when it is first used.
+Importing this module is quick: each name imports its own module when it is first used.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _HOME = {
     "api.sweeps": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
     "sweeps.plan.plan": ("Plan",),
 }  # fmt: skip
-"""Which module each public name lives in."""
+"""Module → the public names it defines."""
 
 __all__ = [
     "BadDescription",
@@ -154,47 +154,47 @@ def __getattr__(name: str) -> Any:
         return import_module(".errors", __name__)
     for module, names in _HOME.items():
         if name in names:
-            from .util.interrupts import raised_once
+            from .util.interrupts import raise_once
 
             # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
-            with raised_once():
+            with raise_once():
                 value = getattr(import_module(f".{module}", __name__), name)
                 globals()[name] = value
-                _hang_pictures()
+                _register_with_notebook()
             return value
-    from .util.name_hints import missing
+    from .util.name_hints import missing_attribute
 
-    raise missing(sys.modules[__name__], name)
+    raise missing_attribute(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:
-    """What completion offers: the exceptions are under `errors`."""
+    """Names for completion; the exceptions are offered under `errors`."""
     return sorted({"errors", *__all__} - {*_HOME["errors"]})
 
 
 class _Package(ModuleType):
-    """This package: a submodule whose name is a first guess for a function says so when it is called."""
+    """This package; a submodule whose name is easily taken for a function's says so when it is called."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType):
-            from .util.name_hints import GUESSES, CalledModule
+            from .util.name_hints import NAME_HINTS, HintingModule
 
-            if name in GUESSES["reelbook"]:
-                value.__class__ = CalledModule
+            if name in NAME_HINTS["reelbook"]:
+                value.__class__ = HintingModule
         super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package
 
 
-def _hang_pictures() -> None:
-    """Teach the notebook to show our values, as soon as one of our names is used in one."""
+def _register_with_notebook() -> None:
+    """Register the display of Reelbook's values with IPython, as soon as one of its names is used in a notebook."""
     # Another thread may be half way through that import.
-    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = asked() if asked else None
-    if shell is not None and not getattr(shell, "_reelbook_shown", False):
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = get_ipython() if get_ipython else None
+    if shell is not None and not getattr(shell, "_reelbook_registered", False):
         from . import display, widgets
 
-        shell._reelbook_shown = True
+        shell._reelbook_registered = True
         display.register(shell)
         widgets.register(shell)

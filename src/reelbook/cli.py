@@ -16,12 +16,12 @@ import platformdirs
 from ._version import __version__
 from .errors import ReelbookError
 from .models.base import Input
-from .models.catalog import CATALOG, endpoint
+from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
 from .service.accounts import NewAccount, new_key, read_accounts
 from .service.service_settings import Settings
-from .service.spec_decisions import GRANT
-from .util.interrupts import exits_by_sigterm, raised_once
+from .service.spec_decisions import DEFAULT_GRANT
+from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say; returns the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    with raised_once(), exits_by_sigterm():
+    with raise_once(), exit_on_sigterm():
         try:
             return int(options.command(options))
         except ReelbookError as error:
@@ -114,12 +114,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from .service.server import Server, bound_socket
+    from .service.server import Server, bind_socket
 
     settings = _settings(options)
     accounts = _accounts(options)
     try:
-        listening = bound_socket(options.host, options.port)
+        listening = bind_socket(options.host, options.port)
     except (OSError, OverflowError) as error:
         print(
             f"reelbook: cannot listen on {options.host}:{options.port} ({error}). Choose another --port.",
@@ -158,7 +158,7 @@ def _accounts(options: argparse.Namespace) -> list[NewAccount]:
 
 
 def _budget(options: argparse.Namespace) -> int:
-    return GRANT if options.budget is None else max(0, options.budget)
+    return DEFAULT_GRANT if options.budget is None else max(0, options.budget)
 
 
 def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAccount]) -> None:
@@ -193,12 +193,12 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from . import run
-    from .sweeps.money_text import credits_of
+    from .sweeps.money_text import format_credits
 
     done = run(_input(options))
     for file in done.media:
         print(file.path)
-    cost = "credits unknown" if done.credits is None else f"{credits_of(done.credits)} ({done.credits_source})"
+    cost = "credits unknown" if done.credits is None else f"{format_credits(done.credits)} ({done.credits_source})"
     earlier = ", paid earlier; nothing now" if done.from_library else ""
     print(printable(f"{cost}{earlier}, request {readable_id(done.request_id)}"), file=sys.stderr)
     return 0
@@ -241,8 +241,8 @@ def _library(options: argparse.Namespace) -> int:
     if options.export:
         print(found.export(options.export, where=frame))
         return 0
-    shown = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
-    print(printable(frame[shown].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
+    columns = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
+    print(printable(frame[columns].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
     for one in found.uncertain:
         print(printable(str(one)))
     return 0
@@ -255,15 +255,15 @@ def _input(options: argparse.Namespace) -> Input:
         raise ReelbookError(f"The input is not well-formed JSON: {error}.") from None
     if not isinstance(values, dict):
         raise ReelbookError('The input must be a JSON object, such as {"prompt": "a paper boat"}.')
-    return endpoint(options.model).input(**values)
+    return get_endpoint(options.model).input(**values)
 
 
 def _doctor(options: argparse.Namespace) -> int:
     """Try everything that a first run needs, and say what each part took."""
-    from .doctor import findings
+    from .doctor import run_checks
 
     healthy = True
-    for good, what in findings():
+    for good, what in run_checks():
         print(f"{'ok ' if good else 'BAD'}  {what}", flush=True)
         healthy = healthy and good
     return 0 if healthy else 1

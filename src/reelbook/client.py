@@ -20,23 +20,23 @@ from .models.catalog import CATALOG
 from .models.described.input_class import describe
 from .models.model_list import Models
 from .models.pricing import Estimate, Rates
-from .process_shared import description_of, embedded_in, leave_ledger, make_context, open_ledger_of
-from .runs.cancel import Cancelled, cancelled
-from .runs.run import Run, input_of
+from .process_shared import acquire_ledger, get_description, get_embedded_service, make_context, release_ledger
+from .runs.cancel import Cancelled, cancel_runs
+from .runs.run import Run, input_from_entry
 from .runs.submission import ClientContext, Submission
-from .runs.submit_wait import accepted
+from .runs.submit_wait import submit_and_wait
 from .service.embedded import Embedded
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
 from .transport.api_key import Key
-from .transport.argument_checks import checked, checked_take
-from .transport.ids import checked_id
+from .transport.argument_checks import check_input, check_take
+from .transport.ids import check_id
 from .transport.polling.status_source import StatusSource
 from .util.background_loop import TICK_SECONDS, background
-from .util.interrupts import raised_once
-from .util.name_hints import Hinting
+from .util.interrupts import raise_once
+from .util.name_hints import NameHints
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
@@ -45,14 +45,14 @@ _guard = threading.Lock()
 _open_clients: list[Client] = []
 _closing: list[Client] = []
 """Those whose last answers are awaited, or were when somebody interrupted that."""
-_count = 0
+_opened_count = 0
 """How many clients were ever opened here."""
 
 
-class Client(Hinting):
+class Client(NameHints):
     """A conversation with one service. Its methods block; its runs can be awaited."""
 
-    _internal = ("context", "ledger", "resend", "settle", "shelf", "start_watched", "submitted")
+    _internal = ("context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit")
 
     def __init__(
         self,
@@ -68,24 +68,24 @@ class Client(Hinting):
         self._embedded: Embedded | None = None
         name = None
         if address is None:
-            self._embedded = embedded_in(library, rates)
+            self._embedded = get_embedded_service(library, rates)
             try:
                 found = self._embedded.address()
             except (OSError, ValueError) as error:
-                raise LibraryError(str(library), connection.reason(error)) from None
+                raise LibraryError(str(library), connection.format_reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
-        self._ledger = open_ledger_of(library)
-        renew = self._renewed if self._embedded else None
+        self._ledger = acquire_ledger(library)
+        renew = self._renew_address if self._embedded else None
         # A closure, so that the key is no attribute that anything could show.
-        self._made: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
+        self._new_context: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
             key, address, renew, rates, self._ledger, Shelf(place), name
         )
         self._pid = 0
         try:
             self._context()
         except BaseException:
-            leave_ledger(library)
+            release_ledger(library)
             raise
 
     @property
@@ -128,68 +128,74 @@ class Client(Hinting):
 
     def features(self) -> frozenset[str]:
         """What the service offers beyond the specification."""
-        return background.wait(self._context().calls.nature(), CALL_SECONDS).features
+        return background.wait(self._context().calls.service_info(), CALL_SECONDS).features
 
     def estimate(self, request: Input) -> Estimate:
         """What a run costs; nothing is sent to a model and nothing is charged."""
-        return background.wait(self._context().calls.estimate(checked(request)), CALL_SECONDS)
+        return background.wait(self._context().calls.estimate(check_input(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; its description is kept for a day."""
-        endpoint_id = checked_id(endpoint_id, "model")
+        endpoint_id = check_id(endpoint_id, "model")
         known = next((row for row in CATALOG if row.id == endpoint_id), None)
-        return known.input if known else background.wait(self._described(endpoint_id), CALL_SECONDS)
+        return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
 
     def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run; returns as soon as the service has it. What the library has is not sent again.
 
         `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
         """
-        take = checked_take(take, fresh)
-        return self._begun(Submission(self._open_context(), checked(request), take=take, fresh=fresh, join=False))
+        take = check_take(take, fresh)
+        return self._submit_and_wait(
+            Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
+        )
 
     def start_watched(self, request: Input, *, take: int | None = None) -> Run:
         """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
-        take = checked_take(take, False)
-        submission = Submission(self._open_context(), checked(request), take=take, join=False)
-        return self._begun(submission, watched=True)
+        take = check_take(take, False)
+        submission = Submission(self._open_context(), check_input(request), take=take, join=False)
+        return self._submit_and_wait(submission, watched=True)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are here, with progress where there is a notebook."""
-        with raised_once():
-            from .display.run_progress import kernel_shell, watch
+        with raise_once():
+            from .display.run_progress import get_kernel_shell, watch
 
-            submission = Submission(self._open_context(), checked(request), take=checked_take(take, fresh), fresh=fresh)
-            run = self._begun(submission, watched=kernel_shell() is not None)
+            submission = Submission(
+                self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh
+            )
+            run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
             try:
                 with watch(run):
                     run.wait()
             except KeyboardInterrupt:
                 self._mark_stop("while waiting")
-                raise Interrupted(run.goes_on) from None
+                raise Interrupted(run.resume_hint) from None
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
         """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
         self._open_context()
-        named = None if model is None else checked_id(model, "model")
+        named = None if model is None else check_id(model, "model")
         # However odd, what the library knows is the id of a request.
-        is_known = isinstance(request_id, str) and self._ledger.now(lambda db: known_services.knows(db, request_id))
-        name = request_id if is_known else checked_id(request_id, "request")
-        return background.wait(self._attached(name, named), CALL_SECONDS)
+        is_known = isinstance(request_id, str) and self._ledger.transact_now(
+            lambda db: known_services.has_request(db, request_id)
+        )
+        name = request_id if is_known else check_id(request_id, "request")
+        return background.wait(self._attach(name, named), CALL_SECONDS)
 
     def cancel_queued(self) -> Cancelled:
         """Cancel what waits in the service's queue, but for runs of sweeps that go on and of other notebooks that are open."""
-        return background.wait(self._cancelled(self._open_context()), CALL_SECONDS)
+        return background.wait(self._cancel_queued(self._open_context()), CALL_SECONDS)
 
-    def settle(self, entry: Entry, request_id: str) -> Run:
+    def resolve(self, entry: Entry, request_id: str) -> Run:
         """An uncertain run of the library that turned out to be this request."""
         context = self._context_for(entry)
 
         async def settled() -> Run:
             await context.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
-            ours = await context.ledger.do(
-                lambda db: transitions.settled(db, entry.id, request_id, context.ledger.owner)
+            ours = await context.ledger.transact(
+                lambda db: transitions.resolve(db, entry.id, request_id, context.ledger.owner)
             )
             return Run(self._context, ours)
 
@@ -198,30 +204,30 @@ class Client(Hinting):
     def resend(self, entry: Entry) -> Run:
         """An uncertain run of the library, sent once more; what the lost one may have cost stays counted."""
         context = self._context_for(entry)
-        request = input_of(entry) or self.model(entry.model)(**json.loads(entry.input))
-        self._ledger.now(lambda db: transitions.resubmittable(db, entry.id))
-        return self._begun(Submission(context, request, take=entry.take))
+        request = input_from_entry(entry) or self.model(entry.model)(**json.loads(entry.input))
+        self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, entry.id))
+        return self._submit_and_wait(Submission(context, request, take=entry.take))
 
-    async def submitted(self, submission: Submission, *, watched: bool = False) -> Run:
+    async def submit(self, submission: Submission, *, watched: bool = False) -> Run:
         """A run from its submission, on the background loop: for those who start many at once."""
         try:
-            verdict, answer = await submission.done()
-            if verdict.do == "join":
+            verdict, answer = await submission.submit()
+            if verdict.action == "join":
                 return cast(Run, self._ledger.live[verdict.entry.id])
-            entry = await self._ledger.do(lambda db: transitions.read(db, verdict.entry.id))
+            entry = await self._ledger.transact(lambda db: transitions.get_entry(db, verdict.entry.id))
             return Run(
-                self._context, entry, input=submission.request, answer=answer, others=verdict.do == "await",
+                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == "await",
                 watched=watched,
             )  # fmt: skip
         finally:
-            submission.released()
+            submission.release()
 
     def close(self) -> None:
         """End the conversation and give the place of default client back. Runs go on at the service.
 
         An interrupt ends the waiting for answers that are paid for; they are written down in the background.
         """
-        with raised_once():
+        with raise_once():
             ending = self.begin_close()
             try:
                 while not wait_for([ending], TICK_SECONDS).done:
@@ -239,10 +245,10 @@ class Client(Hinting):
             if self._ending is None:
                 _open_clients[:] = [client for client in _open_clients if client is not self]
                 _closing.append(self)
-                self._ending = background.submit(self._ended())
+                self._ending = background.submit(self._close_context())
             return self._ending
 
-    async def _ended(self) -> None:
+    async def _close_context(self) -> None:
         if self._pid == os.getpid():
             await self._current_context.close(DRAIN_SECONDS)
 
@@ -253,37 +259,37 @@ class Client(Hinting):
                 return
             _closing.remove(self)
             shared = any(client._embedded is self._embedded for client in _open_clients)
-        leave_ledger(self.library)
+        release_ledger(self.library)
         if self._embedded is not None and not shared:
             self._embedded.close()
 
-    def _begun(self, submission: Submission, *, watched: bool = False) -> Run:
-        with raised_once():
+    def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
+        with raise_once():
             from .display.waiting_line import waiting_line
 
             with waiting_line() as show:
-                work = self.submitted(submission, watched=watched)
-                return accepted(submission, work, lambda: self._mark_stop("while submitting"), show)
+                work = self.submit(submission, watched=watched)
+                return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:
         """Write the moment down: nothing may be sent after it."""
         with contextlib.suppress(ReelbookError):
-            self._ledger.ask(lambda db: transitions.stop_mark(db, note))
+            self._ledger.submit(lambda db: transitions.record_stop(db, note))
 
-    async def _cancelled(self, context: ClientContext) -> Cancelled:
+    async def _cancel_queued(self, context: ClientContext) -> Cancelled:
         service, ledger = await context.name(), self._ledger
-        entries = await ledger.do(lambda db: claims.waiting(db, service, ledger.owner))
-        free = [entry for entry in entries if entry.id not in context.wanted]
-        return await cancelled(context, [await self._attached(entry.request_id or "", entry.model) for entry in free])
+        entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
+        free = [entry for entry in entries if entry.id not in context.sweep_runs]
+        return await cancel_runs(context, [await self._attach(entry.request_id or "", entry.model) for entry in free])
 
-    async def _described(self, endpoint_id: str) -> type[Input]:
-        document = await description_of(self._context(), self.library, endpoint_id)
+    async def _describe(self, endpoint_id: str) -> type[Input]:
+        document = await get_description(self._context(), self.library, endpoint_id)
         return await asyncio.to_thread(describe, document, endpoint_id)
 
-    async def _attached(self, request_id: str, model: str | None) -> Run:
+    async def _attach(self, request_id: str, model: str | None) -> Run:
         context, ledger = self._context(), self._ledger
         service = await context.name()
-        known = await ledger.do(lambda db: known_services.model_of(db, service, request_id))
+        known = await ledger.transact(lambda db: known_services.find_model(db, service, request_id))
         model = model or known
         if model is None:
             raise ReelbookError(
@@ -297,15 +303,15 @@ class Client(Hinting):
                 raise NotFound(
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
                 ) from None
-        verdict = await ledger.do(lambda db: claims.attached(db, service, model, request_id, ledger))
-        if verdict.do == "join" and verdict.entry.id in ledger.live:
+        verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
+        if verdict.action == "join" and verdict.entry.id in ledger.live:
             return cast(Run, ledger.live[verdict.entry.id])
-        return Run(self._context, verdict.entry, others=verdict.do == "await")
+        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == "await")
 
     def _context_for(self, entry: Entry) -> ClientContext:
         context = self._open_context()
         service = background.wait(context.name(), CALL_SECONDS)
-        theirs = self._ledger.look(lambda db: known_services.current(db, entry.service))
+        theirs = self._ledger.read(lambda db: known_services.get_current_name(db, entry.service))
         if service != theirs:
             raise ReelbookError(
                 f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
@@ -321,12 +327,12 @@ class Client(Hinting):
     def _context(self) -> ClientContext:
         """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
         if self._pid != os.getpid():
-            self._current_context = background.wait(self._made(), CALL_SECONDS)
+            self._current_context = background.wait(self._new_context(), CALL_SECONDS)
             self._current_context.start = self.start
             self._pid = os.getpid()
         return self._current_context
 
-    def _renewed(self) -> str:
+    def _renew_address(self) -> str:
         assert self._embedded is not None
         return self._embedded.address().base_url
 
@@ -348,19 +354,19 @@ class Client(Hinting):
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
 
 
-def opened(client: Client) -> Client:
+def register_client(client: Client) -> Client:
     """The client, which is the default one from now on."""
-    global _count
+    global _opened_count
     with _guard:
         _open_clients.append(client)
-        _count += 1
+        _opened_count += 1
     return client
 
 
-def another_was_closed() -> bool:
+def has_closed_client() -> bool:
     """Whether a client was open here before the latest one, and is closed."""
     with _guard:
-        return _count > len(_open_clients)
+        return _opened_count > len(_open_clients)
 
 
 def latest_client() -> Client | None:
@@ -375,7 +381,7 @@ def open_clients() -> tuple[Client, ...]:
         return tuple(_open_clients)
 
 
-def closing() -> tuple[Client, ...]:
+def unclosed_clients() -> tuple[Client, ...]:
     """Those that are open, or not closed to the end."""
     return (*_open_clients, *_closing)
 

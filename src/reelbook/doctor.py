@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "fastapi", "uvicorn")
+PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 
 Finding = tuple[bool, str]
 
 
-def findings() -> Iterator[Finding]:
+def run_checks() -> Iterator[Finding]:
     """Each part as (good, sentence)."""
     yield sys.version_info >= (3, 11), f"Python {platform.python_version()} (3.11 or newer is needed)"
     for package in PACKAGES:

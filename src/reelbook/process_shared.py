@@ -14,13 +14,13 @@ from .models.pricing import Rates
 from .runs.submission import ClientContext
 from .service.embedded import Embedded
 from .service.service_settings import Settings
-from .storage.description_cache import Descriptions
+from .storage.description_cache import DescriptionCache
 from .storage.ledger import known_services
 from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
-from .transport.downloads.downloader import Downloads
+from .transport.downloads.downloader import Downloader
 from .transport.http import Http, Key
-from .transport.polling.poller import Watcher
+from .transport.polling.poller import Poller
 from .transport.polling.status_source import StatusSource
 from .transport.service_calls import ServiceCalls
 
@@ -29,10 +29,10 @@ KEYRING = "reelbook"
 
 _guard = threading.Lock()
 _embedded: dict[Path, Embedded] = {}
-_kept: dict[Path, tuple[Ledger, int]] = {}
+_ledgers: dict[Path, tuple[Ledger, int]] = {}
 
 
-def embedded_in(library: Path, rates: Rates | None) -> Embedded:
+def get_embedded_service(library: Path, rates: Rates | None) -> Embedded:
     """The one embedded service of a library that this process knows."""
     with _guard:
         folder = library / "service"
@@ -48,20 +48,20 @@ def embedded_in(library: Path, rates: Rates | None) -> Embedded:
         return known
 
 
-def open_ledger_of(library: Path) -> Ledger:
+def acquire_ledger(library: Path) -> Ledger:
     """The ledger of a library; one for all clients of this process."""
     with _guard:
-        ledger, users = _kept.get(library, (None, 0))
+        ledger, users = _ledgers.get(library, (None, 0))
         ledger = ledger or Ledger(library)
-        _kept[library] = (ledger, users + 1)
+        _ledgers[library] = (ledger, users + 1)
         return ledger
 
 
-def leave_ledger(library: Path) -> None:
+def release_ledger(library: Path) -> None:
     with _guard:
-        ledger, users = _kept.pop(library)
+        ledger, users = _ledgers.pop(library)
         if users > 1:
-            _kept[library] = (ledger, users - 1)
+            _ledgers[library] = (ledger, users - 1)
             return
     ledger.close()
 
@@ -72,7 +72,7 @@ def stop_embedded() -> None:
         embedded.close()
 
 
-def from_keyring(address: str) -> str | None:
+def find_keyring_key(address: str) -> str | None:
     """The key that the system keeps for this address; None where it keeps none, or where the extra `keys` is not there."""
     try:
         import keyring
@@ -98,15 +98,15 @@ async def make_context(
     # Made on the loop, because that is where all its calls are.
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
-    past = await ledger.do(known_services.past_seconds)
-    watcher = Watcher(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return ClientContext(http, calls, ledger, shelf, watcher, Downloads(shelf, lambda: calls.base_url), name)
+    past = await ledger.transact(known_services.get_past_seconds)
+    poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
+    return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf, lambda: calls.base_url), name)
 
 
-async def description_of(context: ClientContext, library: Path, endpoint_id: str) -> Any:
+async def get_description(context: ClientContext, library: Path, endpoint_id: str) -> Any:
     """What the service says of a model; an earlier answer where nobody answers now."""
-    kept = Descriptions(library / "descriptions", await context.name())
-    document = await asyncio.to_thread(kept.read, endpoint_id)
+    cache = DescriptionCache(library / "descriptions", await context.name())
+    document = await asyncio.to_thread(cache.read, endpoint_id)
     if document is None:
         try:
             document = await context.calls.description(endpoint_id)
@@ -118,9 +118,9 @@ async def description_of(context: ClientContext, library: Path, endpoint_id: str
             raise UnknownModel(endpoint_id, known) from None
         except Unreachable:
             # An old description is better than none, where nobody answers.
-            document = await asyncio.to_thread(kept.read, endpoint_id, anyhow=True)
+            document = await asyncio.to_thread(cache.read, endpoint_id, allow_stale=True)
             if document is None:
                 raise
         else:
-            await asyncio.to_thread(kept.keep, endpoint_id, document)
+            await asyncio.to_thread(cache.save, endpoint_id, document)
     return document

@@ -7,11 +7,11 @@ import contextlib
 import time
 from concurrent.futures import wait as wait_for
 
-from .client import DRAIN_SECONDS, close_all, closing
+from .client import DRAIN_SECONDS, close_all, unclosed_clients
 from .process_shared import stop_embedded
 from .storage.ledger.transitions import Entry
 from .util.background_loop import TICK_SECONDS
-from .util.interrupts import Ending, Last, before_threads_end, others_work, say
+from .util.interrupts import FinalWork, ShutdownSignals, has_other_threads, register_before_threads_end, write_to_stderr
 
 CLOSE_SECONDS = DRAIN_SECONDS + 2.0
 """What comes after the last answer takes no time, unless the disk or the service stands still."""
@@ -19,10 +19,10 @@ CLOSE_SECONDS = DRAIN_SECONDS + 2.0
 
 def _in_flight() -> list[Entry]:
     """The runs whose paid requests are under way."""
-    return [entry for client in closing() for entry in client.in_flight]
+    return [entry for client in unclosed_clients() for entry in client.in_flight]
 
 
-def _waits_for() -> str:
+def _format_waiting() -> str:
     """What an interrupt would cut short, as a sentence; empty for nothing."""
     count = len(_in_flight())
     if not count:
@@ -34,7 +34,7 @@ def _waits_for() -> str:
     return f"{requests}; writing {'it' if count == 1 else 'them'} down takes at most {left} s more."
 
 
-def _given_up(entries: list[Entry], why: str) -> str:
+def _format_given_up(entries: list[Entry], why: str) -> str:
     """What becomes of runs whose answers are not awaited any longer."""
     uncertain = [entry for entry in entries if entry.attempt_key is None]
     again = len(entries) - len(uncertain)
@@ -55,45 +55,45 @@ def _given_up(entries: list[Entry], why: str) -> str:
 
 
 _deadline: float | None = None
-_ending = Ending(_waits_for)
+_ending = ShutdownSignals(_format_waiting)
 
 
 def _before_threads_end() -> None:
     """Keep interrupts away already while Python waits for our own threads; somebody else's may have to be interrupted."""
-    if not others_work():
+    if not has_other_threads():
         _ending.hold_signals()
 
 
 @atexit.register
 def _at_exit() -> None:
     _ending.hold_signals()
-    _write_down()
+    _drain_and_close()
     _ending.release()
 
 
-def _write_down() -> None:
+def _drain_and_close() -> None:
     """Write down what is still under way, then stop."""
     global _deadline
-    if closing():
+    if unclosed_clients():
         _deadline = time.monotonic() + DRAIN_SECONDS
-        _await_all()
+        _close_clients()
     stop_embedded()
 
 
-def _await_all() -> None:
+def _close_clients() -> None:
     clients = close_all()
     until = time.monotonic() + CLOSE_SECONDS
-    ends = [client.begin_close() for client in clients]
-    while wait_for(ends, TICK_SECONDS).not_done and time.monotonic() < until and not _ending.given_up:
+    endings = [client.begin_close() for client in clients]
+    while wait_for(endings, TICK_SECONDS).not_done and time.monotonic() < until and not _ending.given_up:
         pass
     if left := _in_flight():
         why = "You gave up" if _ending.given_up else f"No answer has come within {DRAIN_SECONDS:.0f} s"
-        say(_given_up(left, why))
+        write_to_stderr(_format_given_up(left, why))
     for client in clients:
         with contextlib.suppress(Exception):
             client.finish_close()
 
 
-before_threads_end(_before_threads_end)
-before_signal = Last(_write_down, CLOSE_SECONDS + 1.0)
+register_before_threads_end(_before_threads_end)
+before_signal = FinalWork(_drain_and_close, CLOSE_SECONDS + 1.0)
 """What an order to end waits for, wherever it comes; `connect` installs it."""

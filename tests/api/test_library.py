@@ -50,7 +50,7 @@ def test_a_library_is_found_by_its_folder_or_its_project(tmp_path: Path) -> None
     own = tmp_path / "project" / ".reelbook"
     made = Made(own)
     run = made.accepted(BOAT, "r-7")
-    made.ledger.ask(lambda db: None, line=acceptance(made.entry(run), "r-7")).result(10)
+    made.ledger.submit(lambda db: None, line=acceptance(made.entry(run), "r-7")).result(10)
     made.close()
     (tmp_path / "new").mkdir()
 

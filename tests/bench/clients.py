@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 
 from reelbook.transport.http import Http
-from reelbook.transport.polling.poller import Watcher
+from reelbook.transport.polling.poller import Poller
 from reelbook.transport.service_calls import ServiceCalls
 from tests.bench.results import record
 
@@ -120,13 +120,13 @@ async def ours(address: str, runs: int, at_once: int, seconds: float) -> list[fl
     """Submitted, followed and fetched by Reelbook."""
     http = Http("bench")
     calls = ServiceCalls(http, address)
-    watcher = Watcher(calls)
+    poller = Poller(calls)
 
     async def one(seconds: float) -> float:
         accepted = await calls.run(MODEL, {"seconds": seconds})
         began = time.monotonic()
         assert accepted.request_id is not None
-        final = await watcher.follow(MODEL, accepted.request_id, lambda status: None)
+        final = await poller.follow(MODEL, accepted.request_id, lambda status: None)
         seen = time.monotonic() - began
         output = getattr(final, "output", None) or await calls.result(MODEL, accepted.request_id)
         assert output == {"seed": 7}
@@ -135,7 +135,7 @@ async def ours(address: str, runs: int, at_once: int, seconds: float) -> list[fl
     try:
         return await stream(one, runs, at_once, seconds)
     finally:
-        await watcher.close()
+        await poller.close()
         await http.close()
 
 

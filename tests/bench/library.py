@@ -83,7 +83,7 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
 
 def made(folder: Path, count: int) -> None:
     """A library of so many runs."""
-    db = open_ledger.opened(folder)
+    db = open_ledger.connect(folder)
     names = (
         "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
         "queued_s, running_s, created, sent, finished"

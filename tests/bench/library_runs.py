@@ -145,8 +145,8 @@ def done(client: Client, runs: int, at_once: int) -> None:
 
         async def one(seed: int) -> None:
             async with places:
-                run = await client.submitted(Submission(client._open_context(), boat(seed)))
-                await run.finished()
+                run = await client.submit(Submission(client._open_context(), boat(seed)))
+                await run.wait_finished()
                 if run.failure is not None:
                     raise run.failure
                 assert run.media[0].path.exists()

@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move import Move
-from reelbook.service.engines.protocol import Job, Progress
+from reelbook.service.engines.protocol import EngineTask, Progress
 from tests.bench.results import record
 
 ROWS = (
@@ -61,7 +61,7 @@ def prepare(folder: Path) -> None:
 def one(source: Path, prompt: str) -> dict[str, float]:
     """Make one clip and measure it."""
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(ImageToVideo(prompt=prompt, image_url="u"), 0, Path(folder), {"u": source.read_bytes()})
+        job = EngineTask(ImageToVideo(prompt=prompt, image_url="u"), 0, Path(folder), {"u": source.read_bytes()})
         begin, last, silence, frames = time.perf_counter(), time.perf_counter(), 0.0, 0
         cpu = time.process_time()
         for item in Move()(job):

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reelbook.models.smart_resize import SmartResize
-from reelbook.service.engines.protocol import Job, Progress
+from reelbook.service.engines.protocol import EngineTask, Progress
 from reelbook.service.engines.recompose import recompose
 from reelbook.service.engines.recompose.scenes import NAMES, scene
 from tests.bench.results import record
@@ -37,7 +37,7 @@ def costs(picture: bytes) -> Mapping[str, float]:
     """CPU milliseconds of one run, by stage: looking, composing, writing."""
     spent: dict[str, float] = defaultdict(float)
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(SmartResize(image_url=URL, target_sizes=SIZES, seed=7), 7, Path(folder), {URL: picture})
+        job = EngineTask(SmartResize(image_url=URL, target_sizes=SIZES, seed=7), 7, Path(folder), {URL: picture})
         stage, since = "looking", time.process_time()
         for event in recompose(job):
             now = time.process_time()

@@ -25,7 +25,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import reelbook as rb
-from reelbook.display.report.make_report import report
+from reelbook.display.report.make_report import write_report
 from reelbook.storage.run_identity import canonical
 from tests.bench.results import record
 from tests.browser.conftest import FLAGS, chromium_path
@@ -48,10 +48,10 @@ def main() -> None:
         folder = Path(name)
         table = _table(folder, given.runs)
         wall, cpu = time.perf_counter(), time.process_time()
-        page = report(table, folder / "report.html")
+        page = write_report(table, folder / "report.html")
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         began = time.perf_counter()
-        report(table, folder / "beside", folder=True)
+        write_report(table, folder / "beside", folder=True)
         beside = time.perf_counter() - began
         size = page.stat().st_size
         samples = _watched(page)

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from reelbook.display.sheets import sheet, strip
+from reelbook.display.sheets import draw_sheet, draw_strip
 from reelbook.media import posters
 from tests.bench.results import of_peer, record
 
@@ -120,8 +120,8 @@ def main() -> None:
             if is_there:
                 their_times.append(timed(lambda: theirs(clips))[0] * 1e3)
         table = pd.DataFrame({"seed": range(RUNS), "output_video": list(map(str, paths))})
-        sheets = [timed(lambda: sheet(table)) for _ in range(rounds)]
-        strips = [timed(lambda: strip(paths[0])) for _ in range(rounds)]
+        sheets = [timed(lambda: draw_sheet(table)) for _ in range(rounds)]
+        strips = [timed(lambda: draw_strip(paths[0])) for _ in range(rounds)]
     # The best round is what it takes; what the others took longer went to whoever else was at work here.
     mine, there = min(cold_times), min(warm_times)
     print(

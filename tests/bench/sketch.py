@@ -29,7 +29,7 @@ _ONE_CLIP = """
 import json, resource, sys, time
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.sketch import sketch
 
 def spent():

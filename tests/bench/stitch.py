@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.stitch import stitch
 from tests.bench.results import of_peer, record
 
@@ -63,7 +63,7 @@ def ours(folder: Path, kind: str) -> Path:
     """The video as our engine makes it, reading the files included."""
     sources = {f"https://example.org/{path.name}": path.read_bytes() for path in sorted(folder.glob(f"*.{kind}"))}
     asked = ImagesToVideo(images=[Frame(url=url, frames=HOLD) for url in sources], fps=FPS)
-    work = stitch(Job(asked, 0, folder, sources))
+    work = stitch(EngineTask(asked, 0, folder, sources))
     while True:
         try:
             next(work)

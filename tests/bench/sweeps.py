@@ -34,11 +34,11 @@ import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.storage.ledger import open_ledger, transitions
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.execute.ledger_lookup import Name, names_of
+from reelbook.sweeps.execute.ledger_lookup import RunName, run_names
 from reelbook.sweeps.execute.order import spread
 from reelbook.sweeps.execute.progress import Standing, Tally
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.results.result_frame import table_of
+from reelbook.sweeps.results.result_frame import make_result_table
 from reelbook.util.background_loop import background
 from tests.bench.plans import AXES
 from tests.bench.results import record
@@ -159,14 +159,14 @@ def _table(address: str, library: Path) -> tuple[float, float, float]:
     runs = [(row.input, row.take) for row in plan if row.input is not None]
     with rb.connect(address, api_key=KEY, library=library) as client:
         context = client.context
-        service, found = background.wait(context.name(), 60), background.wait(names_of(runs, context.shelf.find), 60)
-    names = [name for name in found if isinstance(name, Name)]
+        service, found = background.wait(context.name(), 60), background.wait(run_names(runs, context.shelf.find), 60)
+    names = [name for name in found if isinstance(name, RunName)]
     _fill(library, service, names)
     tally = Tally()
     for row, name in zip(plan, names, strict=True):
         tally.add(Standing(row, name, status="completed"), [row.number])
     with rb.connect(address, api_key=KEY, library=library) as client:
-        best = min(_timed(plan, lambda: table_of(plan, tally, client.context, service)) for _ in range(ROUNDS))
+        best = min(_timed(plan, lambda: make_result_table(plan, tally, client.context, service)) for _ in range(ROUNDS))
         return best, order, _timed(plan, lambda: plan.run(budget=0, progress=False))
 
 
@@ -181,10 +181,10 @@ def _timed(plan: Plan, made: Callable[[], pd.DataFrame]) -> float:
     return took
 
 
-def _fill(library: Path, service: str, names: Sequence[Name]) -> None:
+def _fill(library: Path, service: str, names: Sequence[RunName]) -> None:
     """Write these runs into the ledger and onto the shelf, as if each had been paid for and was finished."""
     facts = [_facts(service, number, name) for number, name in enumerate(names)]
-    with contextlib.closing(open_ledger.opened(library)) as db:
+    with contextlib.closing(open_ledger.connect(library)) as db:
         db.execute("BEGIN")
         db.executemany(
             f"INSERT INTO runs ({', '.join(facts[0])}) VALUES ({', '.join('?' * len(facts[0]))})",
@@ -196,7 +196,7 @@ def _fill(library: Path, service: str, names: Sequence[Name]) -> None:
         (library / "media" / f"{number:064x}.mp4").touch()
 
 
-def _facts(service: str, number: int, name: Name) -> dict[str, Any]:
+def _facts(service: str, number: int, name: RunName) -> dict[str, Any]:
     video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
     return {
         "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,

@@ -25,7 +25,7 @@ from IPython.display import Video
 from playwright.sync_api import Browser, sync_playwright
 
 import reelbook as rb
-from reelbook.display.tables.table_html import table_html
+from reelbook.display.tables.table_html import render_table
 from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
 from tests.bench.results import of_peer, record
@@ -103,7 +103,7 @@ def shown(few: pd.DataFrame, rounds: int) -> bool:
     ]
     arrays = [[_array(frame) for frame in clip] for clip in frames]
     ways: dict[str, Callable[[], str]] = {
-        "table.reel": lambda: table_html(few, embed="poster"),
+        "table.reel": lambda: render_table(few, embed="poster"),
         "mediapy": lambda: by_mediapy(arrays),
         "Video(embed=True)": lambda: "".join(embedded(path) for path in few["output_video"]),
     }
@@ -154,9 +154,9 @@ def on_page(browser: Browser, html: str, folder: Path) -> tuple[float, float, An
 
 def paged(thousand: pd.DataFrame, rounds: int, folder: Path) -> bool:
     """A thousand runs in Chromium, ours and pandas' by turns."""
-    cold, weight = timed(lambda: table_html(thousand, embed="poster"))
-    warm = statistics.median(timed(lambda: table_html(thousand, embed="poster"))[0] for _ in range(3))
-    ours, plain = table_html(thousand, embed="poster"), thousand.to_html()
+    cold, weight = timed(lambda: render_table(thousand, embed="poster"))
+    warm = statistics.median(timed(lambda: render_table(thousand, embed="poster"))[0] for _ in range(3))
+    ours, plain = render_table(thousand, embed="poster"), thousand.to_html()
     posters = sum(len(part.partition('"')[0]) for part in ours.split("data:image/jpeg;base64,")[1:])
     print(
         f"{RUNS:,} runs: {warm:.2f} s to make ({cold:.2f} s with all posters), {weight / 1e6:.2f} MB, posters {posters / 1000:,.0f} kB (gate {MAX_POSTERS / 1000:g})"

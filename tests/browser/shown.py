@@ -14,18 +14,18 @@ import pandas as pd
 import reelbook as rb
 from reelbook.api import tables  # noqa: F401  # Hires whoever draws for tables.
 from reelbook.display.client_card import client_card
-from reelbook.display.cost_chart import costs_html
+from reelbook.display.cost_chart import render_costs
 from reelbook.display.figure import file_figure
 from reelbook.display.input_card import input_card
 from reelbook.display.library_card import summary_card, uncertain_table
 from reelbook.display.models_table import models_table
 from reelbook.display.options_table import options_table
-from reelbook.display.output_card import file_card, file_line, output_card
-from reelbook.display.plan_card import headline, plan_card
+from reelbook.display.output_card import file_card, format_file, output_card
+from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.price_table import estimate_table
 from reelbook.display.provenance_table import provenance_table
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
-from reelbook.display.run_text import file_line as local_line
+from reelbook.display.run_text import format_file as local_line
 from reelbook.display.sweep_panel import HINT, panel_bundle
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import DownloadFailed, RunCancelled, RunFailed, Unreachable
@@ -39,7 +39,7 @@ from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
 from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
-from reelbook.sweeps.plan.plan_summary import AxisFacts, Facts, Impossible
+from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts
 from reelbook.sweeps.results import accessor  # noqa: F401  # Gives tables their `.reel`.
 from tests.clips import film
 from tests.display.stand_in import run_of
@@ -155,7 +155,7 @@ class _PlanOf:
 
     def __init__(self, text: str) -> None:
         self.columns, self._text = (text, "prompt"), text
-        self.facts = Facts(
+        self.facts = PlanFacts(
             model=text, runs=2, possible=1, in_library=1, credits=53, credits_due=53, is_exact=True, unpriced=0, seconds=9.0,
             takes=2, axes=(AxisFacts(text, (text, 7), True),), held={text: text, "prompt": text},
             impossible=(Impossible(text, 1, 0),), warnings=(text,),
@@ -183,7 +183,7 @@ class _RowOf:
 
 def _plan(_: Media, text: str) -> Iterator[Bundle]:
     plan = _PlanOf(text)
-    yield {"text/html": plan_card(cast(Any, plan)), "text/plain": headline(plan.facts)}
+    yield {"text/html": plan_card(cast(Any, plan)), "text/plain": format_headline(plan.facts)}
 
 
 def _panel(media: Media, text: str) -> Iterator[Bundle]:
@@ -217,7 +217,7 @@ def _answer(media: Media, text: str) -> Iterator[Bundle]:
     file = File.model_construct(url=text, content_type=text, file_name=text, file_size=7)
     named = File.model_validate({"url": "data:text/html,x", "content_type": text, "file_name": text, text or "x": text})
     for one in (file, named):
-        yield {"text/html": file_card(one), "text/plain": file_line(one)}
+        yield {"text/html": file_card(one), "text/plain": format_file(one)}
         yield {"text/html": output_card(TextToVideoOutput.model_construct(video=one, prompt=text, seed=7, x=text))}
 
 
@@ -301,7 +301,7 @@ def _costs(texts: Sequence[str]) -> Iterator[Bundle]:
     for start in range(0, len(texts), 24):
         part = list(texts[start : start + 24])
         frame = pd.DataFrame({part[0]: part, "status": "completed", "credits": 53, "credits_source": "estimated"})
-        yield {"text/html": costs_html(frame.reel.cost(part[0]))}
+        yield {"text/html": render_costs(frame.reel.cost(part[0]))}
 
 
 def _ended(run: Any, text: str) -> Bundle:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from reelbook.display.embedding import KINDS, uri
+from reelbook.display.embedding import MIME_TYPES, data_uri
 from reelbook.media.posters import poster
 from reelbook.media.previews import preview
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip
@@ -51,12 +51,12 @@ def page(chromium: Browser) -> Page:
 def seen(page: Page, kind: str, content: bytes | None) -> Any:
     """The bars as the page draws them."""
     assert content is not None
-    return np.array(page.evaluate(READ, [uri(kind, content), kind.startswith("video"), len(COLOURS)]))
+    return np.array(page.evaluate(READ, [data_uri(kind, content), kind.startswith("video"), len(COLOURS)]))
 
 
 def check(page: Page, clip: Path, *, is_near_poster: bool = True) -> None:
     """Copy and poster beside the original, in the same browser."""
-    original = seen(page, KINDS[clip.suffix], clip.read_bytes())
+    original = seen(page, MIME_TYPES[clip.suffix], clip.read_bytes())
     small = preview(clip, longest=480, most_bytes=1_000_000)
     still = poster(clip, longest=640)
 

@@ -14,7 +14,7 @@ from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described.input_class import describe
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.form_scripts import studio_script
+from reelbook.widgets.forms.form_scripts import pack_studio_script
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS
 from tests.models.described_inputs import with_fields
@@ -211,7 +211,7 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         "cards": [card(number, text) for number, text in enumerate(texts)],
     }  # fmt: skip
 
-    with page_of(chromium, page_with(studio_script()[1], told, draws="renderStudio")) as watched:
+    with page_of(chromium, page_with(pack_studio_script()[1], told, draws="renderStudio")) as watched:
         page = watched.page
         page.wait_for_selector(".rbs")
         found = found_again(watched, texts)

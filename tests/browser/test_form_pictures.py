@@ -105,7 +105,7 @@ class Kernel:
         self.pictures = Pictures(self)
 
     def handle(self, content: dict[str, Any], buffers: list[str]) -> list[tuple[dict[str, Any], list[str]]]:
-        self.pictures.handles[content["do"]](content, [memoryview(base64.b64decode(part)) for part in buffers])
+        self.pictures.handlers[content["do"]](content, [memoryview(base64.b64decode(part)) for part in buffers])
         answers, self.out = self.out, []
         return answers
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 import reelbook as rb
 from reelbook.models.base import Input
-from reelbook.widgets.forms.running.run_history import LONGEST_WHOLE
+from reelbook.widgets.forms.running.run_history import MAX_CAPTION_LENGTH
 from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
@@ -458,7 +458,7 @@ def test_what_strangers_write_is_shown_and_never_run(open_page: Open) -> None:
     page = open_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    texts = [text[:LONGEST_WHOLE] for text in hostile.TEXTS]  # The kernel sends no longer ones.
+    texts = [text[:MAX_CAPTION_LENGTH] for text in hostile.TEXTS]  # The kernel sends no longer ones.
     strangers = [strange(number + 1, text) for number, text in enumerate(texts)]
 
     shown = page.evaluate(

@@ -15,9 +15,9 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route
 
-from reelbook.display.poster_player import sheet as player_sheet
+from reelbook.display.poster_player import render_player_style as player_sheet
 from reelbook.display.tables.table_html import STYLES
-from reelbook.display.theme import script, style
+from reelbook.display.theme import render_script, render_style
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.shown import NAMES, SELDOM, Bundle, Media, hostile_table, media_in, outputs
 from tests.hostile import PAYLOADS, TEXTS
@@ -25,8 +25,10 @@ from tests.hostile import PAYLOADS, TEXTS
 pytestmark = pytest.mark.browser
 
 HOME = "http://page.test/"
-OUR_SHEETS = [str(style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), ())] + [str(player_sheet())]
-OUR_SCRIPTS = [str(script(name)) for name in ("figure.js", "table.js", "opens.js")]
+OUR_SHEETS = [str(render_style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), ())] + [
+    str(player_sheet())
+]
+OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "opens.js")]
 KINDS = {"text/plain", "text/html", "image/jpeg", "image/png"}
 """What displays may consist of. Markdown, LaTeX and scripts would be run by the notebook itself."""
 _BRIEF = [

@@ -17,7 +17,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Request
 
 import reelbook as rb
-from reelbook.display.report.make_report import report
+from reelbook.display.report.make_report import write_report
 from reelbook.storage.run_identity import canonical
 from reelbook.sweeps.results import accessor
 from tests.browser.looks import contrast, overflow, shot
@@ -102,7 +102,7 @@ def table_of(folder: Path, *, seeds: int = 4) -> pd.DataFrame:
 def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report."""
     folder = tmp_path_factory.mktemp("report")
-    return report(table_of(folder), folder / "boats.html")
+    return write_report(table_of(folder), folder / "boats.html")
 
 
 @contextmanager
@@ -339,7 +339,7 @@ def test_without_scripts_it_still_tells_and_shows(chromium: Browser, page_path: 
 
 def test_a_folder_plays_from_the_disk(chromium: Browser, tmp_path: Path) -> None:
     """The whole clips beside the page, under the same policy."""
-    target = report(table_of(tmp_path, seeds=1), tmp_path / "boats", folder=True)
+    target = write_report(table_of(tmp_path, seeds=1), tmp_path / "boats", folder=True)
 
     with opened(chromium, target / "index.html") as (page, noted):
         page.locator("[data-rb-do=play]").click()
@@ -362,7 +362,7 @@ def test_hostile_texts_do_nothing(chromium: Browser, tmp_path: Path) -> None:
         },
         index=pd.Index([text.encode(errors="replace").decode() for text in TEXTS], name="run"),
     )  # fmt: skip
-    path = report(table, tmp_path / "hostile.html", title=TEXTS[0])
+    path = write_report(table, tmp_path / "hostile.html", title=TEXTS[0])
 
     with opened(chromium, path, width=600) as (page, noted):
         page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")

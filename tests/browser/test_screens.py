@@ -27,7 +27,7 @@ studio"""
 OTHERS = {
     "sweep": """\
 from IPython.display import HTML, display
-from reelbook.display.figure import gallery
+from reelbook.display.figure import render_gallery
 table = rb.sweep(rb.TextToVideo(prompt="a green tram in the rain", num_frames=9, resolution="480p"), seed=range(2, 10)).run()""",
     "table": "table.reel",
     "frame": "table",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from reelbook.display.sheets import sheet
+from reelbook.display.sheets import draw_sheet
 from tests.browser.looks import shot
 from tests.clips import film
 from tests.display.test_sheets import table_of
@@ -43,7 +43,7 @@ def seen(page: Page, html: str, host: str, *, is_light: bool) -> NDArray[np.uint
 def test_a_sheet_has_the_ground_of_its_page(host: str, chromium: Browser, tmp_path: Path) -> None:
     """No white slab on a dark page: ground, letters and lines are those of the theme, the pictures are the same."""
     clip = film(tmp_path / "clip.mp4", frames=25, size=(160, 90)).path
-    html = sheet(table_of(clip, None, clip, prompt=["a boat at dawn", "a boat", "a boat at dusk"]))._repr_html_()
+    html = draw_sheet(table_of(clip, None, clip, prompt=["a boat at dawn", "a boat", "a boat at dusk"]))._repr_html_()
     page = chromium.new_page(viewport={"width": 800, "height": 500})
 
     light, dark = (seen(page, html, host, is_light=is_light) for is_light in (True, False))

@@ -15,11 +15,11 @@ import pytest
 from markupsafe import Markup
 from playwright.sync_api import Browser, CDPSession, Page, expect
 
-from reelbook.display.embedding import uri
-from reelbook.display.figure import gallery
-from reelbook.display.tables.table_html import SCRIPT, STYLES, table_html, table_line, table_markup
-from reelbook.display.tables.table_media import Known
-from reelbook.display.theme import script, style
+from reelbook.display.embedding import data_uri
+from reelbook.display.figure import render_gallery
+from reelbook.display.tables.table_html import SCRIPT, STYLES, format_table, render_table, render_table_markup
+from reelbook.display.tables.table_media import KnownPoster
+from reelbook.display.theme import render_script, render_style
 from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import poster
 from reelbook.models.service_file import File
@@ -103,7 +103,7 @@ def filtered(page: Page, text: str) -> str:
 
 def test_a_click_on_a_name_sorts(opened: Open) -> None:
     """Up, down, and as it was; numbers by their size and texts as people count; what is missing is last both times."""
-    page = opened(table_html(runs(12)))
+    page = opened(render_table(runs(12)))
 
     head(page, "sharpness").click()
     up, state = column(page, "sharpness"), page.locator("th[aria-sort=ascending]").inner_text()
@@ -158,7 +158,7 @@ FILTERS: list[tuple[str, Sequence[int]]] = [
 
 def test_words_and_comparisons_filter(opened: Open) -> None:
     """A word is looked for in every cell, a comparison in one column; several must all be true; the summary counts."""
-    page = opened(table_html(runs(40)))
+    page = opened(render_table(runs(40)))
 
     for text, rows in FILTERS:
         told = filtered(page, text)
@@ -171,7 +171,7 @@ def test_words_and_comparisons_filter(opened: Open) -> None:
 
 def test_a_filter_that_cannot_be_meant_is_told(opened: Open) -> None:
     """A column that is not there, and a word where a number belongs, are said beside the count; an address is just words."""
-    page = opened(table_html(runs(40)))
+    page = opened(render_table(runs(40)))
 
     assert filtered(page, "nope = 3") == "0 of 40 runs · no column nope"
     assert filtered(page, "seed > x").endswith(" · seed is a number")
@@ -181,7 +181,7 @@ def test_a_filter_that_cannot_be_meant_is_told(opened: Open) -> None:
 
 def test_words_are_looked_for_in_what_is_shown(opened: Open) -> None:
     """A column that is put into view is searched from then on; prompts and errors always are."""
-    page = opened(table_html(runs(40, request_id=[f"ab{row:02}cd" for row in range(40)])))
+    page = opened(render_table(runs(40, request_id=[f"ab{row:02}cd" for row in range(40)])))
 
     assert filtered(page, "ab07").startswith("0 of 40 runs")
     page.get_by_role("button", name="Columns").click()
@@ -196,15 +196,15 @@ def test_page_and_python_sum_up_alike(opened: Open) -> None:
     states = ["completed", "running", "waiting", "from library", "uncertain", "failed"]
     table = runs(6).assign(status=states, credits_source=["charged", *["estimated"] * 5])
 
-    page = opened(table_html(table))
+    page = opened(render_table(table))
 
-    assert page.locator(".rb-summary").inner_text() == table_line(table)
-    assert "credits set aside" in table_line(table)
+    assert page.locator(".rb-summary").inner_text() == format_table(table)
+    assert "credits set aside" in format_table(table)
 
 
 def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
     """The word is as dark as any other; a sign need not be read."""
-    page = opened(table_html(runs(4)))
+    page = opened(render_table(runs(4)))
 
     cell = page.locator("td[data-state=completed]").first
     word, sign = (one.evaluate("one => getComputedStyle(one).color") for one in (cell, cell.locator(".rb-sign")))
@@ -215,7 +215,7 @@ def test_only_the_sign_of_a_state_is_coloured(opened: Open) -> None:
 
 def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> None:
     """Also far below the first rows, each shows the picture of its own file."""
-    page = opened(table_html(runs(300, clips)))
+    page = opened(render_table(runs(300, clips)))
     page.locator(".rb-box").evaluate("box => box.scrollTo(0, box.scrollHeight)")
 
     row = page.locator(ROWS).last
@@ -226,7 +226,7 @@ def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> No
 
 def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
     """After a restart nothing can be sent: whoever asked for a clip is told, and no error is left on the page."""
-    page = opened(table_html(runs(1)))
+    page = opened(render_table(runs(1)))
     code = base64.b64encode((Path(clip_transfer.__file__).parent / "courier.js").read_bytes()).decode()
 
     told = page.evaluate(
@@ -247,7 +247,7 @@ def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
 
 def test_the_summary_is_of_what_is_filtered(opened: Open) -> None:
     """How many of all, how they went, and the credits of these alone."""
-    page = opened(table_html(runs(1240)))
+    page = opened(render_table(runs(1240)))
 
     assert page.locator(".rb-summary").inner_text() == "1,240 runs · 1,116 completed · 124 failed · 66,959 credits"
     assert filtered(page, "seed<4") == "4 of 1,240 runs · 3 completed · 1 failed · 215 credits"
@@ -259,7 +259,7 @@ def test_the_summary_is_of_what_is_filtered(opened: Open) -> None:
 
 def test_columns_can_be_chosen(opened: Open) -> None:
     """A menu adds and takes away columns, and one button brings the first choice back."""
-    page = opened(table_html(runs(5)))
+    page = opened(render_table(runs(5)))
     before = page.locator("thead th").all_inner_texts()
 
     page.get_by_role("button", name="Columns").click()
@@ -276,7 +276,7 @@ def test_columns_can_be_chosen(opened: Open) -> None:
 
 def test_only_rows_in_view_are_on_the_page(opened: Open) -> None:
     """Of 5,000 rows a few stand there; the scroll bar is for all, and at the end the last one is there."""
-    page = opened(table_html(runs(5000)))
+    page = opened(render_table(runs(5000)))
     box = page.locator(".rb-box")
 
     first = page.locator(ROWS).count()
@@ -294,8 +294,8 @@ def test_only_rows_in_view_are_on_the_page(opened: Open) -> None:
 
 def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str]) -> None:
     """Where a kernel brings it, the note goes with the small copy; a poster that nobody brings a clip for says where it is."""
-    page = opened(table_html(runs(3, clips), embed="preview", key="mine"))
-    original = uri("video/mp4", Path(clips[0]).read_bytes())
+    page = opened(render_table(runs(3, clips), embed="preview", key="mine"))
+    original = data_uri("video/mp4", Path(clips[0]).read_bytes())
     page.evaluate(
         "url => { window.bring = (event) => { event.preventDefault(); event.detail.answer(url); }; }", original
     )
@@ -305,7 +305,7 @@ def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str
 
     expect(page.locator(".rb-film video")).to_have_attribute("src", original)
     expect(page.locator(".rb-film")).to_have_text("")
-    page.set_content(gallery([LocalFile(Path(clips[0]), File(url=""))]))
+    page.set_content(render_gallery([LocalFile(Path(clips[0]), File(url=""))]))
     page.evaluate("removeEventListener('reelbook:want', bring)")
     page.get_by_role("button", name=re.compile("^Play")).click()
     expect(page.locator(".rb-film .rb-wait")).to_contain_text(f"The clip is at {clips[0]}; run the cell again")
@@ -313,7 +313,7 @@ def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str
 
 def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: list[str]) -> None:
     """With the keyboard alone: the clip plays muted in its row, and afterwards the focus is where it was."""
-    page = opened(table_html(runs(3, clips), embed="preview"))
+    page = opened(render_table(runs(3, clips), embed="preview"))
     poster = page.locator("button.rb-poster").first
 
     poster.press("Enter")
@@ -343,7 +343,7 @@ def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: lis
 @pytest.mark.parametrize("width", [1000, 480])
 def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: list[str], width: int) -> None:
     """Whatever rows they are of and wherever the table is scrolled to; nothing above them moves."""
-    page = opened(table_html(runs(100, clips), embed="preview"), width=width)
+    page = opened(render_table(runs(100, clips), embed="preview"), width=width)
     box = page.locator(".rb-box")
     tall = box.evaluate("box => box.scrollHeight")
 
@@ -367,7 +367,7 @@ def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: l
 
 def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str]) -> None:
     """With the mouse and with keys; sorting and filtering leave the ticks, and without a kernel there are none."""
-    page = opened(table_html(runs(12, clips), key="a word"))
+    page = opened(render_table(runs(12, clips), key="a word"))
     none = page.locator(".rb-select").count()
     page.evaluate("""() => {
       window.told = [];
@@ -399,7 +399,7 @@ def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str
 def test_posters_can_be_larger(opened: Open, clips: list[str]) -> None:
     """As wide as was chosen, each in its own shape, in rows that are high enough."""
     with options(poster=240):
-        page = opened(table_html(runs(6, clips)))
+        page = opened(render_table(runs(6, clips)))
 
     sizes = [page.locator("button.rb-poster").nth(row).bounding_box() for row in range(2)]
     shot(page, "table-large-posters")
@@ -410,7 +410,7 @@ def test_posters_can_be_larger(opened: Open, clips: list[str]) -> None:
 
 def test_headings_end_where_their_numbers_end(opened: Open) -> None:
     """And numbers of one column have their points under each other."""
-    page = opened(table_html(runs(12).assign(sharpness=[675.59, 668.408, *[700.0 + row for row in range(10)]])))
+    page = opened(render_table(runs(12).assign(sharpness=[675.59, 668.408, *[700.0 + row for row in range(10)]])))
 
     ends = page.evaluate("""() => ["seed", "sharpness"].map((name) => {
       const place = [...document.querySelectorAll("thead th")].findIndex((head) => head.innerText.trim() === name);
@@ -425,7 +425,7 @@ def test_headings_end_where_their_numbers_end(opened: Open) -> None:
 
 def test_columns_that_are_cut_off_are_said(opened: Open) -> None:
     """How many are further to the right, until they are scrolled to."""
-    page = opened(table_html(runs(5)), width=360)
+    page = opened(render_table(runs(5)), width=360)
     further, box = page.locator(".rb-further"), page.locator(".rb-box")
 
     before = further.inner_text()
@@ -433,13 +433,13 @@ def test_columns_that_are_cut_off_are_said(opened: Open) -> None:
     expect(further).to_have_text("")
 
     assert re.fullmatch(r"\d+ more columns? →", before)
-    wide = opened(table_html(runs(5)), width=1600)
+    wide = opened(render_table(runs(5)), width=1600)
     assert wide.locator(".rb-further").inner_text() == ""
 
 
 def test_a_clip_is_asked_for_and_whoever_has_it_answers(opened: Open, clips: list[str]) -> None:
     """The event names table, row and place; an address plays, words are shown, and late is better than never."""
-    page = opened(table_html(runs(3, clips), key="a word"))
+    page = opened(render_table(runs(3, clips), key="a word"))
     page.evaluate("""() => {
       window.wants = [];
       addEventListener("reelbook:want", event => {
@@ -469,7 +469,7 @@ def test_a_clip_is_asked_for_and_whoever_has_it_answers(opened: Open, clips: lis
 def test_a_long_text_opens_in_whole(opened: Open) -> None:
     """An error that does not fit into its cell is read with a click, and closed with Escape."""
     table = runs(3).assign(error=pd.Series([None, "The source image could not be read. " * 20], dtype=object))
-    page = opened(table_html(table))
+    page = opened(render_table(table))
 
     page.locator("button.rb-text", has_text="The source").press("Enter")
     text = page.locator(".rb-words").inner_text()
@@ -481,7 +481,7 @@ def test_a_long_text_opens_in_whole(opened: Open) -> None:
 
 def test_keys_stay_in_the_table(opened: Open) -> None:
     """What is typed in it does not reach the notebook's shortcuts, and the root says so to Jupyter."""
-    page = opened(table_html(runs(3)))
+    page = opened(render_table(runs(3)))
     page.evaluate("window.leaked = []; addEventListener('keydown', event => leaked.push(event.key))")
 
     page.get_by_label("Filter rows").press_sequentially("dd1b")
@@ -498,7 +498,7 @@ def test_keys_stay_in_the_table(opened: Open) -> None:
 
 def test_tables_do_not_mix(opened: Open) -> None:
     """Two on one page, each with its script; a filter acts on its own, and nothing is built twice."""
-    html = table_html(runs(5))
+    html = render_table(runs(5))
     page = opened(html, html)
 
     page.get_by_label("Filter rows").first.fill("seed=3")
@@ -518,7 +518,7 @@ def test_nothing_that_is_written_in_a_table_runs(chromium: Browser) -> None:
     page, asked = context.new_page(), list[str]()
     page.on("request", lambda request: asked.append(request.url))
 
-    page.set_content(PAGE.format(table_html(table)))
+    page.set_content(PAGE.format(render_table(table)))
     page.locator("button.rb-chooser").click()
     page.evaluate("document.querySelectorAll('.rb-menu input:not(:checked)').forEach(box => box.click())")
     for place in (0, 2, 4):
@@ -547,7 +547,7 @@ def test_it_fits_and_can_be_read(opened: Open, clips: list[str], scheme: Any, wi
     table = runs(30, clips).assign(
         error=pd.Series([None, "The source image could not be read: it has 12 bytes"], dtype=object)
     )
-    page = opened(table_html(table, embed="preview"), width=width, color_scheme=scheme)
+    page = opened(render_table(table, embed="preview"), width=width, color_scheme=scheme)
     page.evaluate("scheme => { document.documentElement.style.colorScheme = scheme }", scheme)
     page.locator("button.rb-poster").first.click()
     page.mouse.move(0, 0)
@@ -581,9 +581,9 @@ def test_posters_of_a_page_keep_their_shape(opened: Open, clips: list[str]) -> N
     """Where a page brings posters of its own, portrait ones are portrait: in the row, and where the clip is to play."""
     tall = film_poster(clips[2])
     page = opened(
-        style(*STYLES),
-        table_markup(runs(2, clips[2:]), posters={clips[2]: Known(tall, 90, 160)}, clips={}),
-        script(SCRIPT),
+        render_style(*STYLES),
+        render_table_markup(runs(2, clips[2:]), posters={clips[2]: KnownPoster(tall, 90, 160)}, clips={}),
+        render_script(SCRIPT),
     )
 
     before = page.locator("button.rb-poster img").first.bounding_box()
@@ -601,16 +601,16 @@ def film_poster(path: str) -> str:
     """The address of a picture of a clip."""
     content = poster(Path(path))
     assert content is not None
-    return uri("image/jpeg", content)
+    return data_uri("image/jpeg", content)
 
 
 @pytest.mark.parametrize(("forced", "scheme"), [("dark", "light"), ("light", "dark")])
 def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str, scheme: Any) -> None:
     """Whatever the machine prefers; one outside of it follows the machine, and one with a theme of its own keeps that."""
-    table = table_markup(runs(2))
+    table = render_table_markup(runs(2))
     own = Markup(str(table).replace('class="rb rb-table ', f'class="rb rb-table rb-{scheme} '))
     page = opened(
-        style(*STYLES),
+        render_style(*STYLES),
         Markup('<div class="rb rb-{}">{}{}</div>').format(forced, table, own),
         table,
         color_scheme=scheme,
@@ -627,7 +627,7 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
 
 def test_a_thousand_rows_are_quick(opened: Open, clips: list[str]) -> None:
     """With posters: rows stand there within a second and a half, and scrolling through all does not block the page."""
-    html = table_html(runs(1000, clips))
+    html = render_table(runs(1000, clips))
     page = opened("")
     page.evaluate(
         "window.slow = []; new PerformanceObserver(l => slow.push(...l.getEntries().map(e => e.duration))).observe({type: 'longtask'})"

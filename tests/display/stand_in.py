@@ -29,7 +29,7 @@ class StandIn:
     timings: dict[str, float] = field(default_factory=lambda: {"total": 3.21})
     request_id: str = "request-1"
     endpoint_id: str = "svc/text-to-video-13b-distilled"
-    shown_in: int | None = None
+    displayed_in: int | None = None
     from_library: bool = False
     failure: ReelbookError | None = None
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Tree
 import pandas as pd
 import pytest
 
-from reelbook.display.cost_chart import BAR, NOTHING, cost_svg, costs_html
+from reelbook.display.cost_chart import BAR, NOTHING, render_cost_svg, render_costs
 from reelbook.sweeps.results.cost import Costs, costs_of
 
 DRAWN = "{http://www.w3.org/2000/svg}"
@@ -41,7 +41,7 @@ def words(svg: str) -> list[str]:
 
 def test_bars_are_as_long_as_what_they_say() -> None:
     """Solid as far as it was charged, light for the rest; the longest takes all of the width there is."""
-    svg = cost_svg(
+    svg = render_cost_svg(
         costs(
             [("a", 100, "charged", 100), ("b", 30, "charged", 30), ("b", 20, "estimated", 20), ("c", 0, "charged", 0)]
         )
@@ -57,7 +57,7 @@ def test_bars_are_as_long_as_what_they_say() -> None:
 
 def test_a_mark_stands_where_the_estimate_was_and_only_where_it_was_another() -> None:
     """Half of what was charged: in the middle of the bar; where all went as estimated, the legend says so."""
-    off, as_told = (cost_svg(costs([("a", 106, "charged", told)])) for told in (53, 106))
+    off, as_told = (render_cost_svg(costs([("a", 106, "charged", told)])) for told in (53, 106))
 
     (mark,) = [
         line for group in Tree.fromstring(off).iter(f"{DRAWN}g") for line in group.iter(f"{DRAWN}line")
@@ -73,7 +73,7 @@ def test_what_is_not_known_is_said() -> None:
     """No price at all is no bar, and no zero either."""
     shown = costs([("a", None, "estimated", None), ("b", 53, "charged", 53)])
 
-    svg, html = cost_svg(shown), costs_html(shown)
+    svg, html = render_cost_svg(shown), render_costs(shown)
 
     assert bars(svg)[0] == []
     assert "unknown" in words(svg)
@@ -85,7 +85,7 @@ def test_tables_that_do_not_know_who_charged_have_bars_of_one_kind() -> None:
     """And no legend, for there is nothing to tell apart."""
     table = pd.DataFrame({"seed": [1, 2], "status": "completed", "credits": [53, 106]})
 
-    svg = cost_svg(costs_of(table, ["seed"], [1.0, 1.0]))
+    svg = render_cost_svg(costs_of(table, ["seed"], [1.0, 1.0]))
 
     assert [len(parts) for parts in bars(svg)] == [1, 1]
     assert words(svg) == ["Credits by seed", "1", "53", "2", "106"]
@@ -95,7 +95,7 @@ def test_of_many_values_the_highest_are_drawn_and_the_rest_is_counted() -> None:
     """Sixty values: twenty-four bars from the dearest on, and what the others come to. The table says so too."""
     shown = costs([(number, number, "charged", number) for number in range(60)])
 
-    svg, html = cost_svg(shown), costs_html(shown)
+    svg, html = render_cost_svg(shown), render_costs(shown)
 
     assert len(bars(svg)) == 24
     assert "Credits by value, the 24 highest of 60" in words(svg)
@@ -111,7 +111,7 @@ def test_two_columns_are_drawn_in_groups() -> None:
         {"tier": ["1K", "1K", "2K"], "seed": [1, 2, 1], "status": "completed", "credits": [11, 11, 22]}
     )
 
-    svg = cost_svg(costs_of(table, ["tier", "seed"], [1.0] * 3))
+    svg = render_cost_svg(costs_of(table, ["tier", "seed"], [1.0] * 3))
 
     assert words(svg) == ["Credits by tier · seed", "1K", "1", "11", "2", "11", "2K", "1", "22"]
 
@@ -119,7 +119,7 @@ def test_two_columns_are_drawn_in_groups() -> None:
 def test_prompts_that_begin_alike_can_be_told_apart() -> None:
     """Cut from the right they would all read the same."""
     begin = "a paper boat on a rainy street in the old town "
-    svg = cost_svg(costs([(f"{begin}at {when}", 53, "charged", 53) for when in ("dawn", "dusk", "night")]))
+    svg = render_cost_svg(costs([(f"{begin}at {when}", 53, "charged", 53) for when in ("dawn", "dusk", "night")]))
 
     assert {"… dawn", "… dusk", "… night"} <= set(words(svg))
     assert f"{begin}at dawn: 53 credits" in svg
@@ -127,7 +127,7 @@ def test_prompts_that_begin_alike_can_be_told_apart() -> None:
 
 def test_it_is_read_out_as_a_sentence_for_each_value() -> None:
     """A screen reader gets a name, the figures, and a table that can be reached by keyboard."""
-    html = costs_html(costs([("a", 53, "charged", 50), ("b", 106, "estimated", 106)]))
+    html = render_costs(costs([("a", 53, "charged", 50), ("b", 106, "estimated", 106)]))
 
     assert 'role="img"' in html
     assert 'aria-label="Credits by value. a: 53 credits, estimated 50. b: 106 credits, 0 of them charged."' in html
@@ -138,7 +138,7 @@ def test_it_is_read_out_as_a_sentence_for_each_value() -> None:
 @pytest.mark.parametrize("name", ["value", HOSTILE])
 def test_words_of_others_stay_words(name: str) -> None:
     """In values and in names of columns: nothing of them becomes an element, an attribute or a script."""
-    html = costs_html(costs([(HOSTILE, 53, "charged", 53), ("\u202eoff", 1, "charged", 1)], by=name))
+    html = render_costs(costs([(HOSTILE, 53, "charged", 53), ("\u202eoff", 1, "charged", 1)], by=name))
 
     assert "<script" not in html
     assert "<b " not in html
@@ -157,13 +157,13 @@ def test_half_a_character_breaks_nothing(value: object) -> None:
     table.columns = pd.Index(["n\ud800", "status", "credits"], dtype=object)
     found = costs_of(table, ["n\ud800"], [1.0] * 4)
 
-    shown = costs_html(found)
+    shown = render_costs(found)
 
     assert sorted(found["credits"]) == [1, 10, 100]
-    assert cost_svg(found).encode()
+    assert render_cost_svg(found).encode()
     assert shown.encode()
     assert "Credits by n?" in shown
-    assert costs_html(Costs(found[["credits"]])).encode()
+    assert render_costs(Costs(found[["credits"]])).encode()
 
 
 def test_a_category_may_have_half_a_character() -> None:
@@ -171,7 +171,7 @@ def test_a_category_may_have_half_a_character() -> None:
     kinds = pd.Categorical.from_codes([0, 1], categories=pd.Index(["a\ud800b", "c"], dtype=object))
     table = pd.DataFrame({"kind": kinds, "status": "completed", "credits": [1, 2]})
 
-    shown = costs_html(costs_of(table, ["kind"], [1.0, 1.0]))
+    shown = render_costs(costs_of(table, ["kind"], [1.0, 1.0]))
 
     assert shown.encode()
     assert "a?b" in shown
@@ -179,7 +179,7 @@ def test_a_category_may_have_half_a_character() -> None:
 
 def test_where_drawings_are_removed_their_words_are_hidden() -> None:
     """A host that takes away the sheet takes the drawing, too, and leaves its words: in a block that only the sheet opens."""
-    html = costs_html(costs([("a", 53, "charged", 53)]))
+    html = render_costs(costs([("a", 53, "charged", 53)]))
 
     assert re.search(r'<div class="rb-costs-chart" hidden style="display:none"><svg', html)
     assert re.search(r"\.rb-costs-chart\s*\{display: block !important", html)
@@ -190,10 +190,10 @@ def test_no_runs_are_a_sentence() -> None:
     """No empty axes and no empty table."""
     shown = costs([])
 
-    assert NOTHING in cost_svg(shown)
-    assert "<svg" not in costs_html(shown)
-    assert "<table" not in costs_html(shown)
-    assert NOTHING in costs_html(shown)
+    assert NOTHING in render_cost_svg(shown)
+    assert "<svg" not in render_costs(shown)
+    assert "<table" not in render_costs(shown)
+    assert NOTHING in render_costs(shown)
 
 
 def test_costs_that_somebody_has_changed_are_shown_as_pandas_does() -> None:
@@ -202,12 +202,12 @@ def test_costs_that_somebody_has_changed_are_shown_as_pandas_does() -> None:
 
     shown["mine"] = 7
 
-    assert "<svg" not in costs_html(shown)
-    assert "mine" in costs_html(shown)
+    assert "<svg" not in render_costs(shown)
+    assert "mine" in render_costs(shown)
 
 
 def test_gaps_and_fractions_and_texts_have_labels() -> None:
     """As a person writes them, the empty text in quotes."""
-    labels = [words(cost_svg(costs([(value, 1, "charged", 1)])))[1] for value in (0.5, None, True, "")]
+    labels = [words(render_cost_svg(costs([(value, 1, "charged", 1)])))[1] for value in (0.5, None, True, "")]
 
     assert labels == ["0.5", "not set", "True", '""']

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from reelbook.display import embedding
-from reelbook.display.figure import file_figure, gallery
-from reelbook.display.formatting import size
+from reelbook.display.figure import file_figure, render_gallery
+from reelbook.display.formatting import format_size
 from reelbook.display.run_card import run_figure
 from reelbook.media.local_file import LocalFile
 from reelbook.settings import options
@@ -83,7 +83,7 @@ class TestByItself:
 
     def test_full_stops_where_a_notebook_would_break(self, heavy: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
         """A file beyond 20 MB is a copy there too, and the line says why, and how large it is."""
-        monkeypatch.setattr(embedding, "LARGEST", 400_000)
+        monkeypatch.setattr(embedding, "MAX_FULL_BYTES", 400_000)
 
         with options(embed="full"):
             html = file_figure(heavy)
@@ -91,7 +91,9 @@ class TestByItself:
         found = clip_in(html)
         assert found
         assert len(found[1]) <= 150_000
-        assert f"because a file of {size(heavy.path.stat().st_size)} is too large for a notebook" in bare(html).text
+        assert (
+            f"because a file of {format_size(heavy.path.stat().st_size)} is too large for a notebook" in bare(html).text
+        )
 
 
 class TestAmongOthers:
@@ -106,7 +108,7 @@ class TestAmongOthers:
 
     def test_a_gallery_of_many_is_one_page(self, light: LocalFile) -> None:
         """Twelve clips: twelve small pictures, one style sheet, one script, and their own lines."""
-        html = gallery([light] * 12)
+        html = render_gallery([light] * 12)
 
         assert [shown["width"] for shown in bare(html).all("img")] == ["312"] * 12
         assert (html.count("<style"), html.count("<script")) == (1, 1)
@@ -135,7 +137,10 @@ def test_what_browsers_play_goes_in_as_it_is(tmp_path: Path, name: str) -> None:
     """Under one name, however its file is called."""
     clip = at(film(tmp_path / "made.mp4", frames=3).path.rename(tmp_path / name))
 
-    assert (embedding.clip(clip).kind, embedding.clip(clip).content) == ("video/mp4", clip.path.read_bytes())
+    assert (embedding.embed_clip(clip).mime_type, embedding.embed_clip(clip).content) == (
+        "video/mp4",
+        clip.path.read_bytes(),
+    )
 
 
 @pytest.mark.parametrize("level", ["poster", "full"])
@@ -144,9 +149,9 @@ def test_what_browsers_do_not_play_goes_in_as_a_copy(tmp_path: Path, level: str)
     clip = at(film(tmp_path / "made.mp4", frames=3).path.rename(tmp_path / "a.mov"))
 
     with options(embed=level):
-        shown = embedding.clip(clip)
+        shown = embedding.embed_clip(clip)
 
-    assert (shown.kind, shown.is_whole) == ("video/mp4", False)
+    assert (shown.mime_type, shown.is_whole) == ("video/mp4", False)
     assert shown.content != clip.path.read_bytes()
     assert "browsers do not play .mov files" in shown.note
 
@@ -155,22 +160,22 @@ def test_a_webm_is_called_one(tmp_path: Path) -> None:
     """Of the one other container that browsers play."""
     (tmp_path / "a.webm").write_bytes(b"\x1aE\xdf\xa3")
 
-    assert embedding.clip(at(tmp_path / "a.webm")).kind == "video/webm"
+    assert embedding.embed_clip(at(tmp_path / "a.webm")).mime_type == "video/webm"
 
 
 def test_a_picture_goes_in_as_it_is_or_as_a_jpeg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones whole; of a large one as much as is seen; `full` takes it whole again."""
     (tmp_path / "a.png").write_bytes(png(1600, 900))
     file, count = at(tmp_path / "a.png"), len(png(1600, 900))
-    whole = embedding.picture(file, 640)
-    monkeypatch.setattr(embedding, "SMALL", count - 1)
+    whole = embedding.embed_picture(file, 640)
+    monkeypatch.setattr(embedding, "MAX_PREVIEW_BYTES", count - 1)
 
-    small = embedding.picture(file, 640)
+    small = embedding.embed_picture(file, 640)
     with options(embed="full"):
-        full = embedding.picture(file, 640)
+        full = embedding.embed_picture(file, 640)
 
-    assert (whole.kind, whole.content, whole.is_whole) == ("image/png", png(1600, 900), True)
-    assert (small.kind, small.is_whole) == ("image/jpeg", False)
+    assert (whole.mime_type, whole.content, whole.is_whole) == ("image/png", png(1600, 900), True)
+    assert (small.mime_type, small.is_whole) == ("image/jpeg", False)
     assert Image.open(io.BytesIO(small.content)).width in (640, 1280)
     assert full.content == png(1600, 900)
 
@@ -179,12 +184,12 @@ def test_a_kind_that_browsers_do_not_show_becomes_one(tmp_path: Path) -> None:
     """A TIFF is shown as a JPEG."""
     (tmp_path / "a.tiff").write_bytes(png(64, 64, kind="TIFF"))
 
-    assert embedding.picture(at(tmp_path / "a.tiff"), 64).kind == "image/jpeg"
+    assert embedding.embed_picture(at(tmp_path / "a.tiff"), 64).mime_type == "image/jpeg"
 
 
 def test_a_notebook_that_grows_large_is_told_of(light: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once for every 20 MB, with what to do about it."""
-    monkeypatch.setattr(embedding, "LARGEST", int(2.5 * light.path.stat().st_size))
+    monkeypatch.setattr(embedding, "MAX_FULL_BYTES", int(2.5 * light.path.stat().st_size))
 
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

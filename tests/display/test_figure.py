@@ -13,8 +13,8 @@ from PIL import Image
 
 from reelbook.display import embedding, strip_html
 from reelbook.display.figure import file_figure
-from reelbook.display.run_card import run_figure, run_strip
-from reelbook.display.strip_html import FRAMES, GAP, HEIGHT, strip
+from reelbook.display.run_card import run_figure, run_strip_jpeg
+from reelbook.display.strip_html import FRAMES, GAP, HEIGHT, strip_jpeg
 from reelbook.media import stills
 from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
@@ -181,7 +181,7 @@ class TestVideo:
     ) -> None:
         """Where even the copy is too large, two pictures and a sentence are left."""
         clip = film(tmp_path / "clip.mp4", size=(640, 360), noise=30)
-        monkeypatch.setattr(embedding, "SMALL", 1_000)
+        monkeypatch.setattr(embedding, "MAX_PREVIEW_BYTES", 1_000)
 
         html = run_figure(run_of(clip))
 
@@ -259,7 +259,7 @@ class TestPicture:
     def test_a_large_one_is_shown_smaller(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond the limit the page holds a JPEG of it, at most twice as wide as it is shown."""
         (tmp_path / "boat.png").write_bytes(png(3000, 2000))
-        monkeypatch.setattr(embedding, "SMALL", len(png(3000, 2000)) - 1)
+        monkeypatch.setattr(embedding, "MAX_PREVIEW_BYTES", len(png(3000, 2000)) - 1)
 
         shown = bare(run_figure(run_of(at(tmp_path / "boat.png")))).one("img")
 
@@ -296,7 +296,7 @@ class TestTrouble:
         assert caption(html).startswith("a paper boat · seed 7 · 53 credits · ")
         assert "cannot be read" in caption(html)
         assert "rb.attach('request-1', model='svc/text-to-video-13b-distilled')" in bare(html).text
-        assert run_strip(run) is None
+        assert run_strip_jpeg(run) is None
 
     @pytest.mark.parametrize("lost", ["broken", "gone"])
     def test_what_was_a_picture_of_it_is_still_shown(self, tmp_path: Path, lost: str) -> None:
@@ -366,7 +366,7 @@ def test_the_strip_of_a_picture_is_the_picture(tmp_path: Path) -> None:
     """Where no HTML is shown, a picture stands for itself, no wider than a figure."""
     (tmp_path / "boat.png").write_bytes(png(1000, 500))
 
-    alone = Image.open(io.BytesIO(strip(at(tmp_path / "boat.png"))))
+    alone = Image.open(io.BytesIO(strip_jpeg(at(tmp_path / "boat.png"))))
 
     assert (alone.format, alone.size) == ("JPEG", (640, 320))
 
@@ -375,8 +375,8 @@ def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Of a file of a library it is kept beside the library, and shown tomorrow without decoding the clip."""
     (tmp_path / "media").mkdir()
     clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
-    first = strip(clip)
+    first = strip_jpeg(clip)
     strip_html._strip.cache_clear()
     monkeypatch.setattr(stills, "spread", lambda *_: pytest.fail("the clip was decoded again"))
 
-    assert strip(at(clip.path)) == first
+    assert strip_jpeg(at(clip.path)) == first

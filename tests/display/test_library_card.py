@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from PIL import Image
 
-from reelbook.display.formatting import MARKS
+from reelbook.display.formatting import STATE_SIGNS
 from reelbook.display.library_card import summary_card, uncertain_table
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
@@ -135,7 +135,7 @@ def test_long_words_are_cut_and_whole_on_hover() -> None:
 
 def test_every_status_has_its_mark() -> None:
     """The same shape for the same state everywhere."""
-    assert set(STATUSES) <= set(MARKS)
+    assert set(STATUSES) <= set(STATE_SIGNS)
 
 
 def test_uncertain_runs_stand_in_a_table_with_what_to_do() -> None:

@@ -21,12 +21,12 @@ import pytest
 
 import reelbook as rb
 from reelbook.display import run_progress
-from reelbook.display.formatting import size
+from reelbook.display.formatting import format_size
 from reelbook.display.report import report_media, report_progress
-from reelbook.display.report.layout import axes_of, layout_of
-from reelbook.display.report.make_report import report
-from reelbook.display.report.report_entries import groups_of
-from reelbook.display.synced_clips import Clip, on_one_clock
+from reelbook.display.report.layout import choose_layout, find_axes
+from reelbook.display.report.make_report import write_report
+from reelbook.display.report.report_entries import group_entries
+from reelbook.display.synced_clips import Clip, render_synced_clips
 from reelbook.errors import ReelbookError
 from reelbook.storage.run_identity import canonical
 from reelbook.sweeps.results import accessor
@@ -71,7 +71,7 @@ def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
 
 def page_of(table: pd.DataFrame, folder: Path, **options: Any) -> str:
     """The page of a report."""
-    return report(table, folder / "x.html", **options).read_text(encoding="utf-8")
+    return write_report(table, folder / "x.html", **options).read_text(encoding="utf-8")
 
 
 class TestPage:
@@ -105,10 +105,10 @@ class TestPage:
         """Whatever was said, so that a browser opens it; a page that was there is replaced."""
         table = table_of(clips[:1])
 
-        assert report(table, tmp_path / "boats").name == "boats.html"
-        assert report(table, tmp_path / "deep" / "v1.2").name == "v1.2.html"
-        assert report(table, str(tmp_path / "boats.HTM")).name == "boats.HTM"
-        assert "another title" in report(table, tmp_path / "boats.html", title="another title").read_text()
+        assert write_report(table, tmp_path / "boats").name == "boats.html"
+        assert write_report(table, tmp_path / "deep" / "v1.2").name == "v1.2.html"
+        assert write_report(table, str(tmp_path / "boats.HTM")).name == "boats.HTM"
+        assert "another title" in write_report(table, tmp_path / "boats.html", title="another title").read_text()
 
     def test_it_tells_plan_totals_and_costs(self, clips: list[str], tmp_path: Path) -> None:
         """What varied and what was held, runs by their state, credits, seconds."""
@@ -174,7 +174,7 @@ class TestPage:
             image_url=["/home/jane/plans/a.png", "C:\\jane\\plans\\b.png"], model=[rb.ImageToVideo.endpoint_id] * 2,
         )  # fmt: skip
 
-        written = report(table, tmp_path / "x.html", folder=folder)
+        written = write_report(table, tmp_path / "x.html", folder=folder)
         page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
 
         assert "a.png" in page
@@ -194,7 +194,7 @@ class TestPage:
             output_zip=[{"archive_url": "/files/token-5", "count": 41237}] * 2,
         )  # fmt: skip
 
-        written = report(table, tmp_path / "x.html", folder=folder)
+        written = write_report(table, tmp_path / "x.html", folder=folder)
         page = (written / "index.html" if folder else written).read_text(encoding="utf-8")
 
         assert "token-" not in page
@@ -268,7 +268,7 @@ class TestRecipes:
         asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
         table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
 
-        code = groups_of(table, list(table.reel.paths()))[0].entries[0].code
+        code = group_entries(table, list(table.reel.paths()))[0].entries[0].code
 
         assert code is not None
         assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
@@ -279,7 +279,7 @@ class TestFolder:
 
     def test_whole_clips_lie_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
         """Under names to read; each tells how it was made, and the page names them all."""
-        target = report(table_of(clips), tmp_path / "boats", folder=True)
+        target = write_report(table_of(clips), tmp_path / "boats", folder=True)
 
         films = sorted((target / "media").glob("*.mp4"))
         page = (target / "index.html").read_text()
@@ -295,21 +295,21 @@ class TestFolder:
         paths = [str(film(tmp_path / f"interpolated-{frames}.mp4", frames=frames).path) for frames in (5, 9)]
         table = pd.DataFrame({"output_video": paths})
 
-        target = report(table, tmp_path / "boats", folder=True)
+        target = write_report(table, tmp_path / "boats", folder=True)
 
         sizes = sorted(path.stat().st_size for path in (target / "media").glob("*.mp4"))
         assert sizes == sorted(Path(path).stat().st_size for path in paths)
 
     def test_it_takes_the_place_of_its_predecessor_only(self, clips: list[str], tmp_path: Path) -> None:
         """A report is replaced by a newer one; whatever else is there stays, and is an error."""
-        target = report(table_of(clips), tmp_path / "boats", folder=True)
+        target = write_report(table_of(clips), tmp_path / "boats", folder=True)
 
-        report(table_of(clips[:2]), target, folder=True)
+        write_report(table_of(clips[:2]), target, folder=True)
 
         assert len(list((target / "media").glob("*.mp4"))) == 2
         (target / "notes.txt").write_text("mine")
         with pytest.raises(ReelbookError, match=r"notes\.txt"):
-            report(table_of(clips[:2]), target, folder=True)
+            write_report(table_of(clips[:2]), target, folder=True)
         assert (target / "notes.txt").read_text() == "mine"
         assert [path.name for path in tmp_path.iterdir()] == ["boats"]
 
@@ -317,14 +317,14 @@ class TestFolder:
         self, clips: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It appears whole or not at all."""
-        target = report(table_of(clips[:2]), tmp_path / "boats", folder=True)
+        target = write_report(table_of(clips[:2]), tmp_path / "boats", folder=True)
 
         def full(*_: Any, **__: Any) -> None:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("reelbook.display.report.make_report.write_page", full)
         with pytest.raises(ReelbookError, match="No space left"):
-            report(table_of(clips[:3]), target, folder=True)
+            write_report(table_of(clips[:3]), target, folder=True)
 
         assert len(list((target / "media").glob("*.mp4"))) == 2
         assert [path.name for path in tmp_path.iterdir()] == ["boats"]
@@ -336,14 +336,14 @@ class TestRefused:
     def test_a_table_without_rows(self, clips: list[str], tmp_path: Path) -> None:
         """Said as such."""
         with pytest.raises(ReelbookError, match="no rows"):
-            report(table_of(clips[:1]).iloc[:0], tmp_path / "x.html")
+            write_report(table_of(clips[:1]).iloc[:0], tmp_path / "x.html")
 
     def test_a_table_that_names_no_files(self, tmp_path: Path) -> None:
         """It says which columns it wants; nothing is written."""
         with pytest.raises(ReelbookError, match="output_video"):
-            report(pd.DataFrame({"seed": [1]}), tmp_path / "x.html")
+            write_report(pd.DataFrame({"seed": [1]}), tmp_path / "x.html")
         with pytest.raises(ReelbookError, match="nothing to report"):
-            report(pd.DataFrame({"seed": [1], "output_video": [None]}), tmp_path / "x.html")
+            write_report(pd.DataFrame({"seed": [1], "output_video": [None]}), tmp_path / "x.html")
         assert list(tmp_path.iterdir()) == []
 
     def test_a_folder_in_the_place_of_the_page_and_a_file_in_that_of_the_folder(
@@ -354,9 +354,9 @@ class TestRefused:
         (tmp_path / "b").write_text("mine")
 
         with pytest.raises(ReelbookError, match="is a folder"):
-            report(table_of(clips[:1]), tmp_path / "a.html")
+            write_report(table_of(clips[:1]), tmp_path / "a.html")
         with pytest.raises(ReelbookError, match="is a file"):
-            report(table_of(clips[:1]), tmp_path / "b", folder=True)
+            write_report(table_of(clips[:1]), tmp_path / "b", folder=True)
 
     def test_a_folder_is_no_name_for_a_page(self, clips: list[str], tmp_path: Path) -> None:
         """One that is there, or a path that ends like one: nothing is written beside it, and both ways out are named."""
@@ -364,17 +364,17 @@ class TestRefused:
 
         for path in (str(tmp_path / "mine"), tmp_path / "mine", f"{tmp_path}/new/"):
             with pytest.raises(ReelbookError, match=r"is a folder.*report\.html.*folder=True"):
-                report(table_of(clips[:1]), path)
+                write_report(table_of(clips[:1]), path)
 
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-        assert report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
+        assert write_report(table_of(clips[:1]), f"{tmp_path}/new/", folder=True) == tmp_path / "new"
 
     @pytest.mark.parametrize("folder", [False, True])
     @pytest.mark.parametrize("path", [None, 7, "", "a\0b"])
     def test_what_is_no_path_is_refused_in_words(self, clips: list[str], path: Any, *, folder: bool) -> None:
         """With an example of one."""
         with pytest.raises(ReelbookError, match=r"A report goes to a path, for instance table\.reel\.report"):
-            report(table_of(clips[:1]), path, folder=folder)
+            write_report(table_of(clips[:1]), path, folder=folder)
 
 
 class TestLayout:
@@ -384,7 +384,7 @@ class TestLayout:
         """The one with fewer values across, the other down; numbers in their order."""
         table = table_of([None] * 6, seed=[3, 1, 2, 3, 1, 2], num_frames=[49, 49, 49, 97, 97, 97])
 
-        layout = layout_of(axes_of(table), 6)
+        layout = choose_layout(find_axes(table), 6)
 
         assert layout.across is not None
         assert layout.rows is not None
@@ -396,14 +396,14 @@ class TestLayout:
         prompts = ["a paper boat on a rainy street in June"] * 4 + ["a lighthouse in a storm at night, far away"] * 4
         table = table_of([None] * 8, seed=[1, 1, 2, 2] * 2, num_frames=[49, 97] * 4, prompt=prompts)
 
-        layout = layout_of(axes_of(table), 8)
+        layout = choose_layout(find_axes(table), 8)
 
         assert [axis.columns for axis in layout.facets] == [("prompt",)]
         assert layout.is_grid
 
     def test_what_moves_together_is_one_axis(self) -> None:
         """Zipped columns vary as one."""
-        axes = axes_of(table_of([None] * 3, seed=[1, 2, 3], prompt=["a", "b", "c"]))
+        axes = find_axes(table_of([None] * 3, seed=[1, 2, 3], prompt=["a", "b", "c"]))
 
         assert [axis.columns for axis in axes] == [("seed", "prompt")]
         assert axes[0].values[0] == "seed 1 · a"
@@ -412,11 +412,11 @@ class TestLayout:
         """Their grid would be holes."""
         table = table_of([None] * 5, seed=[5, 3, 9, 1, 7], num_frames=[9, 17, 25, 17, 9])
 
-        assert not layout_of(axes_of(table), 5).is_grid
+        assert not choose_layout(find_axes(table), 5).is_grid
 
     def test_lists_can_vary_too(self) -> None:
         """Sizes, for instance; they have no hash."""
-        axes = axes_of(table_of([None] * 3, sizes=[[1, 2], [1, 3], [1, 2]]))
+        axes = find_axes(table_of([None] * 3, sizes=[[1, 2], [1, 3], [1, 2]]))
 
         assert ("sizes",) in [axis.columns for axis in axes]
 
@@ -426,13 +426,13 @@ class TestLayout:
             ["output_video", "sharpness", "seed", "credits", "model"]
         ]
 
-        assert [axis.columns for axis in axes_of(table)] == [("seed",)]
+        assert [axis.columns for axis in find_axes(table)] == [("seed",)]
 
     def test_what_varies_in_a_dropped_column_is_not_held(self, clips: list[str]) -> None:
         """The inputs know of it, though the table does not any more."""
         table = table_of(clips[:2]).drop(columns="seed")
 
-        held = groups_of(table, list(table.reel.paths()))[0].held
+        held = group_entries(table, list(table.reel.paths()))[0].held
 
         assert held == {"prompt": "a paper boat", "num_frames": "25"}
 
@@ -444,7 +444,7 @@ class TestLayout:
 
         page = page_of(mixed, tmp_path)
 
-        assert [len(group.entries) for group in groups_of(mixed, list(mixed.reel.paths()))] == [2, 2]
+        assert [len(group.entries) for group in group_entries(mixed, list(mixed.reel.paths()))] == [2, 2]
         assert "2 models: " in page
         assert page.count("<h3>") == 4
 
@@ -491,10 +491,10 @@ def test_work_that_takes_longer_says_how_far_it_is(
         return b"film"
 
     terminal = Terminal()
-    monkeypatch.setattr(report_media, "PATIENCE", 0.0)
+    monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(report_media, "preview", slow)
     monkeypatch.setattr(sys, "stderr", terminal)
-    report(table_of(clips), tmp_path / "x.html")
+    write_report(table_of(clips), tmp_path / "x.html")
 
     assert re.search(r"\d of 6 files made ready for the report", terminal.getvalue())
     assert terminal.getvalue().endswith("\r\x1b[K")
@@ -515,15 +515,15 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
         return Handle()
 
     release = threading.Event()
-    monkeypatch.setattr(report_media, "PATIENCE", 0.0)
+    monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(report_media, "preview", lambda *_, **__: release.wait(0.2) and None)
-    monkeypatch.setattr(report_progress, "kernel_shell", lambda: object())
+    monkeypatch.setattr(report_progress, "get_kernel_shell", lambda: object())
     monkeypatch.setattr(run_progress, "new_output", displayed)
-    written = report(table_of(clips), tmp_path / "<b>.html")
+    written = write_report(table_of(clips), tmp_path / "<b>.html")
 
     assert outputs[-1] == {
-        "text/plain": f"<b>.html · {size(written.stat().st_size)}",
-        "text/html": f"<div><bdi>&lt;b&gt;.html · {size(written.stat().st_size)}</bdi></div>",
+        "text/plain": f"<b>.html · {format_size(written.stat().st_size)}",
+        "text/html": f"<div><bdi>&lt;b&gt;.html · {format_size(written.stat().st_size)}</bdi></div>",
     }
     assert all(all(output.values()) for output in outputs)
 
@@ -532,7 +532,7 @@ def test_a_clock_marks_where_shorter_clips_end() -> None:
     """One mark for each length but the longest, at its last frame; rates are told exactly."""
     clips = [Clip("a.mp4", "", 64, 48, frames, Fraction(24000, 1001), "a boat") for frames in (25, 49, 49, 97)]
 
-    page = Read(on_one_clock(clips[0].markup, clips, name="4 clips"))
+    page = Read(render_synced_clips(clips[0].markup, clips, name="4 clips"))
 
     assert [mark["style"] for mark in page.all("i")] == ["--at:0.2500", "--at:0.5000"]
     assert page.one("input")["max"] == "96"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reelbook.display import measure_progress, run_progress
-from reelbook.display.measure_progress import Count, watch_measuring
+from reelbook.display.measure_progress import FileCount, watch_measuring
 
 PATIENCE = 10
 cell_number: ContextVar[int] = ContextVar("cell_number", default=0)
@@ -63,10 +63,10 @@ def _leaves_no_thread() -> Iterator[None]:
 def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     """The page of a notebook, where nobody has patience and clocks tick quickly."""
     page = Page()
-    monkeypatch.setattr(measure_progress, "kernel_shell", lambda: page)
+    monkeypatch.setattr(measure_progress, "get_kernel_shell", lambda: page)
     monkeypatch.setattr("IPython.display.display", page.display)
     monkeypatch.setattr(run_progress, "UPDATE_SECONDS", 0.005)
-    monkeypatch.setattr(measure_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 0.0)
     return page
 
 
@@ -99,7 +99,7 @@ def test_it_is_shown_in_the_cell_that_waits(page: Page) -> None:
 
 def test_what_is_quick_shows_nothing(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the second that anybody waits."""
-    monkeypatch.setattr(measure_progress, "PATIENCE", 60.0)
+    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 60.0)
 
     with watch_measuring(2) as tell:
         tell(2, 2)
@@ -127,7 +127,7 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written over, and ended when all is done."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(measure_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 0.0)
 
     with watch_measuring(1) as tell:
         tell(0, 1)
@@ -156,7 +156,7 @@ def test_a_pipe_sees_nothing_and_pays_for_no_thread(monkeypatch: pytest.MonkeyPa
 def test_the_time_that_is_left_counts_what_is_measured_now() -> None:
     """Ninety of a hundred files came from the library; two more took ten seconds, so the other eight take forty."""
     now = [0.0]
-    count = Count(100, clock=lambda: now[0])
+    count = FileCount(100, clock=lambda: now[0])
 
     count(90, 100)
     before = count.line

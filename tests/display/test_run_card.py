@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 
 import reelbook as rb
-from reelbook.display.output_card import file_card, file_line, output_card, output_strip
-from reelbook.display.run_card import blamed, failed_card, failed_line, run_figure, run_strip
-from reelbook.display.run_text import file_line as local_line
-from reelbook.display.run_text import status_line
+from reelbook.display.output_card import file_card, format_file, output_card, output_strip_jpeg
+from reelbook.display.run_card import failed_card, find_blamed_fields, format_failure, run_figure, run_strip_jpeg
+from reelbook.display.run_text import format_file as local_line
+from reelbook.display.run_text import format_status
 from reelbook.errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed
 from reelbook.models.base import Output
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.service_file import File
 from reelbook.models.text_to_video import TextToVideo, TextToVideoOutput
-from reelbook.runs.run import Run, _remember, media_of
+from reelbook.runs.run import Run, _remember_media, media_of
 from tests.clips import film
 from tests.display.stand_in import StandIn, bare, run_of
 
@@ -47,7 +47,7 @@ def failed(failure: ReelbookError, request: Any = SAIL, **others: Any) -> Run:
 )
 def test_each_state_has_its_mark_and_word(state: dict[str, object], line: str) -> None:
     """State is told by a mark and a word, never by colour; no percentage is made up."""
-    assert status_line(run_of(**state)) == line  # type: ignore[arg-type]  # Names vary, types fit.
+    assert format_status(run_of(**state)) == line  # type: ignore[arg-type]  # Names vary, types fit.
 
 
 def test_a_run_under_way_is_a_line_and_a_bar() -> None:
@@ -58,7 +58,7 @@ def test_a_run_under_way_is_a_line_and_a_bar() -> None:
 
     assert page.text == "◑ painting · 40% · 3 stwo boats"
     assert page.one("progress")["value"] == "0.400"
-    assert run_strip(run) is None
+    assert run_strip_jpeg(run) is None
 
 
 def test_the_sign_of_a_state_has_its_colour() -> None:
@@ -114,11 +114,11 @@ class TestFailure:
     )
     def test_the_field_at_fault(self, message: str, kind: str | None, request_: Any, fields: list[str]) -> None:
         """Those that the service names, else those that its kind of error is about, else none."""
-        assert [name for name, _ in blamed(failed(RunFailed("r-1", message, kind), request_))] == fields
+        assert [name for name, _ in find_blamed_fields(failed(RunFailed("r-1", message, kind), request_))] == fields
 
     def test_one_line_says_the_same(self) -> None:
         """Where no HTML is shown."""
-        line = failed_line(failed(RunFailed("r-1", "no such picture", "image_load_error")))
+        line = format_failure(failed(RunFailed("r-1", "no such picture", "image_load_error")))
 
         assert "\n" not in line
         for words in (
@@ -163,13 +163,13 @@ class TestOutput:
         """The clip that the answer names, and what else it says, in one figure."""
         clip = replace(film(tmp_path / "a.mp4", frames=3), facts={"seed": 7, "model": TextToVideo.endpoint_id})
         output = TextToVideoOutput(video=FILE, seed=7, prompt="a boat at dusk, longer")
-        _remember(output, (clip,))
+        _remember_media(output, (clip,))
 
         page = bare(output_card(output))
 
         assert page.one("video")["src"].startswith("data:video/mp4;base64,")
         assert "a boat at dusk, longer" in page.text
-        assert output_strip(output)
+        assert output_strip_jpeg(output)
 
     def test_one_that_was_made_by_hand_shows_addresses_as_text(self) -> None:
         """Nothing is loaded from the service."""
@@ -181,7 +181,7 @@ class TestOutput:
     def test_the_files_are_forgotten_with_the_answer(self, tmp_path: Path) -> None:
         """They are kept beside it, and an equal answer has none."""
         output = Output.model_validate({"seed": 7})
-        _remember(output, (film(tmp_path / "a.mp4", frames=2),))
+        _remember_media(output, (film(tmp_path / "a.mp4", frames=2),))
         twin = Output.model_validate({"seed": 7})
         place = id(output)
 
@@ -214,14 +214,14 @@ class TestFile:
         for words in ("a.mp4", "video/mp4", "1.4 MB", "https://example.org/a.mp4?<script>"):
             assert words in page.text
         assert not [attributes for _, attributes in page.elements if {"src", "href"} & attributes.keys()]
-        assert file_line(FILE) == "a.mp4 · video/mp4 · 1.4 MB · https://example.org/a.mp4?<script>"
+        assert format_file(FILE) == "a.mp4 · video/mp4 · 1.4 MB · https://example.org/a.mp4?<script>"
 
     def test_one_inside_the_answer_does_not_fill_the_page(self) -> None:
         """A data address can be megabytes long."""
         inside = File(url="data:video/mp4;base64," + "A" * 10**6)
 
         assert len(file_card(inside)) < 10_000
-        assert "inside the answer itself" in file_line(inside)
+        assert "inside the answer itself" in format_file(inside)
 
 
 def test_a_local_file_is_one_useful_line(tmp_path: Path) -> None:

@@ -14,9 +14,16 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import error_card, register, run_progress, terminal_line, update_clock
-from reelbook.display.run_progress import final_bundle, interrupted_bundle, kernel_shell, progress_bundle, show, watch
-from reelbook.display.run_text import status_line
-from reelbook.display.update_clock import ticker as clock
+from reelbook.display.run_progress import (
+    final_bundle,
+    get_kernel_shell,
+    interrupted_bundle,
+    progress_bundle,
+    show,
+    watch,
+)
+from reelbook.display.run_text import format_status
+from reelbook.display.update_clock import updater as clock
 from reelbook.errors import RunFailed
 from reelbook.models.pricing import Estimate
 from reelbook.runs.run import Run
@@ -59,7 +66,7 @@ class Cell:
 def cell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cell]:
     """A cell of a notebook, with a clock that ticks quickly."""
     cell = Cell()
-    monkeypatch.setattr(run_progress, "kernel_shell", lambda: cell)
+    monkeypatch.setattr(run_progress, "get_kernel_shell", lambda: cell)
     monkeypatch.setattr("IPython.display.display", cell.display)
     monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.005)
     yield cell
@@ -79,7 +86,7 @@ def test_outside_a_notebook_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) ->
     with watch(under_way()):
         more = set(threading.enumerate()) - threads
 
-    assert kernel_shell() is None
+    assert get_kernel_shell() is None
     assert more == set()
 
 
@@ -154,7 +161,7 @@ def test_a_failure_stays_as_a_card(cell: Cell) -> None:
     left = cell.last_update
     assert "no such picture" in bare(left["text/html"]).text
     assert left["text/plain"].startswith("✕ failed: no such picture")
-    assert run.shown_in is None
+    assert run.displayed_in is None
 
 
 def test_an_interrupt_says_that_the_run_goes_on(cell: Cell) -> None:
@@ -265,7 +272,10 @@ class TestHandle:
     def test_many_in_one_cell_bring_pictures_only(self, cell: Cell, tmp_path: Path) -> None:
         """Four runs bring their clips along; of five each brings its poster, so that the notebook stays small."""
         clip = film(tmp_path / "clip.mp4", frames=3)
-        few, many = [under_way() for _ in range(run_progress.FEW)], [under_way() for _ in range(run_progress.FEW + 1)]
+        few, many = (
+            [under_way() for _ in range(run_progress.MAX_WITH_CLIPS)],
+            [under_way() for _ in range(run_progress.MAX_WITH_CLIPS + 1)],
+        )
 
         found = []
         for runs in (few, many):
@@ -276,7 +286,7 @@ class TestHandle:
                 vars(run).update(vars(run_of(clip)))
             found.append([len(bare(cell.next_update()["text/html"]).all("video")) for _ in runs])
 
-        assert found == [[1] * run_progress.FEW, [0] * (run_progress.FEW + 1)]
+        assert found == [[1] * run_progress.MAX_WITH_CLIPS, [0] * (run_progress.MAX_WITH_CLIPS + 1)]
 
 
 class TestTerminal:
@@ -292,9 +302,9 @@ class TestTerminal:
 
         def looked_at(run: Run) -> str:
             looked.set()
-            return status_line(run)
+            return format_status(run)
 
-        monkeypatch.setattr(run_progress, "status_line", looked_at)
+        monkeypatch.setattr(run_progress, "format_status", looked_at)
         clip = film(tmp_path / "clip.mp4", frames=3)
 
         with watch(run):
@@ -312,7 +322,7 @@ class TestTerminal:
         """Escape sequences in a stage are signs, not orders."""
         monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
 
-        with terminal_line.line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
+        with terminal_line.updating_line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
             pass
 
         written = capsys.readouterr().err
@@ -326,7 +336,7 @@ def test_a_shell_learns_to_show_our_values(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(run_progress, "show", shown.append)
     formatter: Any = DisplayFormatter()
     run = object.__new__(Run)
-    monkeypatch.setattr(error_card, "hang", lambda shell: None)
+    monkeypatch.setattr(error_card, "install", lambda shell: None)
     register(SimpleNamespace(display_formatter=formatter, kernel=object()))
 
     file, _ = formatter.format(film(tmp_path / "clip.mp4", frames=3))

@@ -22,11 +22,11 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.display.sheets import animated_sheet as moving_module
-from reelbook.display.sheets import gif, sheet, strip
-from reelbook.display.sheets.animation_encoding import encoded
-from reelbook.display.sheets.sheet_colours import colours
-from reelbook.display.sheets.sheet_drawing import Brush, label_lines
-from reelbook.display.sheets.sheet_image import display_copy
+from reelbook.display.sheets import draw_sheet, draw_strip, write_animation
+from reelbook.display.sheets.animation_encoding import encode_animation
+from reelbook.display.sheets.sheet_colours import get_colours
+from reelbook.display.sheets.sheet_drawing import Brush, wrap_label
+from reelbook.display.sheets.sheet_image import encode_jpeg
 from reelbook.media.lettering.labels import Lettering
 from tests.clips import DARKEST, STEP, at, film
 from tests.display.stand_in import run_of
@@ -89,7 +89,7 @@ def picture_at(path: Path, size: tuple[int, int], colour: str = "red", mode: str
 class TestSheet:
     def test_time_goes_across(self, tmp_path: Path) -> None:
         """The first frame, the last, and those evenly between them; each cell is one of them."""
-        picture = sheet(table_of(film(tmp_path / "clip.mp4").path), frames=5)
+        picture = draw_sheet(table_of(film(tmp_path / "clip.mp4").path), frames=5)
 
         assert picture.size[0] == 1600
         assert greys(picture, 230, 240) == [0, 6, 12, 18, 24]
@@ -98,12 +98,12 @@ class TestSheet:
         """Else it tells the part of the whole; one frame alone is that in the middle."""
         long, short = film(tmp_path / "long.mp4").path, film(tmp_path / "short.mp4", frames=13).path
 
-        sheet(table_of(long, long), frames=3)
+        draw_sheet(table_of(long, long), frames=3)
         equal = list(said)
         said.clear()
-        sheet(table_of(long, short), frames=3)
+        draw_sheet(table_of(long, short), frames=3)
         unequal = list(said)
-        one = sheet(table_of(long), frames=1)
+        one = draw_sheet(table_of(long), frames=1)
 
         assert [word for word in equal if word.endswith(" s")] == ["0.00 s", "0.50 s", "1.00 s"]
         assert [word for word in unequal if word in ("start", "50%", "end")] == ["start", "50%", "end"]
@@ -116,17 +116,17 @@ class TestSheet:
         clip = film(tmp_path / "clip.mp4", frames=2).path
         table = table_of(clip, clip, prompt="a paper boat", num_frames=[9, 17], credits=53, credits_source="charged")
 
-        sheet(table)
+        draw_sheet(table)
         by_itself = list(said)
         said.clear()
-        sheet(table, labels=["num_frames"])
+        draw_sheet(table, labels=["num_frames"])
 
         assert by_itself[:2] == ["a paper boat", "2 runs · 106 credits · 64×48 · 2 frames at 24/s"]
         assert "9 frames" in "".join(said)
         assert not any("seed" in word for word in said)
         assert any("seed 1" in word for word in by_itself)
         with pytest.raises(rb.ReelbookError, match="Did you mean 'num_frames'"):
-            sheet(table, labels="num_frame")
+            draw_sheet(table, labels="num_frame")
 
     def test_a_run_without_a_file_says_how_it_stands(self, tmp_path: Path, said: list[str]) -> None:
         """It keeps its place, with its word and the reason; a file that is gone or broken says that."""
@@ -135,16 +135,16 @@ class TestSheet:
         table = table_of(clip, None, tmp_path / "gone.mp4", tmp_path / "torn.mp4")
         table["error"] = [None, "The picture could not be read.", None, None]
 
-        picture = sheet(table)
+        picture = draw_sheet(table)
 
         assert {"failed", "The picture could not be read.", "file is gone", "file cannot be read"} <= set(said)
-        assert colours().raised in colours_of(picture)
+        assert get_colours().raised in colours_of(picture)
 
     def test_none_has_a_file(self, said: list[str]) -> None:
         """Then it is a list of how the runs stand."""
         table = table_of(None, None).assign(status=["waiting", "not started"])
 
-        sheet(table)
+        draw_sheet(table)
 
         assert {"waiting", "not started"} <= set(said)
         assert not any(word.startswith("picture") for word in said)
@@ -154,7 +154,7 @@ class TestSheet:
         red, blue = picture_at(tmp_path / "a.png", (40, 80)), picture_at(tmp_path / "b.png", (90, 30), "blue")
         table = pd.DataFrame({"seed": [1, 2], "output_images": [[red, blue], [red, blue]], "status": "completed"})
 
-        picture = sheet(table)
+        picture = draw_sheet(table)
 
         assert {"#ff0000", "#0000ff"} <= colours_of(picture)
         assert {"40×80", "90×30"} <= set(said)
@@ -164,14 +164,14 @@ class TestSheet:
         paths = [[picture_at(tmp_path / f"{number}.png", (60, 40))] for number in range(9)]
         table = pd.DataFrame({"seed": range(9), "output_images": paths, "status": "completed"})
 
-        picture = sheet(table)
+        picture = draw_sheet(table)
 
         assert picture.height < picture.width
         assert {f"seed {number}" for number in range(9)} <= set(said)
 
     def test_a_long_table_says_what_is_left_out(self, said: list[str]) -> None:
         """And how to get it; a picture that programs can open ends somewhere."""
-        picture = sheet(table_of(*[None] * 450))
+        picture = draw_sheet(table_of(*[None] * 450))
 
         assert "The first 200 of 450 runs. The next ones: table[200:].reel.sheet()" in said
         assert picture.height < 30_500
@@ -181,7 +181,7 @@ class TestSheet:
         """A speck, a band, a pole, and a telephone; also on a narrow sheet."""
         table = table_of(film(tmp_path / "clip.mp4", frames=3, size=size).path)
 
-        wide, narrow = sheet(table, frames=3), sheet(table, frames=24, width=320)
+        wide, narrow = draw_sheet(table, frames=3), draw_sheet(table, frames=24, width=320)
 
         assert (wide.width, narrow.width) == (1600, 320)
         assert wide.height < 1400
@@ -194,7 +194,7 @@ class TestSheet:
         """Nothing is written over the pictures, whatever a person has typed."""
         clip = film(tmp_path / "clip.mp4", frames=2, size=(320, 180)).path
 
-        picture = sheet(table_of(clip, clip, prompt=["a boat", prompt]), frames=4)
+        picture = draw_sheet(table_of(clip, clip, prompt=["a boat", prompt]), frames=4)
 
         lower = np.asarray(picture.convert("L"))[-90:-70]
         assert set(np.unique(lower[:, 800:1100])) <= {*range(10, 40), *range(250, 256)}
@@ -203,21 +203,21 @@ class TestSheet:
         """A picture has no host to ask for its colours."""
         table = table_of(None)
         with rb.options(theme="dark"):
-            dark = sheet(table).getpixel((0, 0))
+            dark = draw_sheet(table).getpixel((0, 0))
 
-        assert sheet(table).getpixel((0, 0)) == PAPER
+        assert draw_sheet(table).getpixel((0, 0)) == PAPER
         assert dark == (15, 19, 24)
 
     @pytest.mark.parametrize(("wrong", "words"), [({"frames": 0}, "1 to 24"), ({"frames": True}, "whole number"), ({"width": 10}, "320")])  # fmt: skip
     def test_what_cannot_be_drawn_is_refused(self, wrong: dict[str, Any], words: str) -> None:
         """With what would do instead."""
         with pytest.raises(rb.ReelbookError, match=words):
-            sheet(table_of(None), **wrong)
+            draw_sheet(table_of(None), **wrong)
 
     def test_an_empty_table_is_refused(self) -> None:
         """A white picture would say nothing."""
         with pytest.raises(rb.ReelbookError, match="no runs"):
-            sheet(table_of(None)[:0])
+            draw_sheet(table_of(None)[:0])
 
     def test_table_reel_draws_it(self, tmp_path: Path) -> None:
         """The accessor hands everything on."""
@@ -233,7 +233,7 @@ class TestLabels:
         """Short facts share a line; they are there however long the prompt is."""
         lettering = Lettering(26)
 
-        lines = label_lines(["a paper boat on a rainy street " * 9, "seed 7", "25 frames"], lettering, 300, 4)
+        lines = wrap_label(["a paper boat on a rainy street " * 9, "seed 7", "25 frames"], lettering, 300, 4)
 
         assert len(lines) == 4
         assert lines[-1] == "seed 7 · 25 frames"
@@ -258,7 +258,7 @@ class TestGif:
         """Each step shows the frame that is on the screen then, and all together last as long as the clip."""
         table = table_of(film(tmp_path / "clip.mp4").path)
 
-        path = gif(table, tmp_path / f"out.{kind}", width=320)
+        path = write_animation(table, tmp_path / f"out.{kind}", width=320)
 
         shown, lasting = steps_of(path)
         times = np.cumsum([0, *lasting[:-1]]) / 1000
@@ -270,7 +270,7 @@ class TestGif:
         """The longest one sets the length of the loop."""
         short, long = film(tmp_path / "short.mp4", frames=6).path, film(tmp_path / "long.mp4", rate=Fraction(12)).path
 
-        shown, lasting = steps_of(gif(table_of(short, long), tmp_path / "out.gif", width=320))
+        shown, lasting = steps_of(write_animation(table_of(short, long), tmp_path / "out.gif", width=320))
 
         assert sum(lasting) == pytest.approx(1000 * 25 / 12, abs=90)
         assert shown[0] <= 1
@@ -279,7 +279,9 @@ class TestGif:
 
     def test_it_goes_on_without_end_and_tells_what_it_is(self, tmp_path: Path) -> None:
         """Its comment has runs, pace and width."""
-        with Image.open(gif(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)) as animated:
+        with Image.open(
+            write_animation(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)
+        ) as animated:
             assert animated.info["loop"] == 0
             assert animated.info["comment"] == b"1 run, 11 steps/s, 320 px"
 
@@ -288,11 +290,11 @@ class TestGif:
     ) -> None:
         """It stays within the bytes."""
         clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=12).path
-        whole = gif(table_of(clip), tmp_path / "whole.gif", width=400).stat().st_size
+        whole = write_animation(table_of(clip), tmp_path / "whole.gif", width=400).stat().st_size
         monkeypatch.setattr(moving_module, "MAX_BYTES", int(whole * 0.75))
-        fewer = gif(table_of(clip), tmp_path / "fewer.gif", width=400)
+        fewer = write_animation(table_of(clip), tmp_path / "fewer.gif", width=400)
         monkeypatch.setattr(moving_module, "MAX_BYTES", int(whole * 0.5))
-        smaller = gif(table_of(clip), tmp_path / "smaller.gif", width=400)
+        smaller = write_animation(table_of(clip), tmp_path / "smaller.gif", width=400)
 
         with Image.open(fewer) as one, Image.open(smaller) as two:
             assert one.width == 400
@@ -308,7 +310,7 @@ class TestGif:
 
         def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
             whole.extend([len(steps)] if options.get("tell") else [])
-            return encoded(steps, *others, **options)
+            return encode_animation(steps, *others, **options)
 
         @contextmanager
         def listening(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
@@ -316,9 +318,9 @@ class TestGif:
             told.append((done(), of, words.split()[0]))
 
         monkeypatch.setattr(moving_module, "MAX_BYTES", 240_000)
-        monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encoded", counted)
-        monkeypatch.setattr(moving_module, "progress", listening)
-        path = gif(table_of(clip), tmp_path / "out.gif", width=800)
+        monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encode_animation", counted)
+        monkeypatch.setattr(moving_module, "show_progress", listening)
+        path = write_animation(table_of(clip), tmp_path / "out.gif", width=800)
 
         assert 120_000 <= path.stat().st_size <= 240_000
         assert whole in ([6], [6, 6])
@@ -329,13 +331,15 @@ class TestGif:
         noise = np.random.default_rng(7).integers(0, 256, (200, 200, 3), np.uint8)
         still = Image.fromarray(noise)
 
-        one, ten = len(encoded([still], 9, ".gif", "")), len(encoded([still] * 10, 9, ".gif", ""))
+        one, ten = len(encode_animation([still], 9, ".gif", "")), len(encode_animation([still] * 10, 9, ".gif", ""))
 
         assert ten < one * 1.1
 
     def test_the_ground_has_exactly_its_colour(self, tmp_path: Path) -> None:
         """On a page of the same colour no edge is seen."""
-        with Image.open(gif(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)) as animated:
+        with Image.open(
+            write_animation(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)
+        ) as animated:
             assert animated.convert("RGB").getpixel((1, 1)) == PAPER
 
     def test_pictures_are_shown_in_turn(self, tmp_path: Path) -> None:
@@ -343,12 +347,12 @@ class TestGif:
         paths = [[picture_at(tmp_path / "a.png", (60, 40))], None, [picture_at(tmp_path / "b.png", (60, 40), "blue")]]
         table = pd.DataFrame({"seed": range(3), "output_images": paths, "status": "completed"})
 
-        with Image.open(gif(table, tmp_path / "out.gif", width=320)) as animated:
+        with Image.open(write_animation(table, tmp_path / "out.gif", width=320)) as animated:
             assert animated.n_frames == 2  # type: ignore[attr-defined]
 
     def test_runs_without_a_file_keep_their_place(self, tmp_path: Path, said: list[str]) -> None:
         """With the word for how they stand."""
-        gif(table_of(film(tmp_path / "clip.mp4", frames=2).path, None), tmp_path / "out.gif")
+        write_animation(table_of(film(tmp_path / "clip.mp4", frames=2).path, None), tmp_path / "out.gif")
 
         assert "failed" in said
 
@@ -357,15 +361,15 @@ class TestGif:
         clip = film(tmp_path / "clip.mp4", frames=2).path
 
         with pytest.raises(rb.ReelbookError, match=r"\.gif or a \.webp"):
-            gif(table_of(clip), tmp_path / "out.mp4")
+            write_animation(table_of(clip), tmp_path / "out.mp4")
         with pytest.raises(rb.ReelbookError, match="No run of this table has a file"):
-            gif(table_of(None), tmp_path / "out.gif")
+            write_animation(table_of(None), tmp_path / "out.gif")
         with pytest.raises(rb.ReelbookError, match="can be read"):
-            gif(table_of(tmp_path / "gone.mp4"), tmp_path / "out.gif")
+            write_animation(table_of(tmp_path / "gone.mp4"), tmp_path / "out.gif")
         with pytest.raises(rb.ReelbookError, match="too many"):
-            gif(table_of(*[clip] * 61), tmp_path / "out.gif")
+            write_animation(table_of(*[clip] * 61), tmp_path / "out.gif")
         with pytest.raises(rb.ReelbookError, match="width"):
-            gif(table_of(clip), tmp_path / "out.gif", width=1)
+            write_animation(table_of(clip), tmp_path / "out.gif", width=1)
 
     def test_a_full_disk_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """No half of a picture is left."""
@@ -377,7 +381,7 @@ class TestGif:
 
         monkeypatch.setattr("reelbook.display.sheets.animated_sheet.os.replace", full)
         with pytest.raises(rb.ReelbookError, match="No space left"):
-            gif(table_of(clip), tmp_path / "out.gif")
+            write_animation(table_of(clip), tmp_path / "out.gif")
 
         assert (tmp_path / "out.gif").read_bytes() == b"before"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.mp4", "out.gif"]
@@ -388,11 +392,11 @@ class TestStrip:
         """With its times and what is known of it."""
         clip = film(tmp_path / "clip.mp4")
 
-        picture = strip(clip, frames=3, width=800)
+        picture = draw_strip(clip, frames=3, width=800)
 
         assert greys(picture, 40, 60) == [0, 12, 24]
         assert said == ["0.00 s", "0.50 s", "1.00 s", "clip.mp4", "64×48 · 25 frames at 24/s · 1.0 s"]
-        assert strip(str(clip.path), frames=3, width=800).tobytes() == picture.tobytes()
+        assert draw_strip(str(clip.path), frames=3, width=800).tobytes() == picture.tobytes()
 
     def test_a_run_has_its_prompt_and_its_price(
         self, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
@@ -401,7 +405,7 @@ class TestStrip:
         run = run_of(film(tmp_path / "clip.mp4", frames=2))
         monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
-        strip(run)
+        draw_strip(run)
 
         assert "a paper boat" in said
         assert "seed 7 · 64×48 · 2 frames at 24/s · 0.1 s · 53 credits" in said
@@ -414,7 +418,7 @@ class TestStrip:
         run = run_of(*(at(Path(picture_at(tmp_path / f"{n}.png", size))) for n, size in enumerate(sizes)))
         monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
-        strip(run)
+        draw_strip(run)
 
         assert "seed 7 · 10 pictures, 32×32 to 80×60 · 53 credits" in said
 
@@ -424,11 +428,11 @@ class TestStrip:
         monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
 
         with pytest.raises(rb.ReelbookError, match="IN_QUEUE"):
-            strip(run)
+            draw_strip(run)
 
     def test_a_picture_is_a_strip_too(self, tmp_path: Path, said: list[str]) -> None:
         """It has one frame."""
-        picture = strip(picture_at(tmp_path / "a.png", (1, 1)))
+        picture = draw_strip(picture_at(tmp_path / "a.png", (1, 1)))
 
         assert "#ff0000" in colours_of(picture)
         assert "1×1" in said
@@ -438,16 +442,16 @@ class TestStrip:
         (tmp_path / "torn.mp4").write_bytes(b"torn")
 
         with pytest.raises(rb.ReelbookError, match="not there any more"):
-            strip(tmp_path / "gone.mp4")
+            draw_strip(tmp_path / "gone.mp4")
         with pytest.raises(rb.ReelbookError, match="cannot be read"):
-            strip(at(tmp_path / "torn.mp4"))
+            draw_strip(at(tmp_path / "torn.mp4"))
         with pytest.raises(rb.ReelbookError, match="of a run or of a file"):
-            strip(7)  # type: ignore[arg-type]
+            draw_strip(7)  # type: ignore[arg-type]
 
 
 def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
     """As one JPEG, not also as a PNG five times as large; saved as PNG it has every pixel."""
-    drawn = sheet(table_of(film(tmp_path / "clip.mp4").path))
+    drawn = draw_sheet(table_of(film(tmp_path / "clip.mp4").path))
     bundle = DisplayFormatter().format(drawn)[0]  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     whole = io.BytesIO()
@@ -461,7 +465,7 @@ def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
 def test_a_notebook_keeps_a_sheet_of_noisy_clips_in_300_kb(tmp_path: Path) -> None:
     """However grainy 24 runs are; it stays at least 1000 pixels wide, and what is saved stays whole."""
     clip = film(tmp_path / "clip.mp4", frames=6, size=(320, 180), noise=120).path
-    drawn = sheet(table_of(*[clip] * 24))
+    drawn = draw_sheet(table_of(*[clip] * 24))
 
     bundle = DisplayFormatter().format(drawn)[0]  # type: ignore[no-untyped-call]  # IPython is untyped here
     shown = in_html(bundle["text/html"], "image/jpeg")[0]
@@ -476,7 +480,7 @@ def test_a_notebook_keeps_a_sheet_of_noisy_clips_in_300_kb(tmp_path: Path) -> No
 
 def test_a_sheet_has_the_ground_of_a_dark_page_and_is_saved_white(tmp_path: Path) -> None:
     """Its pictures are kept apart from what is white around them, and its words are there in light letters too."""
-    drawn = sheet(table_of(film(tmp_path / "clip.mp4", frames=2).path, None))
+    drawn = draw_sheet(table_of(film(tmp_path / "clip.mp4", frames=2).path, None))
 
     pictures, words = (np.asarray(Image.open(io.BytesIO(one)).convert("RGBA")) for one in in_html(drawn._repr_html_()))
 
@@ -495,17 +499,17 @@ def test_a_sheet_has_the_ground_of_a_dark_page_and_is_saved_white(tmp_path: Path
 def test_a_sheet_that_somebody_has_drawn_on_is_shown_as_it_is(tmp_path: Path) -> None:
     """Its dark drawing would lack what was added, or be of another size; so has one of a theme that was chosen."""
     table = table_of(film(tmp_path / "clip.mp4", frames=2).path)
-    marked, small = sheet(table), sheet(table)
+    marked, small = draw_sheet(table), draw_sheet(table)
     marked.paste((255, 0, 0), (0, 0, 20, 20))
     small.thumbnail((400, 400))
     with rb.options(theme="light"):
-        light = sheet(table)._repr_html_()
+        light = draw_sheet(table)._repr_html_()
 
     for html in (
         marked._repr_html_(),
         small._repr_html_(),
         light,
-        pickle.loads(pickle.dumps(sheet(table)))._repr_html_(),
+        pickle.loads(pickle.dumps(draw_sheet(table)))._repr_html_(),
     ):
         assert not in_html(html, "image/png")
         assert len(in_html(html, "image/jpeg")) == 1
@@ -513,9 +517,9 @@ def test_a_sheet_that_somebody_has_drawn_on_is_shown_as_it_is(tmp_path: Path) ->
 
 def test_a_quiet_sheet_is_shown_as_it_is(tmp_path: Path) -> None:
     """What needs few bytes loses neither pixels nor colours."""
-    drawn = sheet(table_of(film(tmp_path / "clip.mp4").path))
+    drawn = draw_sheet(table_of(film(tmp_path / "clip.mp4").path))
 
-    shown = Image.open(io.BytesIO(display_copy(drawn.convert("RGB"))))
+    shown = Image.open(io.BytesIO(encode_jpeg(drawn.convert("RGB"))))
 
     assert shown.size == drawn.size
     assert np.abs(np.asarray(shown, np.int16) - np.asarray(drawn.convert("RGB"), np.int16)).mean() < 1
@@ -525,8 +529,8 @@ def test_pure_noise_is_shown_too() -> None:
     """No picture needs more bytes for its size."""
     noise = Image.fromarray(np.random.default_rng(7).integers(0, 256, (600, 400, 3), np.uint8))
 
-    assert Image.open(io.BytesIO(display_copy(noise))).size == noise.size
-    assert Image.open(io.BytesIO(display_copy(noise, 1))).size == noise.size
+    assert Image.open(io.BytesIO(encode_jpeg(noise))).size == noise.size
+    assert Image.open(io.BytesIO(encode_jpeg(noise, 1))).size == noise.size
 
 
 class TestLabelsOfSeveralModels:
@@ -538,7 +542,7 @@ class TestLabelsOfSeveralModels:
         sized = pd.DataFrame({"model": "svc/smart-resize", "prompt": "", "seed": [1, 2], "status": "failed"})
         table = pd.concat([clips, sized], ignore_index=True).assign(output_video=None)
 
-        sheet(table)
+        draw_sheet(table)
 
         assert [words for words in said if "seed" in words] == [
             *(f"text-to-video · seed {seed}" for seed in (7, 8)),
@@ -550,6 +554,6 @@ class TestLabelsOfSeveralModels:
         """The first of two columns with one name counts."""
         table = table_of(None, None)
 
-        sheet(pd.concat([table, table], axis=1))
+        draw_sheet(pd.concat([table, table], axis=1))
 
         assert {"seed 0", "seed 1"} <= set(said)

@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 
 import reelbook as rb
-from reelbook.display.plan_card import headline, plan_card
-from reelbook.display.sweep_panel import HINT, panel_bundle, panel_html, panel_line
+from reelbook.display.plan_card import format_headline, plan_card
+from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
 from reelbook.display.sweep_progress import watch_job
 from reelbook.models.described.input_class import describe
 from reelbook.sweeps.execute.job import SweepJob
@@ -59,7 +59,7 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
     """Everything at one glance, and the same on one line."""
     group = Group("image_load_error", 1, 3, HOSTILE)
 
-    html, line = panel_html(progress(failures=(group,))), panel_line(progress())
+    html, line = render_panel(progress(failures=(group,))), format_panel(progress())
 
     assert line == (
         "5 of 10 · 4 completed · 1 of them from the library · 2 running · 1 failed · 3 not started · "
@@ -80,8 +80,8 @@ def test_a_panel_tells_counts_money_time_and_failures() -> None:
 
 def test_a_sweep_that_stopped_says_why() -> None:
     """While the last runs end, and afterwards."""
-    assert "Stopping: the budget is used up" in panel_html(progress(state="stopping", reason="the budget is used up"))
-    assert "Stopped: the budget is used up" in panel_html(progress(state="done", reason="the budget is used up"))
+    assert "Stopping: the budget is used up" in render_panel(progress(state="stopping", reason="the budget is used up"))
+    assert "Stopped: the budget is used up" in render_panel(progress(state="done", reason="the budget is used up"))
 
 
 def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
     values = {"seed": 7, "resolution": "480p"}
     files = tuple(Result(number, path, values) for number, path in ((7, good), (8, bad)))
 
-    html = panel_html(progress(results=files))
+    html = render_panel(progress(results=files))
 
     assert html.count("<img ") == 1
     # Told apart by what varies, and it says that there are more.
@@ -104,8 +104,8 @@ def test_the_latest_results_are_small_pictures_and_a_broken_one_is_left_out(tmp_
 
 def test_a_finished_sweep_without_new_results_leaves_no_gap() -> None:
     """Where everything came from the library there is nothing to show; while it runs, the place is kept."""
-    assert "min-height:82px" not in panel_html(progress(state="done"))
-    assert "min-height:82px" in panel_html(progress())
+    assert "min-height:82px" not in render_panel(progress(state="done"))
+    assert "min-height:82px" in render_panel(progress())
 
 
 def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_panel_is_text_too() -> None:
 
 def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
     """And only for those that there are; what it shows in colours stands below it in words."""
-    html = panel_html(progress())
+    html = render_panel(progress())
 
     assert [int(piece) for piece in re.findall(r"flex:(\d+) 0 0", html)] == [4, 2, 1, 3]
     assert all(f"{mark}</span> {count} {word}" in html for mark, count, word in (
@@ -141,16 +141,16 @@ def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
 
 def test_a_cell_that_waits_says_how_to_get_buttons_until_it_is_over() -> None:
     """A blocked kernel handles no buttons; what stays in the notebook says nothing of it."""
-    assert "plan.start(" in panel_html(progress(), hint=HINT)
-    assert "plan.start(" not in panel_html(progress(state="done"), hint=HINT)
+    assert "plan.start(" in render_panel(progress(), hint=HINT)
+    assert "plan.start(" not in render_panel(progress(state="done"), hint=HINT)
 
 
 def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
     """And nothing where nobody knows."""
     facts = rb.sweep(BOAT, num_frames=[49, 97]).facts
 
-    assert headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
-    assert "about" not in headline(facts)
+    assert format_headline(replace(facts, seconds=200.0)).endswith("about 3 min 20 s")
+    assert "about" not in format_headline(facts)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_plan_says_how_many_of_its_runs_have_no_price(seeds: list[int], line: 
     """Runs that ask for the same count once, and where all lack a price no count is needed."""
     kind = describe(with_fields({"seed": {"type": "integer"}}))
 
-    assert headline(rb.sweep(kind(), seed=seeds).facts) == line
+    assert format_headline(rb.sweep(kind(), seed=seeds).facts) == line
 
 
 def test_the_first_rows_of_a_plan_are_folded_into_its_card() -> None:
@@ -185,14 +185,14 @@ def test_words_of_others_stay_words(hostile: str) -> None:
     """Reasons, kinds and examples of failures, and the reason of a stop."""
     group = Group(hostile, 1, 3, hostile)
 
-    html = panel_html(progress(failures=(group,), reason=hostile))
+    html = render_panel(progress(failures=(group,), reason=hostile))
 
     assert hostile not in html
 
 
 def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:
     """A kernel that has ended updates nothing: what stays in the notebook names the time, and is no countdown."""
-    html = panel_html(progress())
+    html = render_panel(progress())
 
     assert re.search(
         r"It was running at \d\d:\d\d:\d\d\. If the kernel has ended since, the sweep ended with it: run its cells again",

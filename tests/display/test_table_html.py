@@ -22,11 +22,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from reelbook.display.tables import table_columns, table_media
-from reelbook.display.tables.table_cells import cells
-from reelbook.display.tables.table_columns import as_json, packed
-from reelbook.display.tables.table_html import FIRST, table_bundle, table_html, table_line, table_markup
-from reelbook.display.tables.table_media import Known
-from reelbook.display.theme import asset, module, script
+from reelbook.display.tables.table_cells import make_cells
+from reelbook.display.tables.table_columns import format_json, pack
+from reelbook.display.tables.table_html import (
+    STATIC_ROWS,
+    format_table,
+    render_table,
+    render_table_markup,
+    table_bundle,
+)
+from reelbook.display.tables.table_media import KnownPoster
+from reelbook.display.theme import bundle_scripts, read_asset, render_script
 from reelbook.media import posters
 from tests.clips import film
 from tests.hostile import TEXTS
@@ -108,15 +114,15 @@ class TestWithoutScripts:
 
     def test_the_first_rows_stand_there_with_their_posters(self, clips: list[str]) -> None:
         """A reader without scripts sees posters, states, what varies, and what it cost; and how many rows there are."""
-        page = Page(table_html(runs(30, output_video=clips * 15)))
+        page = Page(render_table(runs(30, output_video=clips * 15)))
 
         assert page.heads == ["poster", "run", "status", "seed", "credits", "seconds"]
-        assert len(page.texts["tr"]) == FIRST + 1
+        assert len(page.texts["tr"]) == STATIC_ROWS + 1
         assert page.texts["tr"][2] == "1✕ failed1532.04"
         assert page.texts["p"][0] == "30 runs · 15 completed · 15 failed · 1,590 credits"
-        assert page.notes == f"The first {FIRST} of 30 rows."
+        assert page.notes == f"The first {STATIC_ROWS} of 30 rows."
         pictures = [found for tag, found in page.attributes if tag == "img"]
-        assert len(pictures) == FIRST
+        assert len(pictures) == STATIC_ROWS
         assert (pictures[0]["width"], pictures[0]["height"]) == ("64", "48")
         assert pictures[0]["alt"] == "a paper boat · seed 0 · 49 frames at 24/s · 2.0 s · 53 credits"
         assert pictures[1]["alt"] == "a paper boat · seed 1 · 49 frames at 24/s · 2.0 s · 53 credits · ✕ failed"
@@ -126,7 +132,7 @@ class TestWithoutScripts:
         table = runs(4, sharpness=[0.5, 0.25, 1.0, 2.0])
         table.attrs["reelbook"] = {"axes": ["resolution", "seed", "gone"]}
 
-        assert Page(table_html(table)).heads == [
+        assert Page(render_table(table)).heads == [
             "run",
             "status",
             "resolution",
@@ -140,18 +146,20 @@ class TestWithoutScripts:
         """The reason of a failure is worth a column; a column of nothing is not."""
         bad, good = runs(3, error=[None, "no such picture", None]), runs(3, error=[None] * 3)
 
-        assert Page(table_html(bad)).heads[-1] == "error"
-        assert "error" not in Page(table_html(good)).heads
+        assert Page(render_table(bad)).heads[-1] == "error"
+        assert "error" not in Page(render_table(good)).heads
 
     def test_one_line_is_left_for_terminals(self) -> None:
         """`text/plain` says how many runs, how they went, and what they cost; an estimate is marked."""
         table = runs(2, credits_source=["charged", "estimated"])
 
         assert (
-            table_bundle(table)["text/plain"] == table_line(table) == "2 runs · 1 completed · 1 failed · ≈ 106 credits"
+            table_bundle(table)["text/plain"]
+            == format_table(table)
+            == "2 runs · 1 completed · 1 failed · ≈ 106 credits"
         )
-        assert table_line(runs(1)) == "1 run · 1 completed · 53 credits"
-        assert table_line(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
+        assert format_table(runs(1)) == "1 run · 1 completed · 53 credits"
+        assert format_table(pd.DataFrame({"a": [1, 2, 3]})) == "3 rows"
 
     def test_only_what_is_spent_is_summed(self) -> None:
         """While runs are under way, what is set aside for them is told apart; a clip that does not exist has no length."""
@@ -159,13 +167,13 @@ class TestWithoutScripts:
         sources = ["charged", "estimated", "estimated", "estimated", "charged"]
         table = runs(5, status=states, credits=[53, 53, 53, 53, 0], credits_source=sources)
 
-        page = Page(table_html(table))
+        page = Page(render_table(table))
         seconds = next(one for one in page.payload["columns"] if one["name"] == "seconds")
 
-        assert table_line(table).endswith("1 failed · 53 credits · 159 credits set aside")
+        assert format_table(table).endswith("1 failed · 53 credits · 159 credits set aside")
         assert unpacked(seconds["order"]) == [2.04, None, None, None, None]
         assert (
-            table_line(runs(1, status=["waiting"], credits_source="estimated"))
+            format_table(runs(1, status=["waiting"], credits_source="estimated"))
             == "1 run · 1 waiting · 53 credits set aside"
         )
 
@@ -174,7 +182,7 @@ class TestWithoutScripts:
         asked = runs(2)[["num_frames", "frame_rate"]]
 
         def lengths(table: pd.DataFrame) -> list[Any]:
-            columns = Page(table_html(table)).payload["columns"]
+            columns = Page(render_table(table)).payload["columns"]
             return unpacked(next(one for one in columns if one["name"] == "seconds")["order"])
 
         assert lengths(asked) == [2.04, 2.04]
@@ -187,14 +195,14 @@ class TestWithoutScripts:
             model=models, error=pd.array([None, "no"], dtype="string")
         )
 
-        heads = Page(table_html(table)).heads
+        heads = Page(render_table(table)).heads
 
         assert heads[:7] == ["run", "model", "prompt", "seed", "credits", "status", "error"]
         assert {"loras", "negative_prompt"} <= set(heads[7:])
 
     def test_the_box_can_be_scrolled_by_keys_without_a_script(self) -> None:
         """It can have the focus, and has a name."""
-        box = next(found for _, found in Page(table_html(runs(1))).attributes if found.get("class") == "rb-box")
+        box = next(found for _, found in Page(render_table(runs(1))).attributes if found.get("class") == "rb-box")
 
         assert (box["tabindex"], box["role"], box["aria-label"]) == ("0", "region", "Table, scrolls")
 
@@ -228,7 +236,9 @@ class TestAnyTable:
 
     def test_cells_say_what_they_hold(self) -> None:
         """Numbers to six digits, times with their zone, lists as Python writes them, long texts cut; nothing is None."""
-        words = {column.name: column.words for column in (cells(name, self.ODD[name]) for name in self.ODD.columns)}
+        words = {
+            column.name: column.words for column in (make_cells(name, self.ODD[name]) for name in self.ODD.columns)
+        }
 
         assert words["whole"] == ["1", None, "4611686018427387904"]
         assert words["real"] == ["0.3", None, "inf"]
@@ -242,7 +252,7 @@ class TestAnyTable:
 
     def test_cells_know_their_order(self) -> None:
         """Numbers, flags, times and ordered categories are sorted by what they mean, all else by its words."""
-        order = {name: cells(name, self.ODD[name]).order for name in self.ODD.columns if isinstance(name, str)}
+        order = {name: make_cells(name, self.ODD[name]).order for name in self.ODD.columns if isinstance(name, str)}
 
         assert order["whole"] == [1, None, float(2**62)]
         assert order["real"] == [0.3, None, pytest.approx(1.797e308, rel=1e-3)]
@@ -283,7 +293,7 @@ class TestAnyTable:
     )  # fmt: skip
     def test_every_table_can_be_shown(self, table: pd.DataFrame) -> None:
         """Whatever the columns are called and hold, there is a table with a row for each row, and a payload that can be read."""
-        page = Page(table_html(table))
+        page = Page(render_table(table))
 
         assert len(page.texts["tr"]) == len(table) + 1
         assert page.payload["rows"] == len(table)
@@ -297,9 +307,9 @@ class TestAnyTable:
         table = pd.DataFrame({"seed": [1, 2], "other": 3}, index=index.set_names(["n\ud800"] * levels))
         table.columns = pd.Index(["seed", "\udfff"], dtype=object)
 
-        columns = Page(table_html(table)).payload["columns"]
+        columns = Page(render_table(table)).payload["columns"]
 
-        assert table_html(table).encode()
+        assert render_table(table).encode()
         assert [(one["name"], one["words"]) for one in columns[:levels]] == [("n?", ["a?b", "c"])] * levels
         assert columns[-1]["name"] == "?"
 
@@ -312,25 +322,25 @@ class TestAnyTable:
 
             __repr__ = __str__
 
-        assert cells("odd", pd.Series([Odd(), [Odd()]])).words[0] == "<Odd>"
-        assert "Odd" in Page(table_html(pd.DataFrame({"odd": [Odd(), 1]}))).texts["td"][1]
+        assert make_cells("odd", pd.Series([Odd(), [Odd()]])).words[0] == "<Odd>"
+        assert "Odd" in Page(render_table(pd.DataFrame({"odd": [Odd(), 1]}))).texts["td"][1]
 
     @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
     def test_figures_keep_six_digits(self, values: list[float]) -> None:
         """What is shown differs from the number by less than its sixth digit."""
-        for value, words in zip(values, cells("x", pd.Series(values, dtype=float)).words, strict=True):
+        for value, words in zip(values, make_cells("x", pd.Series(values, dtype=float)).words, strict=True):
             assert float(words or "nan") == pytest.approx(value, rel=5.1e-6)
 
     @given(st.lists(st.one_of(st.none(), st.integers(0, 3), st.text(max_size=3))))
     def test_what_is_packed_can_be_unpacked(self, values: list[Any]) -> None:
         """Each value is at its place again."""
-        assert unpacked(json.loads(json.dumps(packed(values)))) == values
+        assert unpacked(json.loads(json.dumps(pack(values)))) == values
 
     def test_a_payload_reads_as_the_table(self) -> None:
         """Every column is there with its words, or with numbers that read the same."""
         table = runs(50, share=np.linspace(0, 1, 50))
 
-        columns = {one["name"]: one for one in Page(table_html(table)).payload["columns"]}
+        columns = {one["name"]: one for one in Page(render_table(table)).payload["columns"]}
 
         assert {*table.columns, "run", "seconds"} == set(columns)
         assert unpacked(columns["seed"]["order"]) == list(range(50))
@@ -356,10 +366,10 @@ class TestHostile:
                 "seed": texts,
             }
             found = pd.DataFrame({**data, **dict.fromkeys(names, texts)}, dtype=object)
-            return found.set_index("resolution").rename_axis(names[0]).tail(FIRST)
+            return found.set_index("resolution").rename_axis(names[0]).tail(STATIC_ROWS)
 
-        evil = Page(table_html(table(TEXTS, names)))
-        harmless = Page(table_html(table([f"text {n}" for n in range(len(TEXTS))], [f"name {n}" for n in range(40)])))
+        evil = Page(render_table(table(TEXTS, names)))
+        harmless = Page(render_table(table([f"text {n}" for n in range(len(TEXTS))], [f"name {n}" for n in range(40)])))
         wanted = {tag for tag, _ in harmless.elements}
 
         assert len(TEXTS) >= 150
@@ -372,11 +382,11 @@ class TestHostile:
         }
         assert handlers == set()
         assert len(evil.texts["script"]) == len(harmless.texts["script"]) == 2
-        assert evil.payload["rows"] == FIRST
+        assert evil.payload["rows"] == STATIC_ROWS
 
     def test_every_text_arrives_as_it_is(self) -> None:
         """What the script reads from the page is the text itself; halves of characters, which cannot be sent, are told by a `?`."""
-        page = table_html(pd.DataFrame({"prompt": TEXTS}, dtype=object))
+        page = render_table(pd.DataFrame({"prompt": TEXTS}, dtype=object))
 
         told = unpacked(next(one for one in Page(page).payload["columns"] if one["name"] == "prompt")["words"])
 
@@ -387,7 +397,7 @@ class TestHostile:
 
     def test_the_payload_cannot_end_its_element(self) -> None:
         """No tag, comment or line end of a script stands in it."""
-        assert not set("<>&\u2028\u2029") & set(as_json(list(TEXTS)))
+        assert not set("<>&\u2028\u2029") & set(format_json(list(TEXTS)))
 
     def test_a_file_that_is_no_clip_stays_where_it_is(self, tmp_path: Path) -> None:
         """A table may come from anybody and name any file: what is not a picture or a clip is not put into the notebook."""
@@ -396,7 +406,7 @@ class TestHostile:
             (tmp_path / name).write_bytes(b"secret secret secret")
         names = [str(tmp_path / name) for name in ("id_rsa", "id.mp4", "id.png", "id.svg")]
 
-        html = table_html(runs(5, output_video=[*names, "/dev/zero"]), embed="full")
+        html = render_table(runs(5, output_video=[*names, "/dev/zero"]), embed="full")
 
         assert secret not in html
         assert all(not any(found) for found in Page(html).payload["clips"].values())
@@ -414,7 +424,7 @@ class TestAddresses:
             output_images_url=[["https://host.example/token-2"]] * 2, output_video_url="https://host.example/token-3",
         )  # fmt: skip
 
-        html = table_html(table)
+        html = render_table(table)
 
         assert "token-" not in html
         assert "640" in html
@@ -424,7 +434,7 @@ class TestAddresses:
         """A table of nothing else is about them."""
         table = pd.DataFrame({"output_video_url": ["https://host.example/token-1"]})
 
-        assert "token-1" in table_html(table)
+        assert "token-1" in render_table(table)
 
 
 class TestWeight:
@@ -445,13 +455,13 @@ class TestWeight:
     @pytest.mark.parametrize("count", [24, 240, 1_200])
     def test_all_posters_together_stay_light(self, count: int) -> None:
         """Also noise, of which no poster is small: at most 600 kB; and the rows that have none are told of once."""
-        page = Page(table_html(runs(count, output_video=[f"{row}.mp4" for row in range(count)])))
+        page = Page(render_table(runs(count, output_video=[f"{row}.mp4" for row in range(count)])))
 
         found = page.payload["posters"]
         weight = sum(map(len, found["sheets"])) + sum(
             len(str(one["src"])) for tag, one in page.attributes if tag == "img"
         )
-        seen = FIRST + sum(spot is not None for spot in unpacked(found["at"]))
+        seen = STATIC_ROWS + sum(spot is not None for spot in unpacked(found["at"]))
 
         assert 0 < weight <= 600_000
         assert seen == count or page.notes.endswith(
@@ -461,29 +471,29 @@ class TestWeight:
     @pytest.mark.usefixtures("noise")
     def test_a_file_of_many_rows_is_carried_once(self) -> None:
         """Two thousand rows of six files are as light as six, and every row has its poster."""
-        page = Page(table_html(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
+        page = Page(render_table(runs(2_004, output_video=[f"{row % 6}.mp4" for row in range(2_004)])))
 
         found = page.payload["posters"]
         spots = unpacked(found["at"])
         assert "poster" not in page.notes
-        assert spots[FIRST:] == [[0, (row - FIRST) % 6] for row in range(FIRST, 2_004)]
+        assert spots[STATIC_ROWS:] == [[0, (row - STATIC_ROWS) % 6] for row in range(STATIC_ROWS, 2_004)]
         assert len(found["sheets"]) == 1
         assert len(found["at"]["of"]) == 7
 
     def test_a_file_is_shrunk_once_in_a_session(self, clips: list[str]) -> None:
         """The same table again makes no picture anew."""
         table = runs(40, output_video=clips * 20)
-        table_html(table)
+        render_table(table)
         before = table_media._within.cache_info().misses
 
-        table_html(table)
+        render_table(table)
 
         assert table_media._within.cache_info().misses == before
 
     @pytest.mark.usefixtures("noise")
     def test_a_sweep_of_24_runs_leaves_room(self) -> None:
         """With posters of noise, its notebook stays far below a megabyte."""
-        assert len(table_html(runs(24, output_video=[f"{row}.mp4" for row in range(24)]))) <= 400_000
+        assert len(render_table(runs(24, output_video=[f"{row}.mp4" for row in range(24)]))) <= 400_000
 
     def test_heavy_columns_that_are_not_shown_stay_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The heaviest goes first, and the note names it; what is shown always comes along."""
@@ -494,7 +504,7 @@ class TestWeight:
             prompt=[f"{row}" * 600 for row in range(HUNDRED)],
         )
 
-        page = Page(table_html(table))
+        page = Page(render_table(table))
         names = {one["name"] for one in page.payload["columns"]}
 
         assert page.notes.endswith("Too heavy to come along: output_prompt.")
@@ -505,10 +515,10 @@ class TestWeight:
         """Beyond the limit the first rows are there, and the note says so."""
         monkeypatch.setattr("reelbook.display.tables.table_html.MAX_ROWS", HUNDRED)
 
-        page = Page(table_html(runs(HUNDRED + 1)))
+        page = Page(render_table(runs(HUNDRED + 1)))
 
         assert page.payload["rows"] == HUNDRED
-        assert table_line(runs(HUNDRED + 1)).startswith("the first 100 of 101 runs · 50 completed")
+        assert format_table(runs(HUNDRED + 1)).startswith("the first 100 of 101 runs · 50 completed")
         assert page.notes == "The first 24 of 100 rows. These are the first 100 of 101 rows."
 
 
@@ -517,7 +527,7 @@ class TestClips:
 
     def test_by_default_no_clip_is_in_the_page(self, clips: list[str]) -> None:
         """A poster says where its clip is, and no more."""
-        payload = Page(table_html(runs(2, output_video=clips), key="word")).payload
+        payload = Page(render_table(runs(2, output_video=clips), key="word")).payload
 
         assert payload["clips"] == {}
         assert payload["key"] == "word"
@@ -529,7 +539,7 @@ class TestClips:
         """Each run has a small film of its own; of a picture it is a picture."""
         (tmp_path / "a.png").write_bytes(png(40, 30))
 
-        payload = Page(table_html(runs(2, output_video=[clips[0], str(tmp_path / "a.png")]), embed="preview")).payload
+        payload = Page(render_table(runs(2, output_video=[clips[0], str(tmp_path / "a.png")]), embed="preview")).payload
 
         kinds = [payload["clips"][row][0].partition(",")[0] for row in "01"]
         assert kinds == ["data:video/mp4;base64", "data:image/jpeg;base64"]
@@ -542,7 +552,9 @@ class TestClips:
         monkeypatch.setattr(table_media, "MAX_CLIP_BYTES", int(1.8 * len(whole)))
 
         page = Page(
-            table_html(runs(2, output_video=[str(path), str(shutil.copy(path, tmp_path / "other.mp4"))]), embed="full")
+            render_table(
+                runs(2, output_video=[str(path), str(shutil.copy(path, tmp_path / "other.mp4"))]), embed="full"
+            )
         )
 
         first, second = (page.payload["clips"][row][0] for row in "01")
@@ -553,9 +565,9 @@ class TestClips:
 
     def test_a_page_may_bring_its_own(self, clips: list[str]) -> None:
         """A report has posters and clips already: they are used, and none are made."""
-        posters, films = {clips[0]: Known("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
+        posters, films = {clips[0]: KnownPoster("media/1.jpg", 320, 180)}, {clips[0]: "media/1.mp4"}
 
-        markup = table_markup(runs(2, output_video=clips), posters=posters, clips=films)
+        markup = render_table_markup(runs(2, output_video=clips), posters=posters, clips=films)
 
         page = Page(markup)
         assert page.payload["clips"] == {"0": ["media/1.mp4"], "1": [""]}
@@ -564,9 +576,9 @@ class TestClips:
 
     def test_what_a_page_brings_keeps_its_shape(self, clips: list[str]) -> None:
         """A portrait poster is as high as its row, and narrow; one that is smaller than its place is not blown up."""
-        posters = {clips[0]: Known("tall.jpg", 90, 160), clips[1]: Known("tiny.jpg", 40, 30)}
+        posters = {clips[0]: KnownPoster("tall.jpg", 90, 160), clips[1]: KnownPoster("tiny.jpg", 40, 30)}
 
-        page = Page(table_markup(runs(2, output_video=clips), posters=posters, clips={}))
+        page = Page(render_table_markup(runs(2, output_video=clips), posters=posters, clips={}))
 
         pictures = [(found["width"], found["height"]) for tag, found in page.attributes if tag == "img"]
         assert pictures == [("30", "54"), ("40", "30")]
@@ -574,7 +586,7 @@ class TestClips:
 
     def test_a_clip_that_is_gone_leaves_its_row(self, clips: list[str]) -> None:
         """No poster, no error; the row is there."""
-        page = Page(table_html(runs(2, output_video=[os.devnull, clips[0]])))
+        page = Page(render_table(runs(2, output_video=[os.devnull, clips[0]])))
 
         assert len([tag for tag, _ in page.elements if tag == "img"]) == 1
         assert len(page.texts["tr"]) == 3
@@ -592,20 +604,23 @@ class TestScripts:
     @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js"])
     def test_a_module_has_all_it_needs(self, name: str) -> None:
         """Every file once and after what it imports; nothing is left that asks for an address, and nothing ends the element."""
-        text = module(name)
+        text = bundle_scripts(name)
 
         names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
         assert not re.search(r"^\s*(?:import|export)\b", text, re.MULTILINE)
         assert len(names) == len(set(names)) > 0
         assert not {"</script", "<!--", "<script"} & set(re.findall(r"</?script|<!--", text))
-        assert str(script(name)) == f'<script type="module">{text}</script>'
+        assert str(render_script(name)) == f'<script type="module">{text}</script>'
 
     @pytest.mark.parametrize("name", ["table.js", "clock.js"])
     def test_what_is_imported_stands_before_its_use(self, name: str) -> None:
         """The files that a script names are in its module, before its own text; each of them is a script of its own, too."""
-        text, own = module(name), module(name).index(asset(name).rpartition("\nfor (const root")[2])
+        text, own = (
+            bundle_scripts(name),
+            bundle_scripts(name).index(read_asset(name).rpartition("\nfor (const root")[2]),
+        )
 
-        found = re.findall(r'import \{([^}]*)\} from "\./([\w.]+)"', asset(name))
+        found = re.findall(r'import \{([^}]*)\} from "\./([\w.]+)"', read_asset(name))
 
         assert len(found) >= 2
         for words, file in found:
@@ -613,12 +628,14 @@ class TestScripts:
                 declared = re.search(rf"^(?:function|class|const) {word}\b", text, re.MULTILINE)
                 assert declared is not None
                 assert declared.start() < own
-            assert re.search(r"^export ", asset(file), re.MULTILINE)
+            assert re.search(r"^export ", read_asset(file), re.MULTILINE)
 
     def test_comments_stay_at_home(self) -> None:
         """What explains a script to us makes no notebook heavier; what only looks like a comment is kept."""
-        text = module("table.js", "clock.js")
+        text = bundle_scripts("table.js", "clock.js")
 
         assert not re.search(r"^\s*(?://|/\*\*[^\n]*\*/$|\* )", text, re.MULTILINE)
         assert "/\\.(mp4|m4v|mov|webm|mkv)$/i" in text
-        assert text.count("\nclass ") == len(re.findall(r"^export class", "".join(map(asset, FILES)), re.MULTILINE))
+        assert text.count("\nclass ") == len(
+            re.findall(r"^export class", "".join(map(read_asset, FILES)), re.MULTILINE)
+        )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reelbook.display import update_clock
-from reelbook.display.update_clock import Card, Ticker
+from reelbook.display.update_clock import LiveOutput, OutputUpdater
 from tests.faults.kernels import PATIENCE, Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -185,10 +185,10 @@ class TestTurns:
     def test_the_thread_ends_with_the_last_output(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """And a new output starts another one."""
         monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
-        clock, sent = Ticker(), list[dict[str, Any]]()
+        clock, sent = OutputUpdater(), list[dict[str, Any]]()
 
         for place in range(2):
-            clock.add(Card(sent.append, lambda: {"text/plain": "done"}, lambda: ("new",), is_over=lambda: True))
+            clock.add(LiveOutput(sent.append, lambda: {"text/plain": "done"}, lambda: ("new",), is_over=lambda: True))
             clock.join(PATIENCE)
             assert len(sent) == place + 1
 
@@ -200,12 +200,12 @@ class TestTurns:
             closing.close()
             return {"text/plain": "late"}
 
-        closing = Card(sent.append, late, lambda: ("new",))
+        closing = LiveOutput(sent.append, late, lambda: ("new",))
 
         closing.update()
 
         assert sent == []
 
 
-def card(*key: Any, shown: tuple[Any, ...], over: bool = False) -> Card:
-    return Card(lambda bundle: None, dict, lambda: key, is_over=lambda: over, shown=shown)
+def card(*key: Any, shown: tuple[Any, ...], over: bool = False) -> LiveOutput:
+    return LiveOutput(lambda bundle: None, dict, lambda: key, is_over=lambda: over, sent_key=shown)

@@ -12,7 +12,7 @@ from IPython.core.formatters import DisplayFormatter
 import reelbook as rb
 from reelbook.display import error_card, register
 from reelbook.display.input_card import input_card
-from reelbook.display.input_code import LONGEST, code_of, run_code
+from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
 from reelbook.display.models_table import MAX_MODELS, models_table
 from reelbook.display.options_table import MEANING, options_table
 from reelbook.models.base import Input
@@ -50,25 +50,25 @@ class TestCode:
     )
     def test_it_gives_an_equal_input(self, request_: Input) -> None:
         """Typed into a cell it is the same again, whatever is in it."""
-        assert eval(code_of(request_), {"rb": rb}) == request_
+        assert eval(format_input_code(request_), {"rb": rb}) == request_
 
     def test_the_seed_that_was_drawn_is_in_it(self) -> None:
         """An input without one would give another clip."""
-        assert code_of(BOAT.revised(seed=None), seed=9).endswith("seed=9)")
-        assert "seed=7," in code_of(BOAT, seed=9)
-        assert "seed" not in code_of(ImageToVideo(prompt="sail", image_url="a.png"), seed=9)
+        assert format_input_code(BOAT.revised(seed=None), seed=9).endswith("seed=9)")
+        assert "seed=7," in format_input_code(BOAT, seed=9)
+        assert "seed" not in format_input_code(ImageToVideo(prompt="sail", image_url="a.png"), seed=9)
 
     def test_a_long_one_has_a_line_for_each_argument(self) -> None:
         """So that it can be read."""
-        lines = code_of(TextToVideo(prompt="a very long one " * 10, seed=7)).splitlines()
+        lines = format_input_code(TextToVideo(prompt="a very long one " * 10, seed=7)).splitlines()
 
         assert (lines[0], lines[-2:]) == ("rb.TextToVideo(", ["    seed=7,", ")"])
 
     def test_a_whole_picture_as_text_does_not_fill_the_page(self) -> None:
         """It is left to the run itself."""
-        request = ImageToVideo(prompt="sail", image_url="data:image/png;base64," + "A" * LONGEST)
+        request = ImageToVideo(prompt="sail", image_url="data:image/png;base64," + "A" * MAX_CODE_LENGTH)
 
-        assert run_code(request) == "# Too long to be shown. run.input has it, and rb.run(run.input) runs it."
+        assert format_run_code(request) == "# Too long to be shown. run.input has it, and rb.run(run.input) runs it."
 
     def test_a_model_without_a_class_is_spelt_as_one_types_it(self) -> None:
         """`rb.model(…)` gives its class; names that Python would not take are given in another way."""
@@ -76,7 +76,7 @@ class TestCode:
         kind = describe(with_fields({name: {"type": "integer"} for name in names}), "svc/test")
         request = kind(**{name: place for place, name in enumerate(names)})
 
-        code = code_of(request)
+        code = format_input_code(request)
 
         assert code.startswith("rb.model('svc/test')(")
         assert eval(code, {"rb": SimpleNamespace(model=lambda name: kind)}) == request
@@ -152,7 +152,7 @@ def test_the_options_say_what_they_decide() -> None:
 
 def test_a_shell_shows_each_of_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """After `register`, by their own types and those that are made of them."""
-    monkeypatch.setattr(error_card, "hang", lambda shell: None)
+    monkeypatch.setattr(error_card, "install", lambda shell: None)
     formatter: Any = DisplayFormatter()
     shell: Any = type("Shell", (), {"display_formatter": formatter, "kernel": None})()
     register(shell)

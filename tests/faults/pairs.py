@@ -186,8 +186,8 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
                 try:
                     if order.way == "naive":
                         _check_naively(client, order.limit or 0)
-                    run = await client.submitted(submission(number))
-                    await run.finished()
+                    run = await client.submit(submission(number))
+                    await run.wait_finished()
                     if run.failure is not None:
                         raise run.failure
                 except Exception as error:
@@ -211,7 +211,7 @@ def _check_naively(client: Client, limit: int) -> None:
     import reelbook as rb
     from reelbook.storage.ledger.claims import COST
 
-    spent, price = client._ledger.look(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
+    spent, price = client._ledger.read(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
     if spent + price > limit:
         raise rb.OverBudget(limit, spent, price)
 

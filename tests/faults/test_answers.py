@@ -17,7 +17,7 @@ from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follower
 from reelbook.transport import http, paid_outcome, request_facts
 from reelbook.transport.downloads import downloader
-from reelbook.transport.http import Patience
+from reelbook.transport.http import RetryPolicy
 from reelbook.transport.polling import outage, tracked_run
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
 from tests.transport.variants import Reply
@@ -71,16 +71,22 @@ SERVED = tuple(sorted({"late", "huge", "of another"}))
 def impatient() -> Iterator[None]:
     """The same rules in a shorter life."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "Patience", lambda: Patience(free=8, attempt=4, paid=4, backoff=0.005, attempts=3))
+        patch.setattr(
+            http,
+            "RetryPolicy",
+            lambda: RetryPolicy(
+                free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3
+            ),
+        )
         patch.setattr(follower, "RESULT_SECONDS", 0.2)
         patch.setattr(follower, "TICK_SECONDS", 0.1)
         patch.setattr(paid_outcome, "REFUSED_SECONDS", 1.5)
         patch.setattr(request_facts, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
-        patch.setattr(outage, "FIRST_PAUSE", 0.05)
-        patch.setattr(outage, "LONGEST_PAUSE", 0.5)
-        patch.setattr(tracked_run, "FIRST_LOOK", 0.005)
-        patch.setattr(tracked_run, "SOONEST", 0.02)
+        patch.setattr(outage, "FIRST_PAUSE_SECONDS", 0.05)
+        patch.setattr(outage, "MAX_PAUSE_SECONDS", 0.5)
+        patch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
+        patch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
         yield
 
 
@@ -282,7 +288,7 @@ def test_an_odd_id_is_kept_as_it_is_and_asked_about_quoted(tmp_path: Path) -> No
             for number in range(len(ids)):
                 first = run_to_its_end(client.start(BOAT.revised(seed=1 + number)))
                 assert (first.status, first.request_id) == ("unfinished", str(ids[number]))
-                shown = f"{first!r} {first.failure} {first.goes_on}"
+                shown = f"{first!r} {first.failure} {first.resume_hint}"
                 assert shown.replace("\n", "").isprintable()
                 assert len(shown) < 20_000
         hosted.calm()
@@ -320,7 +326,7 @@ def test_the_rule_that_was_pays_twice_and_is_seen(
 ) -> None:
     """The control: were any refusal of a result a failure, the same oracle would show it."""
     monkeypatch.setattr(
-        paid_outcome, "ending", lambda request_id, error: RunFailed(request_id, str(error), None)
+        paid_outcome, "get_end_by_refusal", lambda request_id, error: RunFailed(request_id, str(error), None)
     )  # fmt: skip
 
     told = told_of(tmp_path, {kind: [Fault(RESULT, kind)] for kind in ("400 page", "405 page", "410 page", "411 page")})

@@ -168,10 +168,10 @@ def tried(client: Client, requests: Sequence[rb.ImagesToVideo], limit: int) -> l
 
     async def one(request: rb.ImagesToVideo) -> str:
         try:
-            run = await client.submitted(Submission(client._open_context(), request, budget=Budget("all", limit)))
+            run = await client.submit(Submission(client._open_context(), request, budget=Budget("all", limit)))
         except rb.OverBudget:
             return "OverBudget"
-        await run.finished()
+        await run.wait_finished()
         return "" if run.failure is None else type(run.failure).__name__
 
     return [future.result(60) for future in [background.submit(one(request)) for request in requests]]

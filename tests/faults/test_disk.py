@@ -19,7 +19,7 @@ import pytest
 
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 from tests.faults.torn_disk import Op, Tape, recorded
 
@@ -30,7 +30,7 @@ import os, resource, sys
 from pathlib import Path
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, crash_recovery, transitions
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 
 folder, runs, room, user = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -57,23 +57,23 @@ if room >= 0:
 ledger = surely(lambda: Ledger(folder))
 say("open")
 for number in range(runs):
-    asked = Asked("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
-    run = surely(lambda: ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))).entry
+    asked = RunRequest("svc", f"run {os.getpid()} {number}", "m", "a boat " * 60, 5, False, True)
+    run = surely(lambda: ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None))).entry
     try:
-        ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
+        ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
     except LibraryError as error:
         say("trouble", error)
         sys.stdin.readline()
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        surely(lambda: ledger.now(lambda db: transitions.unsent(db, run.id, never=True)))
+        surely(lambda: ledger.transact_now(lambda db: transitions.mark_unsent(db, run.id, never=True)))
         continue
     say("post", run.id)
     request = f"r{run.id}"
     line = crash_recovery.acceptance(run, request)
-    surely(lambda: ledger.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(60))
+    surely(lambda: ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
-    surely(lambda: ledger.now(lambda db: transitions.completed(db, run.id, "{}", 5, None, None)))
-    surely(lambda: ledger.now(lambda db: transitions.stored(db, run.id, "[]")))
+    surely(lambda: ledger.transact_now(lambda db: transitions.mark_completed(db, run.id, "{}", 5, None, None)))
+    surely(lambda: ledger.transact_now(lambda db: transitions.mark_stored(db, run.id, "[]")))
     say("stored", run.id)
 ledger.close()
 say("done")
@@ -115,7 +115,7 @@ def rows(folder: Path) -> dict[str, tuple[str, str | None]]:
     try:
         return {
             str(run): (state, request)
-            for run, state, request in ledger.look(
+            for run, state, request in ledger.read(
                 lambda db: db.execute("SELECT id, state, request_id FROM runs").fetchall()
             )
         }
@@ -218,17 +218,17 @@ def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -
     folder = tmp_path / ".reelbook"
     ledger = Ledger(folder)
     lock = folder / "ledger.lock"
-    run = ledger.now(lambda db: claims.choose(db, wanted("one"), ledger, key=None)).entry.id
+    run = ledger.transact_now(lambda db: claims.find_or_claim(db, wanted("one"), ledger, key=None)).entry.id
     lock.unlink()
     lock.mkdir()
 
-    error = ledger.ask(lambda db: transitions.sending(db, run, ledger.owner, None)).exception(30)
+    error = ledger.submit(lambda db: transitions.mark_sending(db, run, ledger.owner, None)).exception(30)
     lock.rmdir()
-    ledger.now(lambda db: transitions.sending(db, run, ledger.owner, None))
+    ledger.transact_now(lambda db: transitions.mark_sending(db, run, ledger.owner, None))
 
     assert isinstance(error, LibraryError)
     assert "no run was sent" in str(error)
-    assert ledger.look(lambda db: transitions.read(db, run)).state == "sending"
+    assert ledger.read(lambda db: transitions.get_entry(db, run)).state == "sending"
     ledger.close()
 
 
@@ -262,26 +262,28 @@ def test_a_killed_process_has_sent_nothing_that_is_not_written_down(tmp_path: Pa
 # A power cut.
 
 
-def wanted(name: str) -> Asked:
-    return Asked("svc", name, "m", "a boat " * 40, 5, False, True)
+def wanted(name: str) -> RunRequest:
+    return RunRequest("svc", name, "m", "a boat " * 40, 5, False, True)
 
 
 def spent(folder: Path, tape: Tape, runs: int) -> None:
     """Runs from the claim to the shelf, each step told once it is confirmed."""
     ledger = Ledger(folder)
     for number in range(runs):
-        run = ledger.now(lambda db, number=number: claims.choose(db, wanted(f"run {number}"), ledger, key=None)).entry  # type: ignore[misc]
-        ledger.now(lambda db, run=run: transitions.sending(db, run.id, ledger.owner, None))  # type: ignore[misc]
+        run = ledger.transact_now(
+            lambda db, number=number: claims.find_or_claim(db, wanted(f"run {number}"), ledger, key=None)  # type: ignore[misc]
+        ).entry
+        ledger.transact_now(lambda db, run=run: transitions.mark_sending(db, run.id, ledger.owner, None))  # type: ignore[misc]
         tape.told("post", str(run.id))
         request = f"r{run.id}"
-        step = ledger.ask(
-            lambda db, run=run, request=request: transitions.accepted(db, run.id, request),  # type: ignore[misc]
+        step = ledger.submit(
+            lambda db, run=run, request=request: transitions.mark_accepted(db, run.id, request),  # type: ignore[misc]
             line=crash_recovery.acceptance(run, request),
         )
         step.result(30)
         tape.told("accepted", str(run.id))
-        ledger.now(lambda db, run=run: transitions.completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
-        ledger.now(lambda db, run=run: transitions.stored(db, run.id, "[]"))  # type: ignore[misc]
+        ledger.transact_now(lambda db, run=run: transitions.mark_completed(db, run.id, "{}", 5, None, None))  # type: ignore[misc]
+        ledger.transact_now(lambda db, run=run: transitions.mark_stored(db, run.id, "[]"))  # type: ignore[misc]
         tape.told("stored", str(run.id))
     ledger.close()
 
@@ -334,7 +336,7 @@ def test_a_power_cut_takes_nothing_that_anybody_relied_on(
 
 def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with `synchronous = OFF` the same cuts lose calls and requests."""
-    connected = connection.connected
+    connected = connection.connect
 
     def careless(path: Path) -> sqlite3.Connection:
         db = connected(path)
@@ -342,7 +344,7 @@ def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeyp
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(connection, "connected", careless)
+        patch.setattr(connection, "connect", careless)
         with taped(tmp_path / ".reelbook", 4, monkeypatch) as tape:
             pass
     found = losses(tape, 25, tmp_path)

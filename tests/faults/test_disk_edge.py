@@ -56,7 +56,7 @@ def test_at_the_edge_of_a_full_disk_each_call_ends_and_goes_on_with_room(
             again, _ = tried(client, number)
             ballast.unlink()
             after, seconds = tried(client, number)
-            states = client.ledger.look(lambda db: db.execute("SELECT state FROM runs").fetchall())
+            states = client.ledger.read(lambda db: db.execute("SELECT state FROM runs").fetchall())
 
     assert (bool(error), bool(again)) == (mounted, mounted)
     assert (after, seconds < ON_SECONDS) == ("", True)

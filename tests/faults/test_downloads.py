@@ -23,7 +23,7 @@ from reelbook.errors import DownloadFailed
 from reelbook.models.service_file import File
 from reelbook.storage.shelf import Shelf
 from reelbook.transport.downloads import downloader
-from reelbook.transport.downloads.downloader import Brought, Downloads
+from reelbook.transport.downloads.downloader import DownloadedFile, Downloader
 from reelbook.transport.http import Http
 from reelbook.transport.service_calls import ServiceCalls
 from tests.faults.bodies import every_kind, film, picture
@@ -148,16 +148,18 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloader, "STALL_SECONDS", 0.5)
 
 
-async def all_brought(planned: list[Planned], folder: Path) -> tuple[list[Brought | DownloadFailed], list[FileHost]]:
+async def all_brought(
+    planned: list[Planned], folder: Path
+) -> tuple[list[DownloadedFile | DownloadFailed], list[FileHost]]:
     """Every download at once, from a host and the one it sends some of us to."""
     async with FileHost() as other, FileHost(elsewhere=other.address) as host:
         for one in planned:
             (other if one.path.startswith("/moved") else host).add(one.path, one.document)
-        downloads = Downloads(Shelf(folder), here)
+        downloads = Downloader(Shelf(folder), here)
 
-        async def bring(number: int, one: Planned) -> Brought | DownloadFailed:
+        async def bring(number: int, one: Planned) -> DownloadedFile | DownloadFailed:
             try:
-                return await downloads.bring(one.file(host.address), f"r-{number}")
+                return await downloads.download(one.file(host.address), f"r-{number}")
             except DownloadFailed as error:
                 return error
 
@@ -166,7 +168,7 @@ async def all_brought(planned: list[Planned], folder: Path) -> tuple[list[Brough
         return list(told), [host, other]
 
 
-def judge(planned: list[Planned], told: list[Brought | DownloadFailed]) -> Counter[str]:
+def judge(planned: list[Planned], told: list[DownloadedFile | DownloadFailed]) -> Counter[str]:
     """How it went, by kind of outcome."""
     outcome: Counter[str] = Counter()
     for one, result in zip(planned, told, strict=True):
@@ -259,10 +261,10 @@ def test_the_key_never_reaches_a_file_host(tmp_path: Path, monkeypatch: pytest.M
                 (other if one.path.startswith("/moved") else host).add(one.path, one.document)
             output = {"images": [one.file(host.address).model_dump() for one in planned]}
             service.add("/svc/x/requests/r", Document(json.dumps(output).encode(), "application/json"))
-            http, downloads = Http(CANARY), Downloads(Shelf(tmp_path / "shelf"), here)
+            http, downloads = Http(CANARY), Downloader(Shelf(tmp_path / "shelf"), here)
             told = await ServiceCalls(http, service.address).result("svc/x", "r")
             for value in told["images"]:
-                await downloads.bring(File.model_validate(value), "r")
+                await downloads.download(File.model_validate(value), "r")
             await downloads.close()
             await http.close()
             files = b"".join(asked.raw for asked in (*host.requests, *other.requests))

@@ -63,7 +63,9 @@ class Bench:
 
     def drained(self) -> None:
         """Wait until nothing is under way to the service any more."""
-        self.kernel.run(f"background.wait(client._context().drained({PATIENCE}))\nclient._ledger.now(lambda db: None)")
+        self.kernel.run(
+            f"background.wait(client._context().drain({PATIENCE}))\nclient._ledger.transact_now(lambda db: None)"
+        )
 
     def paid(self) -> list[str]:
         return [line["request_id"] for line in self.served.charges() if line["kind"] == "reserve"]
@@ -290,19 +292,19 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
         ledger = client._ledger
         submission = Submission(client._context(), rb.ImagesToVideo(**clip(1)))
-        ask = ledger.ask
+        submit = ledger.submit
 
-        def ask_late(work: Any, **more: Any) -> Any:
+        def submit_late(work: Any, **more: Any) -> Any:
             if submission._claimed is not None and not submission.stopped:
                 submission.stopped = True
-                ask(lambda db: transitions.stop_mark(db, "just now"))
-            return ask(work, **more)
+                submit(lambda db: transitions.record_stop(db, "just now"))
+            return submit(work, **more)
 
-        ledger.ask = ask_late  # type: ignore[method-assign]
+        ledger.submit = submit_late  # type: ignore[method-assign]
         with pytest.raises(ReelbookError, match="nothing was paid"):
-            background.wait(client.submitted(submission), PATIENCE)
-        del ledger.ask
-        story = ledger.now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+            background.wait(client.submit(submission), PATIENCE)
+        del ledger.submit
+        story = ledger.transact_now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
 
     assert story == [("intent",), ("stop",), ("planned",)]
     assert served.charges() == []

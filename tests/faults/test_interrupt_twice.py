@@ -301,7 +301,7 @@ def test_interrupts_in_a_row_in_a_kernel_are_one(place: Place, tmp_path: Path) -
         ended = cell.ended()
         held.let_go()
         kernel.run(
-            f"from reelbook.util.background_loop import background\nbackground.wait(client.context.drained({PATIENCE}))"
+            f"from reelbook.util.background_loop import background\nbackground.wait(client.context.drain({PATIENCE}))"
         )
         status = kernel.shut_down()
 

@@ -32,10 +32,10 @@ from reelbook.runs.submission import Submission
 from reelbook.service.accounts import NewAccount
 from reelbook.transport import http
 from reelbook.transport.downloads import downloader
-from reelbook.transport.exchange import Call, Wire
-from reelbook.transport.http import Http, Patience
-from reelbook.transport.paid_request import Departure
-from reelbook.transport.responses import Answer, Lost
+from reelbook.transport.exchange import Call, ConnectionPool
+from reelbook.transport.http import Http, RetryPolicy
+from reelbook.transport.paid_request import SendState
+from reelbook.transport.responses import Answer, NoAnswer
 from reelbook.util.background_loop import background
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
 from tests.support import Serve, Served, as_data_uri, png
@@ -49,7 +49,16 @@ MAX_TIMES = 8
 """So often at most the same cell is run; what is left after that is lost."""
 OVERRUN_SECONDS, BEAT_SECONDS = 1.5, 0.05
 
-SHORT = Patience(free=4.0, attempt=1.0, large=3.0, paid=1.5, repeatable=1.0, connect=1.0, silence=2.0, backoff=0.02)
+SHORT = RetryPolicy(
+    free_seconds=4.0,
+    attempt_seconds=1.0,
+    large_seconds=3.0,
+    paid_seconds=1.5,
+    repeatable_attempt_seconds=1.0,
+    connect_seconds=1.0,
+    stream_silence_seconds=2.0,
+    backoff_seconds=0.02,
+)
 """The patience of the clients here: the usual rules in a shorter life."""
 
 SIZES = [pytest.param(85, 500, id="ci"), pytest.param(900, 5_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
@@ -67,10 +76,10 @@ class Watch:
     """How long the machine kept the loop of all conversations waiting, at worst."""
     lost: Counter[str] = field(default_factory=Counter)
 
-    def ended(self, seconds: float, began: float, got: Answer | Lost | None = None) -> None:
+    def ended(self, seconds: float, began: float, got: Answer | NoAnswer | None = None) -> None:
         self.calls += 1
         self.worst = max(self.worst, time.monotonic() - began - seconds)
-        if isinstance(got, Lost):
+        if isinstance(got, NoAnswer):
             self.lost[got.reason] += 1
 
 
@@ -86,30 +95,30 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
             await asyncio.to_thread(int)
             found.away = max(found.away, time.monotonic() - began - BEAT_SECONDS)
 
-    monkeypatch.setattr(http, "Patience", lambda: SHORT)
+    monkeypatch.setattr(http, "RetryPolicy", lambda: SHORT)
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
     monkeypatch.setattr(submission, "_later", lambda error, attempt: float(error.facts["retry_after"]) / 10)
-    free, paid, whole = Wire.free, Wire.paid, Http.free
+    free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 
-    async def timed_free(wire: Wire, call: Call, seconds: float) -> Answer | Lost:
+    async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> Answer | NoAnswer:
         began = time.monotonic()
-        got = await free(wire, call, seconds)
+        got = await free(pool, call, seconds)
         found.ended(seconds, began, got)
         return got
 
-    async def timed_paid(wire: Wire, call: Call, seconds: float, departure: Departure) -> Answer | Lost:
+    async def timed_paid(pool: ConnectionPool, call: Call, seconds: float, state: SendState) -> Answer | NoAnswer:
         # Its deadline begins when its bytes leave, however long the ledger took before.
         began = [time.monotonic()]
-        now = departure.now
+        mark_sending = state.mark_sending
 
         async def leaves() -> None:
-            await now()
+            await mark_sending()
             began[0] = time.monotonic()
 
-        monkeypatch.setattr(departure, "now", leaves)
-        got = await paid(wire, call, seconds, departure)
+        monkeypatch.setattr(state, "mark_sending", leaves)
+        got = await paid(pool, call, seconds, state)
         found.ended(seconds, began[0], got)
         return got
 
@@ -118,10 +127,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
         try:
             return await whole(self, *args, **more)
         finally:
-            found.ended(SHORT.large if more.get("is_large") else SHORT.free, began)
+            found.ended(SHORT.large_seconds if more.get("is_large") else SHORT.free_seconds, began)
 
-    monkeypatch.setattr(Wire, "free", timed_free)
-    monkeypatch.setattr(Wire, "paid", timed_paid)
+    monkeypatch.setattr(ConnectionPool, "free", timed_free)
+    monkeypatch.setattr(ConnectionPool, "paid", timed_paid)
     monkeypatch.setattr(Http, "free", timed_whole)
     beating = background.submit(beat())
     yield found
@@ -137,7 +146,7 @@ def clip(number: int) -> rb.ImagesToVideo:
 def made(client: Client, number: int) -> rb.Run | rb.ReelbookError:
     """The run of this number as far as it goes; every third as if a person looked at it."""
     try:
-        work = client.submitted(Submission(client._open_context(), clip(number)), watched=number % 3 == 0)
+        work = client.submit(Submission(client._open_context(), clip(number)), watched=number % 3 == 0)
         return background.submit(work).result(60).wait(60)
     except rb.ReelbookError as error:
         return error
@@ -226,7 +235,7 @@ def unexplained(proxy: Proxy, served: Served, rows: Sequence[Row]) -> list[Row]:
         if told:
             # The very request that was paid for is the one whose answer was destroyed, or waited for in vain: all of it
             # happens on one machine, which may be busy.
-            is_late = row.judged - row.sent >= SHORT.paid
+            is_late = row.judged - row.sent >= SHORT.paid_seconds
             return [post.request_ids for post in told] == [paid[row.number]] and (not told[0].arrived or is_late)
         return not paid[row.number] and _hung_up(proxy, row)
 

@@ -15,7 +15,7 @@ import pytest
 import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
-from reelbook.display.sweep_panel import panel_line
+from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.plan.plan import Plan
 from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply
@@ -209,8 +209,8 @@ def test_nothing_is_said_to_be_spent_of_nothing(
     job = boats().start(budget=budget, spend=spend)
     job.wait(60)
 
-    assert "nothing may be spent" in panel_line(job.progress)
-    assert "0 of 0" not in panel_line(job.progress)
+    assert "nothing may be spent" in format_panel(job.progress)
+    assert "0 of 0" not in format_panel(job.progress)
     assert service.charged == 0
 
 
@@ -269,7 +269,7 @@ def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
 
     assert service.charged == 3 * PRICE
     assert (job.progress.spent, job.progress.reserved) == (0, 3 * PRICE)
-    assert "159 more may have been paid" in panel_line(job.progress)
+    assert "159 more may have been paid" in format_panel(job.progress)
     assert set(job.frame.loc[job.frame["status"] == "failed", "credits"]) == {PRICE}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.sweep_panel import panel_html, panel_line
+from reelbook.display.sweep_panel import format_panel, render_panel
 from reelbook.runs import submission
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.sweeps.dots import BOAT, RUN
@@ -44,7 +44,7 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(h
         cell.until("s left ]")
         kernel.interrupt()
         ended = cell.ended()
-        states = kernel.run("print(client.ledger.look(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
+        states = kernel.run("print(client.ledger.read(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
         kernel.run("client.close()")
 
     assert "waiting for the service's rate limit, " in cell.out
@@ -55,7 +55,7 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(h
 
 def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was paid, and the same can be run again."""
-    monkeypatch.setattr(submission, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(submission, "MAX_RETRY_SECONDS", 1.0)
     with pytest.raises(rb.TooManyRequests, match=r"Nothing was paid.*wait a minute, then run the same again"):
         client.run(BOAT)
 
@@ -70,8 +70,8 @@ def test_the_panel_of_a_sweep_says_that_it_waits(hosted: Hosted, client: Client)
     job.cancel()
     table = job.wait(PATIENCE)
 
-    assert "waiting for the service's rate limit" in panel_line(progress)
-    assert "rate limit" in panel_html(progress)
+    assert "waiting for the service's rate limit" in format_panel(progress)
+    assert "rate limit" in render_panel(progress)
     assert set(table["status"]) == {"not started"}
 
 

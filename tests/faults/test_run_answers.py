@@ -12,7 +12,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.transport import http
-from reelbook.transport.http import Patience
+from reelbook.transport.http import RetryPolicy
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
 from tests.faults.test_answers import BOAT, CODES
 from tests.transport.variants import Hosted, Reply, page
@@ -97,7 +97,11 @@ def test_a_service_that_recognises_repetitions_is_asked_again_with_the_same_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Reply
 ) -> None:
     """There the page costs nothing: the repetition tells what became of the run."""
-    monkeypatch.setattr(http, "Patience", lambda: Patience(free=8, attempt=4, paid=4, backoff=0.005, attempts=3))
+    monkeypatch.setattr(
+        http,
+        "RetryPolicy",
+        lambda: RetryPolicy(free_seconds=8, attempt_seconds=4, paid_seconds=4, backoff_seconds=0.005, max_attempts=3),
+    )
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:
         hosted.on("GET", "/", {"service": "lab", "id": "lab", "features": ["idempotency"]})
         hosted.on("POST", "/models/run", answer, {"requestId": "r-1"})

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, crash_recovery, transitions
-from reelbook.storage.ledger.claims import Asked, Budget, Verdict
+from reelbook.storage.ledger.claims import Budget, RunRequest, Verdict
 from reelbook.storage.ledger.owners import Owner
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved
@@ -43,11 +43,11 @@ MAY_FOLLOW = {line.split()[0]: set(line.split()[2:]) for line in LEGAL.strip().s
 PRICE, UNKNOWN_PRICE, LIMIT = 5, 7, 12
 DAY = 24 * 3600.0
 WANTED = (
-    Asked("plain", "seeded", "m", "{}", PRICE, False, True),
-    Asked("plain", "unseeded", "m", "{}", PRICE, False, False),
-    Asked("keyed", "seeded", "m", "{}", PRICE, True, True),
-    Asked("plain", "unpriced", "m", "{}", None, False, True),
-    Asked("keyed", "unseeded", "m", "{}", PRICE, True, False),
+    RunRequest("plain", "seeded", "m", "{}", PRICE, False, True),
+    RunRequest("plain", "unseeded", "m", "{}", PRICE, False, False),
+    RunRequest("keyed", "seeded", "m", "{}", PRICE, True, True),
+    RunRequest("plain", "unpriced", "m", "{}", None, False, True),
+    RunRequest("keyed", "unseeded", "m", "{}", PRICE, True, False),
 )
 PLAN = Budget("plan", LIMIT)
 IN_PLAN = ("plain", "seeded"), ("keyed", "seeded")
@@ -114,7 +114,7 @@ class Process:
     def is_dead(self, name: str) -> bool:
         return self.lock.is_dead(name)
 
-    def acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
+    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
         return [line for line in self.lines if identities is None or line["identity"] in identities]
 
 
@@ -157,7 +157,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [entry for row in rows if (entry := Entry(*row)).state in states or not states]
 
     def read(self, run: int) -> Entry:
-        return transitions.read(self.db, run)
+        return transitions.get_entry(self.db, run)
 
     def claimed(self, *, sent: bool) -> list[tuple[Process, int]]:
         return [
@@ -172,23 +172,23 @@ class LedgerMachine(RuleBasedStateMachine):
         """Somebody wants a run; it is sent and answered at once, or anything may happen before that."""
         process, asked = self.processes[p % 3], WANTED[a % len(WANTED)]
         if asked.idempotent and self.truth.forgets_keys:
-            asked = Asked(asked.service, asked.identity, "m", "{}", asked.price, False, asked.reusable)
+            asked = RunRequest(asked.service, asked.identity, "m", "{}", asked.price, False, asked.reusable)
         key = uuid.uuid4().hex if asked.idempotent else None
         budget = PLAN if (asked.service, asked.identity) in IN_PLAN else None
         verdict: Verdict | None = self.do(
-            lambda db: claims.choose(db, asked, process, key=key, fresh=fresh, take=take, budget=budget)
+            lambda db: claims.find_or_claim(db, asked, process, key=key, fresh=fresh, take=take, budget=budget)
         )
         if verdict is None:
             return
-        if verdict.do == "send":
+        if verdict.action == "send":
             assert not any(verdict.entry.id in other.at for other in self.processes), "claimed twice"
             process.at[verdict.entry.id] = None
             if goes_on != "waits":
                 self.sends(process, verdict.entry.id, arrives=True)
             if goes_on in ("told", "lost") and verdict.entry.id in process.at:
                 self.answers(process, verdict.entry.id, goes_on)
-        elif verdict.do == "join" and verdict.entry.id not in process.at and verdict.entry.request_id is None:
-            self.do(lambda db: crash_recovery.broken_off(db, verdict.entry.id))
+        elif verdict.action == "join" and verdict.entry.id not in process.at and verdict.entry.request_id is None:
+            self.do(lambda db: crash_recovery.abandon(db, verdict.entry.id))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which, arrives=st.booleans(), confirmed=st.sampled_from((True, True, True, False)))
@@ -200,13 +200,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def sends(self, process: Process, run: int, *, arrives: bool, confirmed: bool = True) -> None:
         entry = self.read(run)
         body = "{}" if entry.attempt_key else None
-        self.do(lambda db: transitions.sending(db, run, process.owner, body))
+        self.do(lambda db: transitions.mark_sending(db, run, process.owner, body))
         if self.read(run).state != "sending":
             del process.at[run]
             return
         if not confirmed:
             del process.at[run]
-            self.do(lambda db: transitions.unsent(db, run, never=True))
+            self.do(lambda db: transitions.mark_unsent(db, run, never=True))
             return
         post = process.at[run] = Post(run, entry.attempt_key)
         self.truth.sent(post)
@@ -221,7 +221,7 @@ class LedgerMachine(RuleBasedStateMachine):
         process, run = claimed[n % len(claimed)]
         entry = self.read(run)
         try:
-            transitions.sending(self.db, run, process.owner, entry.body)
+            transitions.mark_sending(self.db, run, process.owner, entry.body)
         except Moved:
             assert entry.attempt_key is None
             return
@@ -248,14 +248,14 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.die(process)
                 return
             for _ in range(1 + (answer == "told twice")):
-                self.do(lambda db: transitions.accepted(db, run, request))
+                self.do(lambda db: transitions.mark_accepted(db, run, request))
         elif answer == "refused" and post.request is None and post.key is None:
             self.truth.open[run].remove(post)
-            self.do(lambda db: transitions.rejected(db, run, "bad", "no"))
+            self.do(lambda db: transitions.mark_rejected(db, run, "bad", "no"))
         elif post.key is not None:
-            self.do(lambda db: transitions.put_back(db, run))
+            self.do(lambda db: transitions.allow_retry(db, run))
         else:
-            self.do(lambda db: transitions.lost(db, run, "reset"))
+            self.do(lambda db: transitions.mark_uncertain(db, run, "reset"))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which)
@@ -264,7 +264,7 @@ class LedgerMachine(RuleBasedStateMachine):
         claimed = self.claimed(sent=False)
         process, run = claimed[n % len(claimed)]
         del process.at[run]
-        self.do(lambda db: transitions.unsent(db, run))
+        self.do(lambda db: transitions.mark_unsent(db, run))
 
     @rule(p=which)
     def forget(self, p: int) -> None:
@@ -304,13 +304,13 @@ class LedgerMachine(RuleBasedStateMachine):
             charged = None
         run = entry.id
         if told == "running":
-            self.do(lambda db: transitions.running(db, run))
+            self.do(lambda db: transitions.mark_running(db, run))
         elif told == "accepted":
-            self.do(lambda db: transitions.accepted(db, run, request))
+            self.do(lambda db: transitions.mark_accepted(db, run, request))
         elif told == "completed":
-            self.do(lambda db: transitions.completed(db, run, "{}", charged, None, None))
+            self.do(lambda db: transitions.mark_completed(db, run, "{}", charged, None, None))
         else:
-            self.do(lambda db: transitions.ended(db, run, told, "bad", "no", charged))
+            self.do(lambda db: transitions.mark_ended(db, run, told, "bad", "no", charged))
 
     @rule(p=which, n=which, step=st.sampled_from(("stored", "refetch", "left", "take over", "recover", "attach")))
     def carry(self, p: int, n: int, step: str) -> None:
@@ -321,15 +321,15 @@ class LedgerMachine(RuleBasedStateMachine):
         elif entries and (entry := entries[n % len(entries)]):
             run, request = entry.id, entry.request_id
             if step == "stored":
-                self.do(lambda db: transitions.stored(db, run, "[]"))
+                self.do(lambda db: transitions.mark_stored(db, run, "[]"))
             elif step == "refetch":
-                self.do(lambda db: transitions.refetch(db, run, process.owner))
+                self.do(lambda db: transitions.reopen(db, run, process.owner))
             elif step == "left" and run not in process.at:
-                self.do(lambda db: transitions.left(db, run, process.owner))
+                self.do(lambda db: transitions.release(db, run, process.owner))
             elif step == "take over":
-                self.do(lambda db: crash_recovery.taken_over(db, run, process))
+                self.do(lambda db: crash_recovery.take_over(db, run, process))
             elif step == "attach" and request is not None:
-                self.do(lambda db: claims.attached(db, entry.service, "m", request, process))
+                self.do(lambda db: claims.attach(db, entry.service, "m", request, process))
 
     @precondition(lambda self: self.entries())
     @rule(n=which, m=which, way=st.sampled_from(("settle", "settle", "write off", "resubmit")))
@@ -343,13 +343,13 @@ class LedgerMachine(RuleBasedStateMachine):
             others = [one.request_id for one in self.entries() if one.service == entry.service and one.id != run]
             others = [request for request in others if request]
             request = (charged or others or ["made up"])[0]
-            done = charged and self.do(lambda db: transitions.settled(db, run, str(request), process.owner))
+            done = charged and self.do(lambda db: transitions.resolve(db, run, str(request), process.owner))
             refused = not charged and others
             if refused:
-                settled = self.do(lambda db: transitions.settled(db, run, str(request), process.owner))
+                settled = self.do(lambda db: transitions.resolve(db, run, str(request), process.owner))
                 assert settled is None, "a request that belongs to another run"
         else:
-            step = transitions.written_off if way == "write off" else transitions.resubmittable
+            step = transitions.write_off if way == "write off" else transitions.allow_resubmission
             done = self.do(lambda db: (step(db, run), True))
             if done:
                 self.truth.give_up(run)
@@ -439,21 +439,21 @@ def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
     if entry.state in ("intent", "sending"):
         transitions.move(db, entry, "planned", owner=None)
     else:
-        transitions.free(db, entry)
+        transitions.clear_owner(db, entry)
 
 
-def _forgotten(entry: Entry, least: int = 0) -> dict[str, Any]:
+def _forgotten(entry: Entry, floor: int = 0) -> dict[str, Any]:
     """What `past_cost` must not do: to forget what an earlier attempt has cost."""
     return {"spent": entry.spent, "unpriced": entry.unpriced}
 
 
 def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None) -> None:
-    """What `sending` must not do: to let a request go twice that has no key."""
-    transitions.move(db, transitions.read(db, run), "sending", body=body)
+    """What `mark_sending` must not do: to let a request go twice that has no key."""
+    transitions.move(db, transitions.get_entry(db, run), "sending", body=body)
 
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "free", _sent_again),
+    "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "clear_owner", _sent_again),
     "an uncertain run is claimed like any other": lambda patch: (
         patch.setattr(claims, "UNCERTAIN", "never"),
         patch.setattr(
@@ -465,10 +465,14 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "an uncertain run costs nothing": lambda patch: patch.setattr(
         claims, "COST", claims.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
     ),
-    "a request goes twice without a key": lambda patch: patch.setattr(transitions, "sending", _not_guarded),
-    "an old key is repeated": lambda patch: patch.setattr(claims, "_unrepeatable", lambda entry, asked: None),
-    "the second copy is not read": lambda patch: patch.setattr(crash_recovery, "told", lambda *args, **options: 0),
-    "a person's word counts for any run": lambda patch: patch.setattr(transitions, "_in", lambda entry, *states: entry),
+    "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
+    "an old key is repeated": lambda patch: patch.setattr(claims, "_why_unrepeatable", lambda entry, asked: None),
+    "the second copy is not read": lambda patch: patch.setattr(
+        crash_recovery, "apply_acceptances", lambda *args, **options: 0
+    ),
+    "a person's word counts for any run": lambda patch: patch.setattr(
+        transitions, "_require_state", lambda entry, *states: entry
+    ),
 }
 
 

@@ -22,7 +22,7 @@ import reelbook as rb
 from reelbook.runs import follower
 from reelbook.transport import http
 from reelbook.transport.downloads import downloader
-from reelbook.transport.http import Patience
+from reelbook.transport.http import RetryPolicy
 from reelbook.transport.polling import tracked_run
 from tests.support import as_data_uri
 from tests.transport.variants import Hosted, Received, Reply, page
@@ -345,11 +345,15 @@ async def _awaited(run: rb.Run) -> rb.Run:
 def impatient() -> Iterator[None]:
     """The same rules in a shorter life."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "Patience", lambda: Patience(free=20, attempt=10, paid=10, backoff=0.01))
+        patch.setattr(
+            http,
+            "RetryPolicy",
+            lambda: RetryPolicy(free_seconds=20, attempt_seconds=10, paid_seconds=10, backoff_seconds=0.01),
+        )
         patch.setattr(follower, "TICK_SECONDS", 0.02)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
-        patch.setattr(tracked_run, "FIRST_LOOK", 0.005)
-        patch.setattr(tracked_run, "SOONEST", 0.02)
+        patch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
+        patch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
         yield
 
 

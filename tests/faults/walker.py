@@ -58,20 +58,22 @@ def _hurry() -> None:
     from reelbook.runs import follower, submission
     from reelbook.transport import http, paid_outcome, request_facts
     from reelbook.transport.downloads import downloader
-    from reelbook.transport.http import Patience
+    from reelbook.transport.http import RetryPolicy
     from reelbook.transport.polling import outage, tracked_run
 
-    http.Patience = lambda: Patience(free=4, attempt=2, large=6, paid=3, backoff=0.005, attempts=3)  # type: ignore[misc, assignment]
+    http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
+        free_seconds=4, attempt_seconds=2, large_seconds=6, paid_seconds=3, backoff_seconds=0.005, max_attempts=3
+    )
     setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
     setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
     paid_outcome.REFUSED_SECONDS, outage.GIVE_UP_SECONDS = 0.8, 1.5
-    outage.FIRST_PAUSE, outage.LONGEST_PAUSE = 0.02, 0.3
-    request_facts.NEW_SECONDS, submission.PATIENCE_SECONDS = 0.2, 1.0
-    downloader.PAUSE_SECONDS, tracked_run.FIRST_LOOK, tracked_run.SOONEST = 0.01, 0.005, 0.02
+    outage.FIRST_PAUSE_SECONDS, outage.MAX_PAUSE_SECONDS = 0.02, 0.3
+    request_facts.NEW_SECONDS, submission.MAX_RETRY_SECONDS = 0.2, 1.0
+    downloader.PAUSE_SECONDS, tracked_run.FIRST_POLL_SECONDS, tracked_run.FIRST_INTERVAL_SECONDS = 0.01, 0.005, 0.02
 
 
 def _follow_the_old_rule() -> None:
     from reelbook.errors import RunFailed
     from reelbook.transport import paid_outcome
 
-    paid_outcome.ending = lambda request_id, error: RunFailed(request_id, str(error), None)
+    paid_outcome.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from reelbook.storage.file_locks import locked, unlocked
+from reelbook.storage.file_locks import try_lock, unlock
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "build" / "kernels"
@@ -63,14 +63,14 @@ def make(name: str, missing: Sequence[str], folder: Path) -> None:
     """Install into a folder beside, then put it there whole; others who want the same one wait meanwhile."""
     file = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        while not locked(file, wait=True):
+        while not try_lock(file, wait=True):
             pass  # Only Windows gives up, after ten seconds.
         if not folder.exists():
             with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=KEPT) as beside:
                 install(name, missing, Path(beside) / "made")
                 (Path(beside) / "made").rename(folder)
     finally:
-        unlocked(file)
+        unlock(file)
         os.close(file)
 
 

@@ -335,7 +335,7 @@ def test_an_input_survives_the_trip_through_a_file(originals: list[Path], asked:
 
     told = read(copy)
     without = {where: without_folders(picture) for where, picture in images.pictures_of(asked)}
-    assert told.input == type(asked).model_validate(images.with_replaced(asked.wire(), without))
+    assert told.input == type(asked).model_validate(images.replace_pictures(asked.wire(), without))
     assert told.input == asked or without != dict(images.pictures_of(asked))
     assert told.credits == 53
 

@@ -55,7 +55,7 @@ class TestOfAClip:
         assert off(bar_values(next(iter(file.frames()))), COLOURS) <= NEAR
         assert off(bar_values(file.still(0.5)), COLOURS) <= NEAR
         assert off(bar_values(file.spread(2)[1]), COLOURS) <= NEAR
-        strip = Image.open(io.BytesIO(strip_html.strip(file)))
+        strip = Image.open(io.BytesIO(strip_html.strip_jpeg(file)))
         width = (strip.width + strip_html.GAP) // strip_html.FRAMES - strip_html.GAP
         assert off(bar_values(strip.crop((0, 0, width, strip.height))), COLOURS) <= NEAR + 4  # Bars of 11 pixels.
 

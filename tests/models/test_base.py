@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE, Input, Output, Part
-from reelbook.models.catalog import CATALOG, endpoint_for
+from reelbook.models.catalog import CATALOG, find_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.smart_resize import Size, SmartResize, SmartResizeOutput
@@ -175,7 +175,7 @@ def test_the_wire_has_every_default_and_no_null() -> None:
 @few
 def test_every_input_knows_its_model(request: Input) -> None:
     """And the catalog has a row for it."""
-    row = endpoint_for(request)
+    row = find_endpoint(request)
 
     assert row is not None
     assert (row.id, row.input) == (request.endpoint_id, type(request))

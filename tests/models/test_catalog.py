@@ -8,7 +8,7 @@ import pytest
 
 from reelbook.errors import UnknownModel
 from reelbook.models.base import Input
-from reelbook.models.catalog import CATALOG, Endpoint, endpoint, endpoint_for
+from reelbook.models.catalog import CATALOG, Endpoint, find_endpoint, get_endpoint
 from reelbook.models.text_to_video import TextToVideo
 from tests.spec import tables
 from tests.spec.tables import Model
@@ -17,7 +17,7 @@ from tests.spec.tables import Model
 @pytest.mark.parametrize("model", tables.MODELS, ids=lambda model: model.id)
 def test_a_row_says_what_the_specification_says(model: Model) -> None:
     """Category, rate card, credits and multipliers."""
-    row = endpoint(model.id)
+    row = get_endpoint(model.id)
 
     assert row.id == model.id == row.input.endpoint_id
     assert (row.category, row.rate_card) == (model.category, model.rate_card)
@@ -50,7 +50,7 @@ def test_every_purpose_is_a_sentence() -> None:
 def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
     """A slip of the pen gets the right name back."""
     with pytest.raises(UnknownModel, match="Did you mean 'svc/smart-resize'") as caught:
-        endpoint("svc/smart-rezise")
+        get_endpoint("svc/smart-rezise")
 
     assert isinstance(caught.value, LookupError)
     assert all(row.id in str(caught.value) for row in CATALOG)
@@ -64,8 +64,8 @@ def test_an_input_finds_its_row_and_a_stranger_finds_none() -> None:
 
         endpoint_id = "svc/stranger"
 
-    row = endpoint_for(TextToVideo(prompt="a"))
+    row = find_endpoint(TextToVideo(prompt="a"))
 
     assert row is not None
     assert row.input is TextToVideo
-    assert endpoint_for(Stranger()) is None
+    assert find_endpoint(Stranger()) is None

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import WIRE, Input
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.models.images import Image, is_picture, pictures_of, with_replaced
+from reelbook.models.images import Image, is_picture, pictures_of, replace_pictures
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.service_file import File
 from reelbook.models.smart_resize import ResizedImage, SmartResize
@@ -364,11 +364,11 @@ def test_a_picture_is_replaced_where_it_was_found(request_: Input, text: str) ->
     """In the JSON that goes out, and nothing else of it changes."""
     places = [place for place, _ in pictures_of(request_)]
 
-    replaced = with_replaced(request_.wire(), dict.fromkeys(places, text))
+    replaced = replace_pictures(request_.wire(), dict.fromkeys(places, text))
 
     again = type(request_).model_validate(replaced, context=WIRE)
     assert pictures_of(again) == [(place, text) for place in places]
-    assert with_replaced(replaced, dict(pictures_of(request_))) == request_.wire()
+    assert replace_pictures(replaced, dict(pictures_of(request_))) == request_.wire()
 
 
 def test_fields_for_pictures_are_marked_in_the_schema_and_are_text() -> None:

@@ -26,7 +26,7 @@ from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG
 from reelbook.models.described.input_class import Described, describe
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.service.openapi_document import of_model
+from reelbook.service.openapi_document import describe_model
 from tests.models.described_inputs import DESCRIPTIONS, document, reference, with_fields, wrapped
 from tests.models.near import Near
 
@@ -167,7 +167,7 @@ def test_a_described_input_and_the_hand_written_one_accept_the_same(kind: type[I
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in CATALOG])
 def test_the_embedded_service_describes_our_inputs(row: Any) -> None:
     """What our own service says about a model is enough to write its input by itself."""
-    again = describe(of_model(row, "http://127.0.0.1")).model_json_schema()
+    again = describe(describe_model(row, "http://127.0.0.1")).model_json_schema()
 
     assert {word: value for word, value in again.items() if word != "x-order"} == row.input.model_json_schema()
 

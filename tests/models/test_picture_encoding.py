@@ -20,15 +20,22 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from reelbook.display.run_progress import kernel_shell
-from reelbook.models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encoded, is_encodable, is_one_array
+from reelbook.display.run_progress import get_kernel_shell
+from reelbook.models.picture_encoding import (
+    MAX_BYTES,
+    MAX_PIXELS,
+    NotAPicture,
+    encode_picture,
+    is_encodable,
+    is_one_array,
+)
 
 RAMP = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 
 
 def seen(value: Any, mode: str = "RGB") -> NDArray[np.uint8]:
     """The pixels that a value is sent as."""
-    content, _ = encoded(value)
+    content, _ = encode_picture(value)
     return np.asarray(Image.open(io.BytesIO(content)).convert(mode))
 
 
@@ -40,7 +47,7 @@ def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
 
 def refusal(value: Any) -> str:
     with pytest.raises(NotAPicture) as caught:
-        encoded(value)
+        encode_picture(value)
     return str(caught.value)
 
 
@@ -50,7 +57,7 @@ def test_the_bytes_of_a_picture_stay_as_they_are(kind: str, wrap: Any) -> None:
     """Nobody decodes and encodes them again, which would cost quality and another hash."""
     content = saved(Image.fromarray(RAMP), kind)
 
-    assert encoded(wrap(content))[0] == content
+    assert encode_picture(wrap(content))[0] == content
 
 
 ARRAYS = {
@@ -104,7 +111,7 @@ class OnACard:
 
 def test_whatever_becomes_an_array_counts_as_one() -> None:
     """A tensor has the same picture, and so the same bytes, as its array."""
-    assert encoded(Tensor(RAMP))[0] == encoded(RAMP)[0]
+    assert encode_picture(Tensor(RAMP))[0] == encode_picture(RAMP)[0]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +180,7 @@ def test_an_image_of_any_mode_is_sent_as_it_looks(mode: str) -> None:
         image = image.convert(mode)
     assert image.mode == mode
 
-    content, _ = encoded(image)
+    content, _ = encode_picture(image)
 
     sent = Image.open(io.BytesIO(content))
     grey = (
@@ -239,8 +246,8 @@ def test_nothing_but_pixels_is_sent_of_an_image() -> None:
     plain = Image.fromarray(RAMP)
     photo = Image.open(io.BytesIO(saved(plain, "PNG", exif=exif, dpi=(72, 72), icc_profile=b"p" * 200)))
 
-    assert encoded(photo)[0] == encoded(plain)[0] == encoded(RAMP)[0]
-    assert b"camera" not in encoded(photo)[0]
+    assert encode_picture(photo)[0] == encode_picture(plain)[0] == encode_picture(RAMP)[0]
+    assert b"camera" not in encode_picture(photo)[0]
     assert photo.info["icc_profile"]
 
 
@@ -259,11 +266,11 @@ def drawing(side: float = 1.0) -> Any:
 
 def test_a_figure_is_sent_as_it_is_drawn() -> None:
     """With its own size, and the same bytes for the same drawing: no version, no date."""
-    content, label = encoded(drawing())
+    content, label = encode_picture(drawing())
 
     assert Image.open(io.BytesIO(content)).size == (64, 64)
     assert label == "figure"
-    assert encoded(drawing())[0] == content
+    assert encode_picture(drawing())[0] == content
     assert b"atplotlib" not in content
 
 
@@ -281,15 +288,15 @@ def test_a_file_is_read_from_its_start_and_left_where_it_was(tmp_path: Path) -> 
     memory = io.BytesIO()
     memory.write(content)
 
-    assert encoded(memory) == (content, "file")
+    assert encode_picture(memory) == (content, "file")
     assert memory.tell() == len(content)
     (tmp_path / "boat.png").write_bytes(content)
     with (tmp_path / "boat.png").open("rb") as file:
-        assert encoded(file) == (content, "boat.png")
+        assert encode_picture(file) == (content, "boat.png")
     with tempfile.NamedTemporaryFile() as file, tempfile.SpooledTemporaryFile() as spooled:
         file.write(content)
         spooled.write(content)
-        assert encoded(file)[0] == encoded(spooled)[0] == content
+        assert encode_picture(file)[0] == encode_picture(spooled)[0] == content
 
 
 def test_a_file_opened_as_text_is_told_how_to_open_it(tmp_path: Path) -> None:
@@ -309,7 +316,7 @@ class Clip:
 
 def test_what_knows_its_own_picture_is_asked_for_it() -> None:
     """Such as a finished run."""
-    assert encoded(Clip()) == (saved(Image.fromarray(RAMP)), "last picture of a clip")
+    assert encode_picture(Clip()) == (saved(Image.fromarray(RAMP)), "last picture of a clip")
     assert "has a value of the type type." in refusal(Clip)
 
 
@@ -321,7 +328,7 @@ def bomb(width: int, height: int) -> bytes:
 def test_a_picture_of_too_many_pixels_is_refused_by_its_header() -> None:
     """Before anything is decoded: what follows its header is not even there."""
     assert "has 10,000 × 4,001 pixels; the limit is 40 megapixels" in refusal(bomb(10_000, 4_001))
-    assert encoded(bomb(10_000, 4_000))[0] == bomb(10_000, 4_000)
+    assert encode_picture(bomb(10_000, 4_000))[0] == bomb(10_000, 4_000)
     assert "the limit is 40 megapixels" in refusal(np.broadcast_to(np.uint8(0), (8_000, 6_000)))
     lazy = Image.open(io.BytesIO(bomb(9_000, 5_000) + b"\0\0\0\0IDAT"))
     assert "the limit is 40 megapixels" in refusal(lazy)
@@ -405,7 +412,7 @@ def test_a_figure_is_known_without_its_library(monkeypatch: pytest.MonkeyPatch) 
         return real(name, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", watched)
-    encoded(RAMP)
+    encode_picture(RAMP)
 
     assert "numpy" in imported
     assert "matplotlib" not in imported
@@ -419,4 +426,4 @@ def test_what_another_thread_is_just_importing_is_not_taken_for_whole(
     monkeypatch.setitem(sys.modules, half, ModuleType(half))
 
     assert not is_encodable({"url": "a.png"})
-    assert kernel_shell() is None
+    assert get_kernel_shell() is None

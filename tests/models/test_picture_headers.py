@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from reelbook.models.picture_headers import guessed, header_of
+from reelbook.models.picture_headers import guess_kind, parse_header
 
 SIZES = [(1, 1), (64, 48), (300, 2), (1, 1000)]
 
@@ -37,7 +37,7 @@ def saved(size: tuple[int, int], kind: str, mode: str = "RGB", **options: Any) -
 )
 def test_the_size_is_read_without_decoding(size: tuple[int, int], kind: str, options: dict[str, Any]) -> None:
     """In every flavour of the four formats, the same size that Pillow finds."""
-    header = header_of(saved(size, kind, **options))
+    header = parse_header(saved(size, kind, **options))
 
     assert header is not None
     assert (header.kind.upper(), header.width, header.height) == (kind, *size)
@@ -51,7 +51,7 @@ def test_a_bomb_tells_its_size_though_nothing_of_it_could_be_decoded() -> None:
         b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + told + struct.pack(">I", zlib.crc32(b"IHDR" + told))
     )
 
-    header = header_of(content)
+    header = parse_header(content)
 
     assert header is not None
     assert header.pixels == 60_000_000_000
@@ -62,7 +62,7 @@ def test_a_file_cut_short_is_a_picture_of_no_size(kind: str) -> None:
     """However short, nothing else goes wrong; and with the whole header, it has its size."""
     whole = saved((64, 48), kind)
 
-    found = [header_of(whole[:length]) for length in range(len(whole))]
+    found = [parse_header(whole[:length]) for length in range(len(whole))]
 
     assert {header.pixels for header in found if header} == {0, 64 * 48}
 
@@ -86,5 +86,5 @@ def test_a_file_cut_short_is_a_picture_of_no_size(kind: str) -> None:
 )
 def test_what_is_no_such_picture_has_no_header_and_is_told_by_name(content: bytes, name: str) -> None:
     """A person learns what they gave instead."""
-    assert header_of(content) is None
-    assert guessed(content) == name
+    assert parse_header(content) is None
+    assert guess_kind(content) == name

@@ -18,7 +18,7 @@ from reelbook.display import register
 from reelbook.display.price_table import estimate_table
 from reelbook.errors import BadRates
 from reelbook.models.base import Input
-from reelbook.models.catalog import endpoint
+from reelbook.models.catalog import get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.pricing import UNITS, Estimate, Line, Rate, Rates, estimate, quantity
@@ -174,7 +174,7 @@ def test_the_detail_pass_multiplies_before_rounding() -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_charge_is_the_rule_and_its_breakdown_adds_up(request: Input, rate: Decimal, data: st.DataObject) -> None:
     """ceil(max(minimum, rate × units × multipliers)), and a person who adds the lines finds the same sum."""
-    row = endpoint(request.endpoint_id)
+    row = get_endpoint(request.endpoint_id)
     unit = data.draw(st.sampled_from(UNITS[type(request)]))
     factor = Fraction(1)
     for switch, multiplier in row.multipliers:

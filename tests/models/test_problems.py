@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import WIRE, Input
-from reelbook.models.catalog import CATALOG, endpoint
+from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.problems import MAX_PROBLEMS, field_of, kept, problems_of, shown
+from reelbook.models.problems import MAX_PROBLEMS, compact_value, format_field_path, format_literal, problems_of
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
@@ -140,7 +140,7 @@ FIELDS = [(model, row) for model in tables.MODELS for row in model.input]
 def test_the_nearest_allowed_value_is_allowed(data: st.DataObject) -> None:
     """Whoever takes the advice has a valid input at the first attempt."""
     model, row = data.draw(st.sampled_from(FIELDS))
-    kind, value = endpoint(model.id).input, data.draw(nearly(row))
+    kind, value = get_endpoint(model.id).input, data.draw(nearly(row))
     whole = {**tables.smallest(model.input), **tables.with_companions(model.id, {row.name: value})}
     try:
         kind(**whole)
@@ -178,9 +178,9 @@ def test_what_is_no_object_is_told_so(value: Any) -> None:
 
 def test_a_place_is_written_as_one_types_it() -> None:
     """`loras[0].scale`, which works in Python as in JavaScript."""
-    assert field_of(("loras", 0, "scale")) == "loras[0].scale"
-    assert field_of(("images", 12)) == "images[12]"
-    assert field_of(()) == ""
+    assert format_field_path(("loras", 0, "scale")) == "loras[0].scale"
+    assert format_field_path(("images", 12)) == "images[12]"
+    assert format_field_path(()) == ""
 
 
 # --- Hostile values ---
@@ -309,9 +309,9 @@ def test_a_million_problems_are_not_all_told() -> None:
 
 def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:
     """A form needs the number back that was typed; nobody needs ten megabytes back."""
-    assert [kept(value) for value in (None, True, 5, 0.5, "a")] == [None, True, 5, 0.5, "a"]
-    assert kept([1, 2]) == "[1, 2]"
-    assert len(kept("x" * 10_000)) < 100
+    assert [compact_value(value) for value in (None, True, 5, 0.5, "a")] == [None, True, 5, 0.5, "a"]
+    assert compact_value([1, 2]) == "[1, 2]"
+    assert len(compact_value("x" * 10_000)) < 100
     assert problems(TextToVideo, {"num_frames": 5})[0].value == 5
 
 
@@ -319,7 +319,7 @@ def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:
 @settings(max_examples=100, deadline=None)
 def test_a_value_is_shown_shortly(value: Any) -> None:
     """At most sixty characters, and as code where that fits."""
-    text = shown(value)
+    text = format_literal(value)
 
     assert len(text) <= 65
     if isinstance(value, (int, float)) or (isinstance(value, str) and len(value) < 20 and value.isprintable()):

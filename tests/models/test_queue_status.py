@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from reelbook.models.queue_status import STATUSES, QueueStatus, fresh_lines
+from reelbook.models.queue_status import STATUSES, QueueStatus, find_new_lines
 from tests.spec import tables
 
 
@@ -119,4 +119,4 @@ def test_an_odd_value_in_an_optional_field_counts_as_missing(field: str, value: 
 )
 def test_of_a_log_that_is_told_again_only_the_new_lines_count(known: str, told: str, fresh: str) -> None:
     """Services send all of it each time, or a window that moves along it."""
-    assert list(fresh_lines(list(known), list(told))) == list(fresh)
+    assert list(find_new_lines(list(known), list(told))) == list(fresh)

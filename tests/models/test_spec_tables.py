@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE, Input
-from reelbook.models.catalog import CATALOG, endpoint
+from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook.models.images_to_video import Frame
 from reelbook.models.problems import problems_of
 from reelbook.models.queue_status import QueueStatus
@@ -47,7 +47,7 @@ class Place:
 
     def __init__(self, model: Model, row: Row, part: str = "") -> None:
         self.model, self.row, self.part = model, row, part
-        self.kind: type[Input] = endpoint(model.id).input
+        self.kind: type[Input] = get_endpoint(model.id).input
         self.inside = f"{PARTS[part][2]}[0]." if part else ""
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ def test_the_tables_name_exactly_the_models_of_the_catalog() -> None:
 @every_model
 def test_a_class_has_exactly_the_fields_of_its_table(model: Model) -> None:
     """The same names in the same order, in the input as in the output."""
-    row = endpoint(model.id)
+    row = get_endpoint(model.id)
 
     assert list(row.input.model_fields) == [field.name for field in model.input]
     assert set(row.output.model_fields) == {field.name for field in model.output}
@@ -117,7 +117,7 @@ def test_a_class_has_exactly_the_fields_of_its_table(model: Model) -> None:
 @every_model
 def test_a_json_schema_says_what_the_table_says(model: Model) -> None:
     """Names, types, what is required, defaults, bounds and choices agree; the schema says nothing more and nothing less."""
-    row = endpoint(model.id)
+    row = get_endpoint(model.id)
 
     assert tables.differences(model.input, row.input.model_json_schema()) == []
     assert tables.differences(model.output, row.output.model_json_schema(), liberal=True) == []
@@ -309,7 +309,7 @@ def test_every_multiple_is_taken_as_it_is_written(place: Place) -> None:
 
 
 REFERENCES = {
-    model.id: jsonschema_rs.Draft202012Validator(endpoint(model.id).input.model_json_schema())
+    model.id: jsonschema_rs.Draft202012Validator(get_endpoint(model.id).input.model_json_schema())
     for model in tables.MODELS
 }
 
@@ -317,10 +317,10 @@ REFERENCES = {
 def assert_agreement(model: Model, values: Any) -> None:
     """The class takes a value exactly if a validator of JSON Schema, knowing only the schema, does."""
     try:
-        endpoint(model.id).input.model_validate(values, context=WIRE)
+        get_endpoint(model.id).input.model_validate(values, context=WIRE)
         taken = True
     except ValidationError as error:
-        taken = {problem.kind for problem in problems_of(endpoint(model.id).input, error)} <= BEYOND_A_SCHEMA
+        taken = {problem.kind for problem in problems_of(get_endpoint(model.id).input, error)} <= BEYOND_A_SCHEMA
 
     assert taken == REFERENCES[model.id].is_valid(values)
 
@@ -348,14 +348,14 @@ def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObje
 @given(values=st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2))
 def test_only_an_object_is_an_input(model: Model, values: Any) -> None:
     """Neither null nor a list nor a text is one, for the class as for the schema."""
-    assert not accepts_on_the_wire(endpoint(model.id).input, values)
+    assert not accepts_on_the_wire(get_endpoint(model.id).input, values)
     assert not REFERENCES[model.id].is_valid(values)
 
 
 @every_model
 def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
     """A hosted service sends more than the specification lists, and nothing of it is lost."""
-    kind = endpoint(model.id).output
+    kind = get_endpoint(model.id).output
     told = {row.name: tables.sample(row) for row in model.output}
 
     output = kind.model_validate({**told, "timings": {"inference": 2.5}})
@@ -367,7 +367,7 @@ def test_an_output_keeps_what_the_table_does_not_show(model: Model) -> None:
 @every_model
 def test_an_output_needs_what_its_table_requires(model: Model) -> None:
     """An answer without a required field is no result."""
-    kind = endpoint(model.id).output
+    kind = get_endpoint(model.id).output
     told = {row.name: tables.sample(row) for row in model.output}
 
     for row in model.output:

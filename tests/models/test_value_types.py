@@ -23,7 +23,7 @@ from reelbook.models.base import WIRE
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.models.value_types import MAX_DIGITS, is_multiple, nearest_multiple, ordered
+from reelbook.models.value_types import MAX_DIGITS, coerce_tuple, is_multiple, nearest_multiple
 
 
 def factor(value: Any) -> float:
@@ -222,7 +222,7 @@ def test_an_iterator_without_an_end_is_left_after_a_while() -> None:
     """A mistake such as `itertools.count()` gets its message instead of filling the memory."""
     started = time.process_time()
 
-    assert len(ordered(itertools.count())) == 100_001
+    assert len(coerce_tuple(itertools.count())) == 100_001
     with pytest.raises(InvalidInput, match="at most 100 entries"):
         SmartResize(image_url="a", target_sizes=itertools.repeat("300x600"))
 

@@ -13,7 +13,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.api.runs import default_client
-from reelbook.display.run_card import failed_line
+from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
 from tests.support import png
 from tests.sweeps.dots import Scripted
@@ -126,7 +126,7 @@ def test_a_run_whose_client_is_closed_is_not_called_failed(tmp_path: Path) -> No
 
     assert (run.status, run.credits, run.credits_source) == ("unfinished", 53, "estimated")
     assert run.row["status"] == "unfinished"
-    assert "goes on" in failed_line(run)
+    assert "goes on" in format_failure(run)
     assert (again.status, again.request_id, scripted.sent) == ("completed", run.request_id, 1)
 
 

@@ -45,7 +45,7 @@ def dot(colour: str = "teal") -> rb.ImagesToVideo:
 
 def states(client: Client) -> list[tuple[str, int, str | None]]:
     """State, take and request of every run in the library."""
-    rows = client._ledger.look(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
+    rows = client._ledger.read(lambda db: db.execute("SELECT state, take, request_id FROM runs ORDER BY id").fetchall())
     return [tuple(row) for row in rows]
 
 
@@ -190,7 +190,7 @@ def test_a_service_that_says_later_is_asked_later(
         waited.append(float(error.facts["retry_after"]))
         return 0.0
 
-    monkeypatch.setattr("reelbook.runs.submission._later", later)
+    monkeypatch.setattr("reelbook.runs.submission._retry_delay", later)
     hosted.on("POST", RUN, Reply(429, {"detail": "later"}, {"retry-after": "3"}), {"requestId": "r1"})
     _script(hosted, "r1", _set())
 
@@ -221,7 +221,7 @@ def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -
             for number in range(20)
         ]
 
-        outcomes = [background.submit(client.submitted(one)) for one in submissions]
+        outcomes = [background.submit(client.submit(one)) for one in submissions]
         errors = [future.exception(60) for future in outcomes]
 
     assert [type(error) for error in errors].count(rb.OverBudget) == 15
@@ -367,7 +367,7 @@ def test_a_run_that_the_service_had_forgotten_is_asked_for_again_before_it_is_pa
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", Reply(404, {"detail": "unknown", "error_type": "not_found"}))
     run = client.start(BOAT)
-    client._ledger.now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
+    client._ledger.transact_now(lambda db: db.execute("UPDATE runs SET state = 'expired', owner = NULL"))
     client._ledger.live.clear()
     _script(hosted, "r1", _set())
 

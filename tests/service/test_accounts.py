@@ -96,7 +96,7 @@ def test_the_log_is_made_whole_after_a_crash_between_commit_and_writing(tmp_path
     """A missing line is added, a torn one written again, and none is written twice."""
     store, accounts = opened(tmp_path, NewAccount("a", "key", budget=100))
     for number in range(3):
-        store.ask(partial(accounts.reserve, account="a", request_id=f"r{number}", credits=10)).result()
+        store.submit(partial(accounts.reserve, account="a", request_id=f"r{number}", credits=10)).result()
     store.close()
     log = tmp_path / "charges.jsonl"
     whole = log.read_text(encoding="utf-8")
@@ -113,11 +113,11 @@ def test_the_log_is_made_whole_after_a_crash_between_commit_and_writing(tmp_path
 def test_opening_again_keeps_what_was_spent(tmp_path: Path) -> None:
     """A new budget replaces the grant, not the history."""
     store, accounts = opened(tmp_path, NewAccount("a", "key", budget=100))
-    store.ask(lambda db: accounts.reserve(db, "a", "r", 40)).result()
-    store.ask(lambda db: accounts.settle(db, "a", "r", 40)).result()
+    store.submit(lambda db: accounts.reserve(db, "a", "r", 40)).result()
+    store.submit(lambda db: accounts.settle(db, "a", "r", 40)).result()
 
     accounts.open([NewAccount("a", "key", budget=200)])
-    told = store.ask(lambda db: accounts.statement(db, accounts.identify("key"))).result()
+    told = store.submit(lambda db: accounts.statement(db, accounts.identify("key"))).result()
     store.close()
 
     assert (told["credits_available"], told["credits_spent"]) == (160, 40)

@@ -20,7 +20,7 @@ import pytest
 import trustme
 
 from reelbook.service import fetch_pictures
-from reelbook.service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, data_uri
+from reelbook.service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, decode_data_uri
 from reelbook.util.public_address import is_public
 
 PUBLIC = "93.184.216.34"
@@ -565,7 +565,7 @@ def test_a_sentence_shows_no_more_of_a_source_than_helps(web: Web) -> None:
 )
 def test_a_data_address_holds_its_bytes(address: str, content: bytes) -> None:
     """The spellings that writers use are all read."""
-    assert data_uri(address) == content
+    assert decode_data_uri(address) == content
 
 
 @pytest.mark.parametrize(
@@ -585,7 +585,7 @@ def test_a_data_address_holds_its_bytes(address: str, content: bytes) -> None:
 def test_a_malformed_data_address_is_refused(address: str) -> None:
     """What is not base64, or too much of it, is refused before it costs anything."""
     with pytest.raises(SourceError) as caught:
-        data_uri(address)
+        decode_data_uri(address)
 
     assert str(caught.value).endswith(".")
     assert len(str(caught.value)) < 250

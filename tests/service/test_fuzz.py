@@ -13,7 +13,7 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook.service.accounts import NewAccount
-from reelbook.service.openapi_document import of_service
+from reelbook.service.openapi_document import describe_service
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -79,7 +79,9 @@ def test_no_generated_call_gets_an_answer_that_is_not_described(
 
     report, printed = fuzzed(served, known, tmp_path, examples)
 
-    operations = sum(method in ("get", "put", "post") for path in of_service("")["paths"].values() for method in path)
+    operations = sum(
+        method in ("get", "put", "post") for path in describe_service("")["paths"].values() for method in path
+    )
     assert report["failures"] == [], printed
     assert report["errors"] == [], printed
     assert report["exit_code"] == 0, printed
@@ -104,13 +106,13 @@ def test_the_fuzzer_finds_a_service_that_breaks_its_word(
     """The control: an answer without its required field, and a fault inside, are both found and reported."""
     served = serve(workers=1)
     known = {"requests": ["unknown"], "tokens": ["unknown"]}
-    broken = of_service(served.base_url)
+    broken = describe_service(served.base_url)
     broken["paths"] = {path: broken["paths"][path] for path in ("/account", "/models")}
     broken["paths"]["/account"]["get"]["responses"]["200"]["content"]["application/json"]["schema"] = {
         "type": "object",
         "required": ["colour"],
     }
-    monkeypatch.setattr("reelbook.service.routes.openapi_document.of_service", lambda *_, **__: broken)
+    monkeypatch.setattr("reelbook.service.routes.openapi_document.describe_service", lambda *_, **__: broken)
     monkeypatch.setattr("reelbook.service.routes.CATALOG", [None])
 
     report, _ = fuzzed(served, known, tmp_path, 1)

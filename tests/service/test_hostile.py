@@ -26,8 +26,8 @@ from reelbook.service import request_bodies, spec_decisions
 from reelbook.service.accounts import NewAccount
 from reelbook.service.queue import Queue, Request
 from reelbook.service.refusals import CODES
-from reelbook.service.server import Server, bound_socket
-from reelbook.service.service_files import Files, Stored
+from reelbook.service.server import Server, bind_socket
+from reelbook.service.service_files import Files, StoredFile
 from reelbook.service.service_settings import Settings
 from reelbook.service.worker_pool import Worker
 from tests.support import KEY, Serve, Served, as_data_uri, png
@@ -84,7 +84,7 @@ class Bystander:
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Bystander]]:
     """A service with one worker, an attacker, and a bystander."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("attacked"), workers=1), bound_socket("127.0.0.1", 0))
+    server = Server(Settings(data=tmp_path_factory.mktemp("attacked"), workers=1), bind_socket("127.0.0.1", 0))
     server.service.accounts.open([NewAccount("mallory", KEY), NewAccount("alice", ALICE)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         served = Served(server, http)
@@ -277,8 +277,8 @@ def endless(base_url: str, head: str, piece: bytes = b"") -> bytes:
 def test_a_body_without_an_end_is_cut_off(attacked: tuple[Served, Bystander], monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunk after chunk, beyond what is taken and beyond what is drained: the connection ends, memory stays flat."""
     served, bystander = attacked
-    monkeypatch.setattr(spec_decisions, "MAX_BODY", spec_decisions.MIB)
-    monkeypatch.setattr(request_bodies, "MAX_DRAINED", 32 * spec_decisions.MIB)
+    monkeypatch.setattr(spec_decisions, "MAX_BODY_BYTES", spec_decisions.MIB)
+    monkeypatch.setattr(request_bodies, "MAX_DRAINED_BYTES", 32 * spec_decisions.MIB)
     bystander.worst = 0.0
     piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
 
@@ -619,15 +619,15 @@ def test_who_is_told_that_a_run_is_cancelled_does_not_pay_for_it(
     """A cancellation in the very moment in which the files are taken over: success and refund go together."""
     served = serve(workers=1)
     service = served.server.service
-    keep, answers = Files.keep, []
+    keep, answers = Files.store_file, []
 
-    async def keep_slowly(files: Files, path: Path, *arguments: Any, **options: Any) -> Stored:
+    async def keep_slowly(files: Files, path: Path, *arguments: Any, **options: Any) -> StoredFile:
         stored = await keep(files, path, *arguments, **options)
         (request,) = service.queue._live.values()
         answers.append(await service.cancel(request))
         return stored
 
-    monkeypatch.setattr(Files, "keep", keep_slowly)
+    monkeypatch.setattr(Files, "store_file", keep_slowly)
     request_id = served.submitted(STITCH, {"images": [dot]})
     final = served.finished(STITCH, request_id)
 
@@ -680,14 +680,14 @@ def test_a_message_cut_off_by_a_worker_s_death_counts_as_none(tmp_path: Path) ->
 def test_a_made_file_that_is_gone_ends_the_run(serve: Serve, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody cleans the folder while a run is being finished: engine_error and a refund, and the crew goes on."""
     served = serve(workers=1)
-    keep = Files.keep
+    keep = Files.store_file
 
-    async def keep_nothing(files: Files, path: Path, *arguments: Any, **options: Any) -> Stored:
+    async def keep_nothing(files: Files, path: Path, *arguments: Any, **options: Any) -> StoredFile:
         path.unlink()
         return await keep(files, path, *arguments, **options)
 
     with monkeypatch.context() as cleaned:
-        cleaned.setattr(Files, "keep", keep_nothing)
+        cleaned.setattr(Files, "store_file", keep_nothing)
         request_id = served.submitted(STITCH, {"images": [dot]})
         final = served.finished(STITCH, request_id, within=10)
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bound_socket
+from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, png
 
@@ -52,7 +52,7 @@ class Course:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory, dot: str) -> Iterator[Course]:
     """Ten students, each with a finished run, one that waits, and an upload. The only worker is kept busy."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("course"), workers=1), bound_socket("127.0.0.1", 0))
+    server = Server(Settings(data=tmp_path_factory.mktemp("course"), workers=1), bind_socket("127.0.0.1", 0))
     keys = [f"key-{number}" for number in range(STUDENTS)]
     server.service.accounts.open([NewAccount("teacher", KEY), *(NewAccount(f"student {key}", key) for key in keys)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:

@@ -10,9 +10,9 @@ from openapi_spec_validator import validate
 
 from reelbook.models.catalog import CATALOG, Endpoint
 from reelbook.models.described.input_class import describe
-from reelbook.service.openapi_document import MODEL_VERSION, of_model, of_service
+from reelbook.service.openapi_document import MODEL_VERSION, describe_model, describe_service
 from reelbook.service.refusals import CODES
-from reelbook.service.routes import table
+from reelbook.service.routes import all_routes
 from tests.spec import tables
 from tests.support import Serve, Served
 
@@ -60,7 +60,7 @@ def test_the_description_of_a_model_is_the_one_the_spec_tells_about(shared: Serv
 @pytest.mark.parametrize("row", ROWS)
 def test_the_schemas_of_a_model_agree_with_the_spec_row_by_row(row: Endpoint) -> None:
     """Input, output, status and cancel answer say what the tables say: types, bounds, choices, defaults."""
-    document = of_model(row, BASE)
+    document = describe_model(row, BASE)
     told = tables.model(row.id)
     paths = document["paths"]
     one = f"/{row.id}/requests/{{request_id}}"
@@ -85,7 +85,7 @@ def test_the_schemas_of_a_model_agree_with_the_spec_row_by_row(row: Endpoint) ->
 @pytest.mark.parametrize("row", ROWS)
 def test_a_described_model_is_the_written_one(row: Endpoint) -> None:
     """What a client builds from the description has the same fields, defaults and order as our own class."""
-    built = describe(of_model(row, BASE), row.id)
+    built = describe(describe_model(row, BASE), row.id)
 
     assert built.endpoint_id == row.id
     assert list(built.model_fields) == list(row.input.model_fields)
@@ -109,14 +109,14 @@ def test_the_whole_description_is_valid_and_lists_exactly_the_addresses_that_the
 
     validate(document)
     assert {(method, path) for method, path, _ in operations(document)} == {
-        (row.method, row.path) for row in table() if row.in_spec or not spec_only
+        (row.method, row.path) for row in all_routes() if row.in_spec or not spec_only
     }
     assert ("Idempotency-Key" in str(document)) is not spec_only
 
 
 def test_every_operation_says_who_may_call_it_and_what_it_answers() -> None:
     """A key or none, documented refusals with their body, content types, the request id, and an id of its own."""
-    document = of_service(BASE)
+    document = describe_service(BASE)
     open_to_all = {"/", "/models", "/models/openapi.json", "/openapi.json", "/docs", "/files/{token}/{name}"}
     assert document["security"] == [{"key": []}]
     assert document["components"]["securitySchemes"]["key"] == {"type": "apiKey", "in": "header", "name": "x-api-key"}
@@ -142,14 +142,18 @@ def test_every_operation_says_who_may_call_it_and_what_it_answers() -> None:
 
 def test_every_kind_of_refusal_is_described_somewhere() -> None:
     """No code of the service is missing, but 405, which belongs to no operation."""
-    codes = {code for _, _, operation in operations(of_service(BASE)) for code in operation["responses"]}
+    codes = {code for _, _, operation in operations(describe_service(BASE)) for code in operation["responses"]}
 
     assert {str(code) for code in CODES.values()} - codes == {"405"}
 
 
 def test_no_reference_of_a_description_leads_nowhere() -> None:
     """Each points to a component that is there, and each component is pointed to."""
-    for document in (of_service(BASE), of_service(BASE, spec_only=True), *(of_model(row, BASE) for row in CATALOG)):
+    for document in (
+        describe_service(BASE),
+        describe_service(BASE, spec_only=True),
+        *(describe_model(row, BASE) for row in CATALOG),
+    ):
         found = set(references(document))
         components = document["components"]
         assert found == {f"#/components/{kind}/{name}" for kind in ("schemas", "headers") for name in components[kind]}
@@ -158,7 +162,7 @@ def test_no_reference_of_a_description_leads_nowhere() -> None:
 def test_a_bound_that_is_off_by_one_would_be_found() -> None:
     """The control: the comparison of schemas and tables is awake."""
     row = CATALOG[0]
-    document = of_model(row, BASE)
+    document = describe_model(row, BASE)
     document["components"]["schemas"]["TextToVideo"]["properties"]["num_frames"]["maximum"] = 1442
 
     body = document["paths"][f"/{row.id}"]["post"]["requestBody"]["content"]["application/json"]["schema"]

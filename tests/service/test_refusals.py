@@ -15,8 +15,8 @@ import pytest
 from reelbook.service import spec_decisions
 from reelbook.service.accounts import NewAccount
 from reelbook.service.refusals import CODES
-from reelbook.service.routes import table
-from reelbook.service.server import Server, bound_socket
+from reelbook.service.routes import all_routes
+from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri
 
@@ -35,7 +35,7 @@ OPEN = {"/", "/models", "/models/openapi.json", "/openapi.json", "/docs", "/file
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with a usual account and three with more or fewer rights, or less money."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("classroom"), workers=1), bound_socket("127.0.0.1", 0))
+    server = Server(Settings(data=tmp_path_factory.mktemp("classroom"), workers=1), bind_socket("127.0.0.1", 0))
     server.service.accounts.open(
         [
             NewAccount("default", KEY),
@@ -147,7 +147,7 @@ REFUSED = {
     "a POST where a PUT is due": Call("POST", f"/{TEXT}/requests/{NOBODY}/cancel", "method_not_allowed", "PUT"),
     "a DELETE": Call("DELETE", f"/{TEXT}/requests/{NOBODY}", "method_not_allowed", "GET"),
     "too large": Call(
-        "POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (spec_decisions.MAX_BODY + 1)
+        "POST", "/models/run", "too_large", "33,554,432 bytes", content=b" " * (spec_decisions.MAX_BODY_BYTES + 1)
     ),
     "too many values": Call(
         "POST",
@@ -186,7 +186,7 @@ def test_a_call_that_is_refused_at_once_says_why_and_costs_nothing(classroom: Se
 @pytest.mark.parametrize("key", [None, "", "unknown", "test-key ", "TEST-KEY", "x" * 10_000])
 def test_without_a_known_key_every_other_address_is_closed(classroom: Served, key: str | None) -> None:
     """401 everywhere but at the open addresses, before anything else is looked at."""
-    closed = [row for row in table() if row.path not in OPEN]
+    closed = [row for row in all_routes() if row.path not in OPEN]
     headers = {} if key is None else {"x-api-key": key}
     # The server trims the blanks around a header's value, as HTTP wants it.
     if key is not None and key.strip() == KEY:
@@ -369,7 +369,7 @@ def test_an_unfinished_result_is_not_ready_and_a_cancelled_one_is_499(classroom:
 
 def test_too_many_waiting_requests_are_429_with_a_time_to_wait(serve: Serve, dot: str) -> None:
     """The one over the limit is refused; other accounts are not, and neither is a repeated call of an accepted one."""
-    served = serve(workers=1, most_waiting=2, accounts=[NewAccount("a", KEY), NewAccount("b", "key-b")])
+    served = serve(workers=1, max_waiting=2, accounts=[NewAccount("a", KEY), NewAccount("b", "key-b")])
     running = served.submitted(TEXT, LONG)
     with served.http.stream("GET", f"/{TEXT}/requests/{running}/status/stream", headers={"x-api-key": KEY}) as events:
         next(line for line in events.iter_lines() if "IN_PROGRESS" in line)
@@ -434,7 +434,9 @@ def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
 def test_an_engine_error_is_told_without_its_inside(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order that a worker cannot carry out ends the run, not the worker, and shows a class name at most."""
     served = serve(workers=1)
-    monkeypatch.setattr(type(served.server.service.workers), "_local", lambda *_: {"data:,": "/nowhere/secret"})
+    monkeypatch.setattr(
+        type(served.server.service.workers), "_find_local_paths", lambda *_: {"data:,": "/nowhere/secret"}
+    )
 
     final, result = failed(served, STITCH, {"images": ["data:,"]})
 

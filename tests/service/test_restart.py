@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bound_socket
+from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, read_charges
 
@@ -71,8 +71,8 @@ def test_a_request_that_was_being_cancelled_is_not_run_again(tmp_path: Path, ser
     request_id = first.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441})
     store = first.server.service.store
     first.server.stop()
-    again = Server(Settings(data=tmp_path / "data"), bound_socket("127.0.0.1", 0))
-    again.service.store.ask(lambda db: db.execute("UPDATE requests SET cancelling = 1") and None).result()
+    again = Server(Settings(data=tmp_path / "data"), bind_socket("127.0.0.1", 0))
+    again.service.store.submit(lambda db: db.execute("UPDATE requests SET cancelling = 1") and None).result()
 
     with again, httpx.Client(base_url=again.base_url, timeout=30, trust_env=False) as http:
         final = Served(again, http).finished(TEXT, request_id)

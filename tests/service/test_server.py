@@ -498,7 +498,7 @@ def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(
     assert (status, err) == (0, "")
     assert time.monotonic() - began < 4.0
     assert "/docs" in out
-    assert account["credits_available"] == spec_decisions.GRANT
+    assert account["credits_available"] == spec_decisions.DEFAULT_GRANT
     assert workers
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert [charge["kind"] for charge in read_charges(tmp_path / "service")] == ["reserve"]

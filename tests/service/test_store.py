@@ -16,15 +16,17 @@ def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
     """Work of others in the same commit stays."""
     store = Store(tmp_path / "db")
     gate = threading.Event()
-    held = store.ask(lambda db: gate.wait(5) and None)  # Keeps the thread busy, so that the next three share a commit.
+    held = store.submit(
+        lambda db: gate.wait(5) and None
+    )  # Keeps the thread busy, so that the next three share a commit.
 
     def broken(db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO service VALUES ('bad', 'x')")
         raise ValueError("mine alone")
 
-    first = store.ask(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None)
-    second = store.ask(broken)
-    third = store.ask(lambda db: db.execute("INSERT INTO service VALUES ('b', '2')") and None)
+    first = store.submit(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None)
+    second = store.submit(broken)
+    third = store.submit(lambda db: db.execute("INSERT INTO service VALUES ('b', '2')") and None)
     gate.set()
 
     held.result(5)
@@ -32,9 +34,9 @@ def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
     third.result(5)
     with pytest.raises(ValueError, match="mine alone"):
         second.result(5)
-    names = store.ask(lambda db: [row["name"] for row in db.execute("SELECT name FROM service ORDER BY name")]).result(
-        5
-    )
+    names = store.submit(
+        lambda db: [row["name"] for row in db.execute("SELECT name FROM service ORDER BY name")]
+    ).result(5)
     store.close()
     assert names == ["a", "b"]
 
@@ -45,12 +47,12 @@ def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
     commits = []
     store.after_commit(lambda db: commits.append(1))
     gate = threading.Event()
-    store.ask(lambda db: gate.wait(5) and None)
+    store.submit(lambda db: gate.wait(5) and None)
 
     def insert(name: str, db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO service VALUES (?, '')", (name,))
 
-    futures = [store.ask(partial(insert, str(number))) for number in range(300)]
+    futures = [store.submit(partial(insert, str(number))) for number in range(300)]
     gate.set()
     for future in futures:
         future.result(10)
@@ -62,11 +64,13 @@ def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
 def test_what_was_told_safe_is_there_after_a_reopening(tmp_path: Path) -> None:
     """A fulfilled future means that the row is on disk."""
     store = Store(tmp_path / "db")
-    store.ask(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None).result(5)
+    store.submit(lambda db: db.execute("INSERT INTO service VALUES ('a', '1')") and None).result(5)
     store.close()
 
     again = Store(tmp_path / "db")
-    value = again.ask(lambda db: db.execute("SELECT value FROM service WHERE name = 'a'").fetchone()["value"]).result(5)
+    value = again.submit(
+        lambda db: db.execute("SELECT value FROM service WHERE name = 'a'").fetchone()["value"]
+    ).result(5)
     again.close()
 
     assert value == "1"

@@ -11,7 +11,7 @@ from typing import Any
 from reelbook.models.base import Input
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import transitions
-from reelbook.storage.ledger.claims import Asked, choose
+from reelbook.storage.ledger.claims import RunRequest, find_or_claim
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
 from reelbook.storage.run_identity import canonical, dumps, identity
@@ -40,22 +40,24 @@ class Made:
         else:
             text = dumps(request)
         service, price = others.pop("service", SERVICE), others.pop("price", 53)
-        asked = Asked(service, identity(model, text), model, text, price, False, False)
+        asked = RunRequest(service, identity(model, text), model, text, price, False, False)
         owner = self.ledger.owner
 
         def moves(db: sqlite3.Connection) -> int:
-            verdict = choose(db, asked, self.ledger, key=None, **{"fresh": True, **others})
-            assert verdict.do == "send"
-            transitions.sending(db, verdict.entry.id, owner, None)
+            verdict = find_or_claim(db, asked, self.ledger, key=None, **{"fresh": True, **others})
+            assert verdict.action == "send"
+            transitions.mark_sending(db, verdict.entry.id, owner, None)
             for move in then:
                 move(db, verdict.entry.id)
             return verdict.entry.id
 
-        return self.ledger.now(moves)
+        return self.ledger.transact_now(moves)
 
     def uncertain(self, request: Input | dict[str, Any] = BOAT, **others: Any) -> int:
         """A run whose answer was lost."""
-        return self.sent(request, lambda db, run: transitions.lost(db, run, "the connection was reset"), **others)
+        return self.sent(
+            request, lambda db, run: transitions.mark_uncertain(db, run, "the connection was reset"), **others
+        )
 
     def accepted(
         self, request: Input | dict[str, Any] = BOAT, request_id: str = "", *then: Move, **others: Any
@@ -64,8 +66,8 @@ class Made:
         owner = self.ledger.owner
 
         def accept(db: sqlite3.Connection, run: int) -> None:
-            transitions.accepted(db, run, request_id or f"request-{run}")
-            transitions.left(db, run, owner)
+            transitions.mark_accepted(db, run, request_id or f"request-{run}")
+            transitions.release(db, run, owner)
 
         return self.sent(request, accept, *then, **others)
 
@@ -75,7 +77,9 @@ class Made:
         return self.accepted(
             request,
             request_id,
-            lambda db, run: transitions.ended(db, run, transitions.FAILED, "source_unreadable", "No picture.", charged),
+            lambda db, run: transitions.mark_ended(
+                db, run, transitions.FAILED, "source_unreadable", "No picture.", charged
+            ),
             **others,
         )
 
@@ -98,13 +102,13 @@ class Made:
         told = output if output is not None else {"video": {"url": media[0]["url"]}, "seed": 7} if media else {}
 
         def store(db: sqlite3.Connection, run: int) -> None:
-            transitions.completed(db, run, dumps(told), charged, 0.5, 2.0)
-            transitions.stored(db, run, dumps(media))
+            transitions.mark_completed(db, run, dumps(told), charged, 0.5, 2.0)
+            transitions.mark_stored(db, run, dumps(media))
 
         return self.accepted(request, request_id, store, **others)
 
     def entry(self, run: int) -> transitions.Entry:
-        return self.ledger.look(lambda db: transitions.read(db, run))
+        return self.ledger.read(lambda db: transitions.get_entry(db, run))
 
     def entries(self) -> list[transitions.Entry]:
         return [self.entry(run) for run in self.library]
@@ -116,7 +120,7 @@ class Made:
 
     def aged(self, run: int, days: float) -> None:
         """Make a run older than it is."""
-        self.ledger.now(
+        self.ledger.transact_now(
             lambda db: db.execute(
                 "UPDATE runs SET created = created - ?, sent = sent - ?, finished = finished - ? WHERE id = ?",
                 (days * 86_400, days * 86_400, days * 86_400, run),

@@ -19,7 +19,7 @@ import pytest
 
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.run_identity import identity
@@ -41,8 +41,8 @@ def named(number: int) -> str:
     return identity("svc/boats", text_of(number))
 
 
-def asked(number: int) -> Asked:
-    return Asked(SERVICE, named(number), "svc/boats", text_of(number), 5, False, True)
+def asked(number: int) -> RunRequest:
+    return RunRequest(SERVICE, named(number), "svc/boats", text_of(number), 5, False, True)
 
 
 def request_of(number: int) -> str:
@@ -51,15 +51,15 @@ def request_of(number: int) -> str:
 
 def paid(db: sqlite3.Connection, ledger: Ledger, number: int) -> Entry:
     """A run that is paid for, and stored, but for every third one."""
-    run = claims.choose(db, asked(number), ledger, key=None).entry
-    transitions.sending(db, run.id, ledger.owner, None)
-    transitions.accepted(db, run.id, request_of(number))
+    run = claims.find_or_claim(db, asked(number), ledger, key=None).entry
+    transitions.mark_sending(db, run.id, ledger.owner, None)
+    transitions.mark_accepted(db, run.id, request_of(number))
     if number % 3:
         output = {"video": {"url": "https://host.example/v"}, "log": "x" * (9000 * (number == 7))}
-        transitions.completed(db, run.id, json.dumps(output), 5, 0.5, 2.0)
-        transitions.stored(db, run.id, "[]")
+        transitions.mark_completed(db, run.id, json.dumps(output), 5, 0.5, 2.0)
+        transitions.mark_stored(db, run.id, "[]")
     else:
-        transitions.left(db, run.id, ledger.owner)
+        transitions.release(db, run.id, ledger.owner)
     return run
 
 
@@ -68,10 +68,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of paid runs, all of them known to the log; one has a text of many pages."""
     folder = tmp_path_factory.mktemp("sound") / "library"
     ledger = Ledger(folder)
-    runs = ledger.now(lambda db: [paid(db, ledger, number) for number in range(RUNS)])
+    runs = ledger.transact_now(lambda db: [paid(db, ledger, number) for number in range(RUNS)])
     lines = [crash_recovery.acceptance(run, request_of(number)) for number, run in enumerate(runs)]
-    second_copy.append(folder, [second_copy.line_of(line) for line in lines])
-    ledger.now(lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)]))
+    second_copy.append(folder, [second_copy.format_line(line) for line in lines])
+    ledger.transact_now(
+        lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)])
+    )
     ledger.close()
     return folder
 
@@ -315,14 +317,14 @@ def hurt(folder: Path, kind: Kind) -> None:
 
 
 def verdict(db: sqlite3.Connection, ledger: Ledger, number: int) -> str:
-    return claims.choose(db, asked(number), ledger, key=None, take=0).do
+    return claims.find_or_claim(db, asked(number), ledger, key=None, take=0).action
 
 
 def verdicts(folder: Path) -> Counter[str]:
     """What is to be done about each of the runs: one that is sent is paid for again."""
     ledger = Ledger(folder)
     try:
-        steps = [ledger.ask(partial(verdict, ledger=ledger, number=number)) for number in range(RUNS)]
+        steps = [ledger.submit(partial(verdict, ledger=ledger, number=number)) for number in range(RUNS)]
         return Counter(step.result(30) for step in steps)
     finally:
         ledger.close()
@@ -391,9 +393,9 @@ def test_a_row_that_is_hit_while_the_library_is_open(sound: Path, tmp_path: Path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if reads == "a look":
-            rows = ledger.look(lambda db: db.execute("SELECT model, request_id FROM runs").fetchall())
+            rows = ledger.read(lambda db: db.execute("SELECT model, request_id FROM runs").fetchall())
             assert ("svc/boats", request_of(6)) in rows
-        done = [ledger.now(partial(verdict, ledger=ledger, number=number)) for number in (5, 6, 7)]
+        done = [ledger.transact_now(partial(verdict, ledger=ledger, number=number)) for number in (5, 6, 7)]
     ledger.close()
 
     assert done == ["serve", "follow", "serve"]

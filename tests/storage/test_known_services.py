@@ -11,7 +11,7 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, known_services, transitions
-from reelbook.storage.ledger.claims import Asked, Budget
+from reelbook.storage.ledger.claims import Budget, RunRequest
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.writer import Ledger
 from tests.storage.made import Made
@@ -29,7 +29,7 @@ class Nobody:
     def is_dead(self, name: str) -> bool:
         return False
 
-    def acceptances(self, identities: object = None) -> list[dict[str, object]]:
+    def read_acceptances(self, identities: object = None) -> list[dict[str, object]]:
         return []
 
 
@@ -43,16 +43,16 @@ def db() -> Iterator[sqlite3.Connection]:
 
 def met(db: sqlite3.Connection, one: Met) -> str:
     address, told, lasts = one if len(one) == 3 else (*one, False)
-    return known_services.name_of(db, address, told, lasts=lasts)
+    return known_services.register_service(db, address, told, lasts=lasts)
 
 
 def paid(db: sqlite3.Connection, service: str, identity: str, *, take: int = 0, budget: Budget | None = None) -> int:
     """A run that is paid for there; the same one again, if it is known."""
-    asked = Asked(service, identity, "m", "{}", 5, False, True)
-    verdict = claims.choose(db, asked, Nobody(), key=None, take=take, budget=budget)
-    if verdict.do == "send":
-        transitions.sending(db, verdict.entry.id, "me", None)
-        transitions.accepted(db, verdict.entry.id, f"request {verdict.entry.id}")
+    asked = RunRequest(service, identity, "m", "{}", 5, False, True)
+    verdict = claims.find_or_claim(db, asked, Nobody(), key=None, take=take, budget=budget)
+    if verdict.action == "send":
+        transitions.mark_sending(db, verdict.entry.id, "me", None)
+        transitions.mark_accepted(db, verdict.entry.id, f"request {verdict.entry.id}")
     return verdict.entry.id
 
 
@@ -124,8 +124,8 @@ def test_two_names_become_one(db: sqlite3.Connection) -> None:
     first, twice = paid(db, here, "first"), paid(db, here, "twice", budget=plan)
     there = met(db, ("https://new.example", None))
     second, again = paid(db, there, "second"), paid(db, there, "twice", budget=plan)
-    transitions.completed(db, again, "{}", 5, None, None)
-    transitions.stored(db, again, "[]")
+    transitions.mark_completed(db, again, "{}", 5, None, None)
+    transitions.mark_stored(db, again, "[]")
 
     now = met(db, ("https://new.example", "a"))
 
@@ -135,8 +135,8 @@ def test_two_names_become_one(db: sqlite3.Connection) -> None:
         (again, 0), (twice, 1),
     ]  # fmt: skip
     with pytest.raises(OverBudget, match="10"):
-        claims.within(db, Budget("plan", 10), 5)
-    claims.within(db, Budget("plan", 15), 5)
+        claims.check_budget(db, Budget("plan", 10), 5)
+    claims.check_budget(db, Budget("plan", 15), 5)
 
 
 def test_a_run_whose_process_does_not_know_the_new_name_is_found(db: sqlite3.Connection) -> None:
@@ -146,9 +146,9 @@ def test_a_run_whose_process_does_not_know_the_new_name_is_found(db: sqlite3.Con
     known = met(db, (HOSTED, "a"))
     met(db, ("https://new.example", "a"))
 
-    assert known_services.current(db, stale) == known
+    assert known_services.get_current_name(db, stale) == known
     assert paid(db, stale, "boat") == paid(db, known, "boat") == run
-    assert known_services.model_of(db, stale, f"request {run}") == "m"
+    assert known_services.find_model(db, stale, f"request {run}") == "m"
 
 
 OLD = "INSERT INTO runs (service, identity, take, model, input, state, request_id, created) VALUES (?, 'boat', 0, 'm', '{}', 'stored', 'r', 1)"
@@ -229,10 +229,10 @@ def test_two_notebooks_that_meet_it_at_once_agree(tmp_path: Path) -> None:
 
         def work(one: Ledger, id: str | None, together: threading.Barrier = together, runs: list[int] = runs) -> None:
             together.wait()
-            name = one.now(lambda db: known_services.name_of(db, HOSTED, id))
+            name = one.transact_now(lambda db: known_services.register_service(db, HOSTED, id))
             together.wait()
-            asked = Asked(name, "boat", "m", "{}", 5, False, True)
-            runs.append(one.now(lambda db: claims.choose(db, asked, one, key=None)).entry.id)
+            asked = RunRequest(name, "boat", "m", "{}", 5, False, True)
+            runs.append(one.transact_now(lambda db: claims.find_or_claim(db, asked, one, key=None)).entry.id)
 
         threads = [
             threading.Thread(target=work, args=(one, told)) for one, told in zip(ledger, (None, "a"), strict=True)
@@ -254,11 +254,11 @@ def test_another_library_may_know_it_by_another_name(
 ) -> None:
     """A run that was paid for there is the run here, by whichever alias both know."""
     here, there = make("here"), make("there")
-    name = there.ledger.now(lambda db: known_services.name_of(db, HOSTED, told_there))
+    name = there.ledger.transact_now(lambda db: known_services.register_service(db, HOSTED, told_there))
     run = there.stored(service=name)
-    here.ledger.now(lambda db: known_services.name_of(db, HOSTED, told_here))
+    here.ledger.transact_now(lambda db: known_services.register_service(db, HOSTED, told_here))
 
     here.library.adopt(there.folder)
 
-    now = here.ledger.now(lambda db: known_services.name_of(db, HOSTED, "later"))
+    now = here.ledger.transact_now(lambda db: known_services.register_service(db, HOSTED, "later"))
     assert [(entry.service, entry.identity) for entry in here.entries()] == [(now, there.entry(run).identity)]

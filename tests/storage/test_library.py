@@ -389,7 +389,7 @@ def test_facts_that_have_changed_are_written_anew(made: Made, tmp_path: Path) ->
     made.stored(charged=None)
     library = Library(made.folder, made.ledger, made.shelf, write=write)
     target = library.export(tmp_path / "out")
-    made.ledger.now(lambda db: db.execute("UPDATE runs SET charged = 40"))
+    made.ledger.transact_now(lambda db: db.execute("UPDATE runs SET charged = 40"))
 
     library.export(target)
 
@@ -503,7 +503,7 @@ def test_files_can_be_fetched_again_at_once(made: Made) -> None:
 
     assert fetched == [1]
     media = made.entry(1).media or ""
-    made.ledger.now(lambda db: transitions.stored(db, 1, media))
+    made.ledger.transact_now(lambda db: transitions.mark_stored(db, 1, media))
     with pytest.raises(ReelbookError, match="connect first"):
         made.library.verify(mend=True)
 
@@ -512,7 +512,7 @@ def test_a_run_that_somebody_is_at_is_left_to_them(made: Made) -> None:
     """A stored row with an owner is being fetched again at this moment."""
     made.stored()
     made.path_of(1).unlink()
-    made.ledger.now(lambda db: db.execute("UPDATE runs SET owner = ?", (made.ledger.owner,)))
+    made.ledger.transact_now(lambda db: db.execute("UPDATE runs SET owner = ?", (made.ledger.owner,)))
 
     report = made.library.verify()
 

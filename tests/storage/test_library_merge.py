@@ -19,7 +19,7 @@ from reelbook.errors import ReelbookError
 from reelbook.storage.ledger import connection, transitions
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry
-from reelbook.storage.merge.run_merge import FAR, merged
+from reelbook.storage.merge.run_merge import PROGRESS, merge_run
 from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, SERVICE, Made
 
@@ -155,7 +155,7 @@ def test_a_run_that_somebody_is_at_here_is_left_to_them(make: Make) -> None:
     """Nobody's row is changed under their hands."""
     ours, theirs = make("ours"), make("theirs")
     ours.accepted(BOAT, "the same")
-    ours.ledger.now(lambda db: transitions.owned(db, transitions.read(db, 1), ours.ledger.owner))
+    ours.ledger.transact_now(lambda db: transitions.set_owner(db, transitions.get_entry(db, 1), ours.ledger.owner))
     theirs.stored(BOAT, request_id="the same")
 
     report = ours.library.adopt(theirs.folder)
@@ -168,7 +168,7 @@ def test_the_same_request_is_the_same_run(make: Make) -> None:
     ours, theirs = make("ours"), make("theirs")
     ours.accepted(BOAT, "one")
     ours.accepted({}, "two", model=BOAT.endpoint_id)
-    ours.ledger.now(lambda db: db.execute("UPDATE runs SET identity = 'attached:two' WHERE id = 2"))
+    ours.ledger.transact_now(lambda db: db.execute("UPDATE runs SET identity = 'attached:two' WHERE id = 2"))
     theirs.stored(BOAT, request_id="one")
     theirs.failed(TRAM, "two")
 
@@ -238,7 +238,7 @@ def test_adopted_requests_are_in_the_second_copy_too(make: Make) -> None:
 
     ours.library.adopt(theirs.folder)
 
-    assert [line["request_id"] for line in ours.ledger.acceptances()] == ["paid"]
+    assert [line["request_id"] for line in ours.ledger.read_acceptances()] == ["paid"]
 
 
 def test_the_library_of_a_project_is_found(make: Make, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_rows_of_a_stranger_are_judged(make: Make) -> None:
         theirs.stored(BOAT.revised(seed=seed))
     odd = ["state = 'paid'", "charged = -5", 'input = \'{"a":1},{"b":2}\'', "media = '{}'", "price = 'free'"]
     statements = [f"UPDATE runs SET {change} WHERE id = {run}" for run, change in enumerate(odd, 1)]
-    theirs.ledger.now(lambda db: [db.execute(statement) for statement in statements])
+    theirs.ledger.transact_now(lambda db: [db.execute(statement) for statement in statements])
 
     report = ours.library.adopt(theirs.folder)
 
@@ -377,10 +377,10 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
     with in_memory(ours) as db:
         first = all_of(db)
         for other in theirs:
-            merged(db, replace(other, id=1))
+            merge_run(db, replace(other, id=1))
         once = all_of(db)
         for other in theirs:
-            merged(db, replace(other, id=1))
+            merge_run(db, replace(other, id=1))
         twice = all_of(db)
 
     paid = (*transitions.PAID, transitions.STORED)
@@ -392,8 +392,8 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
     lost = [row for row in (*first, *theirs) if row.state == transitions.UNCERTAIN]
     assert sum(row.state == transitions.UNCERTAIN for row in once) == len(lost)
     for row in once:
-        told = [FAR[one.state] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
-        assert not told or FAR[row.state] == max(told)
+        told = [PROGRESS[one.state] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
+        assert not told or PROGRESS[row.state] == max(told)
     different = {
         row.request_id or f"no id, {row.created}": row for row in (*first, *theirs) if row.state not in OPEN[:2]
     }

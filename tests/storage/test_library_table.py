@@ -18,10 +18,10 @@ from reelbook.models.base import Input
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STORED, UNCERTAIN, WAY, Entry
+from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STEPS, STORED, UNCERTAIN, Entry
 from reelbook.storage.run_identity import canonical, dumps
-from reelbook.storage.table.library_table import LAST, STATUSES, WORDS, of_entries, table
-from reelbook.storage.table.typed_columns import Pile, column
+from reelbook.storage.table.library_table import LAST, STATUSES, WORDS, build_table, get_rows
+from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
 
 SHA = "ab" * 32
 BOAT = TextToVideo(prompt="a paper boat", seed=7)
@@ -45,7 +45,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
 
 
 def frame(*entries: Entry, paths: dict[str, str] | None = None) -> pd.DataFrame:
-    return table([of_entries(entries)], paths or {})
+    return build_table([get_rows(entries)], paths or {})
 
 
 def media(*suffixes: str) -> tuple[str, dict[str, str]]:
@@ -140,7 +140,7 @@ def test_an_answer_without_an_address_has_no_url() -> None:
     assert found["output_images_url"] == [None, "https://example.org/b.png"]
 
 
-@pytest.mark.parametrize("state", [*WAY, "rejected", "cancelled", FAILED, "expired", UNCERTAIN, "from the future"])
+@pytest.mark.parametrize("state", [*STEPS, "rejected", "cancelled", FAILED, "expired", UNCERTAIN, "from the future"])
 def test_every_state_has_a_word(state: str) -> None:
     """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
     word = frame(entry(state=state)).iloc[0]["status"]
@@ -249,13 +249,13 @@ def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=4) | st.tuples(VALUES, st.integers(1, 9)), max_size=5))
 def test_a_pile_is_the_same_as_its_values_one_by_one(parts: Sequence[Any]) -> None:
     """Keeping one value for many alike is only a saving."""
-    pile, plain = Pile(), []
+    pile, plain = ColumnBuilder(), []
     for part in parts:
         values = part if isinstance(part, list) else [part[0]] * part[1]
         pile.add(values)
         plain += values
 
-    pd.testing.assert_series_equal(pile.series(), column(plain))
+    pd.testing.assert_series_equal(pile.series(), build_column(plain))
 
 
 def test_the_runs_of_a_sweep_share_what_they_share_and_no_more() -> None:
@@ -291,7 +291,7 @@ def test_ten_thousand_runs_take_a_moment() -> None:
     ]
     began = time.process_time()
 
-    found = table([of_entries(rows)], {})
+    found = build_table([get_rows(rows)], {})
 
     assert time.process_time() - began < 2
     assert found["seed"].sum() == 50_005_000
@@ -300,7 +300,11 @@ def test_ten_thousand_runs_take_a_moment() -> None:
 def test_missing_texts_are_of_one_kind(tmp_path: Path) -> None:
     """As in columns of whole numbers: `<NA>`, also from a file of columns, and never NaN beside it."""
     made = pd.DataFrame(
-        {"text": column(["a", None]), "mixed": column([7, "x", None])[1:].array, "large": column([2**70, None])}
+        {
+            "text": build_column(["a", None]),
+            "mixed": build_column([7, "x", None])[1:].array,
+            "large": build_column([2**70, None]),
+        }
     )
 
     made.to_parquet(tmp_path / "made.parquet")

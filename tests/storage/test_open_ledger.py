@@ -16,7 +16,7 @@ import pytest
 from reelbook.errors import LibraryError
 from reelbook.storage import file_locks
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, salvage, second_copy, transitions
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 
 RUNS = 400
@@ -25,18 +25,18 @@ PAGE = 4096
 
 def accepted(ledger: Ledger, name: str, *, price: int | None = 5) -> None:
     """A run that is paid for."""
-    asked = Asked("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), price, False, True)
-    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry
-    ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
+    asked = RunRequest("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), price, False, True)
+    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry
+    ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
     line = crash_recovery.acceptance(run, f"request of {name}")
-    ledger.ask(lambda db: transitions.accepted(db, run.id, str(line["request_id"])), line=line).result(30)
+    ledger.submit(lambda db: transitions.mark_accepted(db, run.id, str(line["request_id"])), line=line).result(30)
 
 
 def requests(folder: Path) -> dict[str, str | None]:
     """The runs that a library knows, with their requests, as the next who opens it finds them."""
     ledger = Ledger(folder)
     try:
-        return dict(ledger.look(lambda db: db.execute("SELECT identity, request_id FROM runs").fetchall()))
+        return dict(ledger.read(lambda db: db.execute("SELECT identity, request_id FROM runs").fetchall()))
     finally:
         ledger.close()
 
@@ -46,14 +46,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of many runs, the last of which are paid for and known to the second copy, too."""
     folder = tmp_path_factory.mktemp("library") / ".reelbook"
     ledger = Ledger(folder)
-    ledger.now(
+    ledger.transact_now(
         lambda db: db.executemany(
             "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created)"
             " VALUES ('svc', ?, 0, 'm', ?, 'stored', 1, ?, 5, 1)",
             [(f"old {n}", json.dumps("a boat " * 30), f"request of old {n}") for n in range(RUNS)],
         )
     )
-    ledger.now(lambda db: claims.join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
+    ledger.transact_now(lambda db: claims.join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
     for number in range(5):
         accepted(ledger, f"new {number}")
     ledger.close()
@@ -193,7 +193,7 @@ def test_a_writer_goes_on_in_the_rescued_file(folder: Path) -> None:
 
         accepted(writer, "later")
 
-    found = dict(other.look(lambda db: db.execute("SELECT identity, owner FROM runs").fetchall()))
+    found = dict(other.read(lambda db: db.execute("SELECT identity, owner FROM runs").fetchall()))
     assert found["later"] == writer.owner
     assert not other.is_dead(writer.owner)
     for ledger in (writer, other):
@@ -209,7 +209,7 @@ def test_a_lost_run_leaves_its_number_to_nobody(folder: Path) -> None:
 
     with pytest.warns(UserWarning, match="was damaged"):
         ledger = Ledger(folder)
-    numbers = [row[0] for row in ledger.look(lambda db: db.execute("SELECT id FROM runs").fetchall())]
+    numbers = [row[0] for row in ledger.read(lambda db: db.execute("SELECT id FROM runs").fetchall())]
     ledger.close()
 
     assert min(numbers) > last + 1000
@@ -256,7 +256,7 @@ def test_an_index_that_says_something_else_than_its_table_is_mended(folder: Path
 
     with pytest.warns(UserWarning, match="405 runs were read"):
         ledger = Ledger(folder)
-    found = ledger.look(lambda db: db.execute("SELECT identity FROM runs WHERE request_id = 'moved'").fetchall())
+    found = ledger.read(lambda db: db.execute("SELECT identity FROM runs WHERE request_id = 'moved'").fetchall())
     ledger.close()
 
     assert unseen is None
@@ -272,7 +272,7 @@ def test_damage_that_is_met_while_the_dead_are_buried_is_mended(folder: Path) ->
         )
     db.close()
     stale(folder / connection.NAME, "runs_by_request", "UPDATE runs SET request_id = NULL WHERE identity = 'last'")
-    second_copy.append(folder, [second_copy.line_of(LINE)])
+    second_copy.append(folder, [second_copy.format_line(LINE)])
 
     with pytest.warns(UserWarning, match="was damaged"):
         found = requests(folder)
@@ -293,7 +293,7 @@ def test_a_large_file_is_checked_when_somebody_has_died(folder: Path, monkeypatc
     with ledger._disk:  # The check has it for as long as it takes.
         pass
     while not (folder / open_ledger.SUSPECT_NAME).exists():
-        ledger.now(lambda db: None)
+        ledger.transact_now(lambda db: None)
     ledger.close()
 
     assert unnoticed
@@ -304,12 +304,12 @@ def test_a_large_file_is_checked_when_somebody_has_died(folder: Path, monkeypatc
 
 def test_a_false_suspicion_is_dropped(folder: Path) -> None:
     """A sound file stays where it is."""
-    before = open_ledger.place(folder)
-    open_ledger.suspect(folder)
+    before = open_ledger.get_file_id(folder)
+    open_ledger.mark_suspect(folder)
 
     found = requests(folder)
 
-    assert (len(found), open_ledger.place(folder)) == (RUNS + 5, before)
+    assert (len(found), open_ledger.get_file_id(folder)) == (RUNS + 5, before)
     assert not (folder / open_ledger.SUSPECT_NAME).exists()
 
 
@@ -323,7 +323,7 @@ def test_a_state_that_no_program_wrote_is_found_out(folder: Path) -> None:
 
     with pytest.warns(UserWarning, match="was damaged"):
         ledger = Ledger(folder)
-    rows = ledger.look(lambda db: db.execute("SELECT identity, state FROM runs WHERE state != 'stored'").fetchall())
+    rows = ledger.read(lambda db: db.execute("SELECT identity, state FROM runs WHERE state != 'stored'").fetchall())
     ledger.close()
 
     assert {("old 1", "accepted"), ("old 2", "uncertain")} <= {*rows}
@@ -346,9 +346,9 @@ def test_a_torn_line_hides_no_other(folder: Path, tail: bytes) -> None:
     with (folder / second_copy.NAME).open("ab") as file:
         file.write(tail)
 
-    second_copy.append(folder, [second_copy.line_of({**LINE, "request_id": "r-last"})])
+    second_copy.append(folder, [second_copy.format_line({**LINE, "request_id": "r-last"})])
 
-    assert [line["request_id"] for line in second_copy.read(folder)] == [*PAID.values(), "r-last"]
+    assert [line["request_id"] for line in second_copy.read_lines(folder)] == [*PAID.values(), "r-last"]
 
 
 @pytest.mark.parametrize(
@@ -356,9 +356,9 @@ def test_a_torn_line_hides_no_other(folder: Path, tail: bytes) -> None:
 )
 def test_a_line_that_says_nonsense_is_left_out(folder: Path, change: dict[str, object]) -> None:
     """It must not stop a rescue."""
-    second_copy.append(folder, [second_copy.line_of({**LINE, **change})])
+    second_copy.append(folder, [second_copy.format_line({**LINE, **change})])
 
-    assert len(second_copy.read(folder)) == len(PAID)
+    assert len(second_copy.read_lines(folder)) == len(PAID)
 
 
 def test_a_line_that_does_not_fit_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_a_line_that_does_not_fit_is_an_error(folder: Path, monkeypatch: pytest.
 
 def test_a_network_disk_gets_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Locks can fail there, and the sentence says what to do."""
-    monkeypatch.setattr(connection, "network_kind", lambda folder: "nfs4")
+    monkeypatch.setattr(connection, "get_network_kind", lambda folder: "nfs4")
 
     with pytest.warns(UserWarning, match="network disk"):
         Ledger(folder).close()
@@ -391,25 +391,25 @@ def test_the_nearest_mount_says_what_kind_of_disk_it_is(
     """A folder that merely begins alike is another one. A stand-in for /proc/mounts: no test can mount a network disk."""
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: mounts)
 
-    assert connection.network_kind(Path("/home/user/.reelbook")) == kind
+    assert connection.get_network_kind(Path("/home/user/.reelbook")) == kind
 
 
 def test_who_waits_for_its_turn_for_too_long_hears_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped process keeps its turn; the others do not hang for ever."""
     ledger = Ledger(folder)
-    monkeypatch.setattr(file_locks, "TURN_SECONDS", 0.05)
+    monkeypatch.setattr(file_locks, "LOCK_SECONDS", 0.05)
 
-    with file_locks.turn(folder), pytest.raises(LibraryError, match="locked"):
-        ledger.now(lambda db: None)
+    with file_locks.write_lock(folder), pytest.raises(LibraryError, match="locked"):
+        ledger.transact_now(lambda db: None)
 
-    ledger.now(lambda db: None)
+    ledger.transact_now(lambda db: None)
     ledger.close()
 
 
 def test_a_ledger_from_before_known_prices_were_kept_is_used_as_it_is(tmp_path: Path) -> None:
     """It gets the table that it lacks, and keeps its runs."""
     ledger = Ledger(tmp_path)
-    ledger.now(lambda db: db.execute("INSERT INTO meta VALUES ('mark', 'here')"))
+    ledger.transact_now(lambda db: db.execute("INSERT INTO meta VALUES ('mark', 'here')"))
     ledger.close()
     with contextlib.closing(sqlite3.connect(tmp_path / connection.NAME)) as db:
         db.execute("DROP TABLE floors")
@@ -417,8 +417,8 @@ def test_a_ledger_from_before_known_prices_were_kept_is_used_as_it_is(tmp_path: 
 
     again = Ledger(tmp_path)
     try:
-        price = again.now(lambda db: transitions.least(db, 1))
-        mark = again.now(lambda db: db.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone())
+        price = again.transact_now(lambda db: transitions.get_floor(db, 1))
+        mark = again.transact_now(lambda db: db.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone())
     finally:
         again.close()
 

@@ -68,7 +68,7 @@ def test_a_living_process_is_alive_and_a_killed_one_is_dead(tmp_path: Path) -> N
 
         assert alive
         assert here.is_dead(name)
-        assert here.dead() == [name]
+        assert here.find_dead() == [name]
 
 
 def test_nobody_takes_itself_for_dead(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_with_a_lock_for_one_alone_lookers_take_each_other_for_the_owner(tmp_pat
     dead.drop()
     files = [os.open(tmp_path / dead.name, os.O_RDWR) for _ in range(2)]
 
-    seen = [file_locks.locked(file) for file in files]
+    seen = [file_locks.try_lock(file) for file in files]
 
     assert seen == [True, False]
     for file in files:
@@ -140,8 +140,8 @@ def test_who_enters_while_others_tidy_up_is_never_buried(tmp_path: Path) -> None
 
     def bury() -> None:
         while not stop.is_set():
-            for name in tidy.dead():
-                tidy.bury(name)
+            for name in tidy.find_dead():
+                tidy.forget(name)
 
     thread = threading.Thread(target=bury)
     thread.start()
@@ -171,8 +171,8 @@ def test_a_dead_one_is_buried_and_a_living_one_is_not(tmp_path: Path) -> None:
     dead, alive, here = Owner(tmp_path), Owner(tmp_path), Owner(tmp_path)
     dead.drop()
 
-    here.bury(dead.name)
-    here.bury(alive.name)
+    here.forget(dead.name)
+    here.forget(alive.name)
 
     assert {path.name for path in tmp_path.iterdir()} == {alive.name, here.name}
 

@@ -21,7 +21,7 @@ from reelbook.storage.ledger import (
     second_copy,
     transitions,
 )
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
@@ -34,29 +34,29 @@ Copies = Callable[[int], tuple[Path, Path]]
 
 def begun(ledger: Ledger, name: str) -> claims.Verdict:
     """What is to be done about a run; its row is claimed where it is to be paid for."""
-    asked = Asked("svc", name, "m", json.dumps({"prompt": name}), 5, False, True)
-    return ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))
+    asked = RunRequest("svc", name, "m", json.dumps({"prompt": name}), 5, False, True)
+    return ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None))
 
 
 def accepted(ledger: Ledger, run: Entry) -> None:
     """A claimed run is paid for now."""
     request = f"request {run.attempt} of {run.identity}"
     line = crash_recovery.acceptance(run, request)
-    ledger.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(30)
+    ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
 
 
 def paid(ledger: Ledger, name: str) -> None:
     """A run that is paid for now, and that nobody is at."""
     verdict = begun(ledger, name)
-    assert verdict.do == "send"
+    assert verdict.action == "send"
     accepted(ledger, verdict.entry)
-    ledger.now(lambda db: transitions.left(db, verdict.entry.id, ledger.owner))
+    ledger.transact_now(lambda db: transitions.release(db, verdict.entry.id, ledger.owner))
 
 
 def failed(ledger: Ledger, name: str) -> None:
     paid(ledger, name)
     run = begun(ledger, name).entry
-    ledger.now(lambda db: transitions.ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
+    ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
 
 
 def known(folder: Path) -> dict[str, tuple[str, str | None]]:
@@ -64,7 +64,7 @@ def known(folder: Path) -> dict[str, tuple[str, str | None]]:
     ledger = Ledger(folder)
     try:
         found = {name: begun(ledger, name) for name in map(str, range(RUNS))}
-        return {name: (verdict.do, verdict.entry.request_id) for name, verdict in found.items()}
+        return {name: (verdict.action, verdict.entry.request_id) for name, verdict in found.items()}
     finally:
         ledger.close()
 
@@ -126,7 +126,7 @@ def test_a_ledger_that_is_restored_under_an_open_library(
     fresh = begun(ledger, "another")
     ledger.close()
 
-    assert [(one.do, one.entry.request_id) for one in found] == [*FOLLOWED.values()]
+    assert [(one.action, one.entry.request_id) for one in found] == [*FOLLOWED.values()]
     assert fresh.entry.id > RUNS  # A number that a lost run had belongs to nobody else.
     assert f"{RUNS - 4} paid runs were put back" in caplog.text
 
@@ -141,11 +141,11 @@ def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, befor
     else:
         run = begun(ledger, "boat").entry
         if before in ("being sent", "refused"):
-            ledger.now(lambda db: transitions.sending(db, run.id, ledger.owner, None))
+            ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
         if before == "refused":
-            ledger.now(lambda db: transitions.rejected(db, run.id, "refused", "No."))
+            ledger.transact_now(lambda db: transitions.mark_rejected(db, run.id, "refused", "No."))
         if before == "planned":
-            ledger.now(lambda db: transitions.unsent(db, run.id))
+            ledger.transact_now(lambda db: transitions.mark_unsent(db, run.id))
     shutil.copytree(folder, copy)
     if before in ("claimed", "being sent"):
         accepted(ledger, run)
@@ -160,7 +160,7 @@ def test_a_row_out_of_a_copy_goes_on_to_what_the_log_knows(tmp_path: Path, befor
     found = begun(again, "boat")
     again.close()
 
-    assert found.do == "follow"
+    assert found.action == "follow"
     assert found.entry.request_id == f"request {found.entry.attempt} of boat"
     assert found.entry.spent == (5 if before == "failed" else 0)
 
@@ -179,7 +179,7 @@ def test_a_request_that_was_paid_beside_comes_back_beside(copies: Copies) -> Non
 
     with pytest.warns(UserWarning, match="put back"):
         ledger = Ledger(folder)
-    rows = ledger.look(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
+    rows = ledger.read(lambda db: db.execute("SELECT take, request_id FROM runs WHERE identity = '7'").fetchall())
     ledger.close()
 
     assert sorted(rows) == [(0, "paid again"), (1, "request 1 of 7")]
@@ -245,10 +245,10 @@ def test_a_line_that_says_less_is_believed_as_far_as_it_goes(copies: Copies, cas
     """A log that another version wrote, or that somebody has edited."""
     folder, copy = copies(RUNS - 1)
     change, expected = LESS[case]
-    line = {**second_copy.read(folder)[-1], **change}
+    line = {**second_copy.read_lines(folder)[-1], **change}
     shutil.copytree(copy, folder, dirs_exist_ok=True)
     second_copy.append(
-        folder, [second_copy.line_of({name: value for name, value in line.items() if value is not None})]
+        folder, [second_copy.format_line({name: value for name, value in line.items() if value is not None})]
     )
 
     with pytest.warns(UserWarning, match="1 paid runs were put back"):
@@ -259,17 +259,17 @@ def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> No
     """A service that tells another id by then is found by it."""
     address = "https://host.example/api"
     ledger = Ledger(tmp_path)
-    name = ledger.now(lambda db: known_services.name_of(db, address, "a"))
-    asked = Asked(name, "boat", "m", "{}", 5, False, True)
-    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry
-    line = crash_recovery.acceptance(run, "r", known_services.place_of(address))
-    ledger.ask(lambda db: transitions.accepted(db, run.id, "r"), line=line).result(30)
+    name = ledger.transact_now(lambda db: known_services.register_service(db, address, "a"))
+    asked = RunRequest(name, "boat", "m", "{}", 5, False, True)
+    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry
+    line = crash_recovery.acceptance(run, "r", known_services.normalise_address(address))
+    ledger.submit(lambda db: transitions.mark_accepted(db, run.id, "r"), line=line).result(30)
     ledger.close()
     (tmp_path / LEDGER).unlink()
 
     with pytest.warns(UserWarning, match="1 paid runs were put back"):
         again = Ledger(tmp_path)
-    now = again.now(lambda db: known_services.name_of(db, address, "b"))
+    now = again.transact_now(lambda db: known_services.register_service(db, address, "b"))
     again.close()
 
     assert now == name

@@ -197,13 +197,13 @@ def test_a_full_disk_leaves_no_half_file_and_says_what_to_do(shelf: Shelf) -> No
 
 def test_it_says_how_much_is_missing(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system tells how much is free."""
-    monkeypatch.setattr(shelf_module, "_free", lambda folder: 1_000_000)
+    monkeypatch.setattr(shelf_module, "_get_free_bytes", lambda folder: 1_000_000)
     full = OSError(errno.ENOSPC, "No space left on device")
 
-    assert "3.0 MB more are needed" in shelf.explained(full, 4_000_000)
+    assert "3.0 MB more are needed" in shelf.format_disk_error(full, 4_000_000)
     with pytest.raises(OSError, match="No space"):
-        shelf.room(1_000_001)
-    shelf.room(1_000_000)
+        shelf.check_space(1_000_001)
+    shelf.check_space(1_000_000)
 
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:

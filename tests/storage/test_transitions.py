@@ -11,11 +11,11 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, crash_recovery, known_services, transitions
-from reelbook.storage.ledger.claims import Asked, Budget, Spend, Verdict
+from reelbook.storage.ledger.claims import Budget, RunRequest, Spend, Verdict
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved
 
-PLAIN = Asked("svc", "seeded", "m", '{"seed":7}', 50, False, True)
+PLAIN = RunRequest("svc", "seeded", "m", '{"seed":7}', 50, False, True)
 UNSEEDED = replace(PLAIN, identity="unseeded", input="{}", reusable=False)
 KEYED = replace(PLAIN, idempotent=True)
 
@@ -33,7 +33,7 @@ class Keeper:
     def is_dead(self, name: str) -> bool:
         return name in self.dead
 
-    def acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
+    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
         return self.lines
 
 
@@ -49,38 +49,38 @@ def db() -> Iterator[Ledger]:
     db.close()
 
 
-def choose(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> Verdict:
-    return claims.choose(db, asked, keeper, **{"key": "k" if asked.idempotent else None, **options})
+def choose(db: Ledger, asked: RunRequest = PLAIN, keeper: Keeper = HERE, **options: Any) -> Verdict:
+    return claims.find_or_claim(db, asked, keeper, **{"key": "k" if asked.idempotent else None, **options})
 
 
-def claimed(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
+def claimed(db: Ledger, asked: RunRequest = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
     verdict = choose(db, asked, keeper, **options)
-    assert verdict.do == "send"
+    assert verdict.action == "send"
     return verdict.entry.id
 
 
-def sent(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
+def sent(db: Ledger, asked: RunRequest = PLAIN, keeper: Keeper = HERE, **options: Any) -> int:
     run = claimed(db, asked, keeper, **options)
-    transitions.sending(db, run, keeper.owner, "{}" if asked.idempotent else None)
+    transitions.mark_sending(db, run, keeper.owner, "{}" if asked.idempotent else None)
     return run
 
 
-def accepted(db: Ledger, asked: Asked = PLAIN, keeper: Keeper = HERE, request: str = "r1", **options: Any) -> int:
+def accepted(db: Ledger, asked: RunRequest = PLAIN, keeper: Keeper = HERE, request: str = "r1", **options: Any) -> int:
     run = sent(db, asked, keeper, **options)
-    transitions.accepted(db, run, request)
+    transitions.mark_accepted(db, run, request)
     return run
 
 
-def stored(db: Ledger, asked: Asked = PLAIN, request: str = "r1", **options: Any) -> int:
+def stored(db: Ledger, asked: RunRequest = PLAIN, request: str = "r1", **options: Any) -> int:
     run = accepted(db, asked, request=request, **options)
-    transitions.completed(db, run, "{}", 50, None, None)
-    transitions.stored(db, run, "[]")
+    transitions.mark_completed(db, run, "{}", 50, None, None)
+    transitions.mark_stored(db, run, "[]")
     return run
 
 
-def uncertain(db: Ledger, asked: Asked = PLAIN) -> int:
+def uncertain(db: Ledger, asked: RunRequest = PLAIN) -> int:
     run = sent(db, asked)
-    transitions.lost(db, run, "reset")
+    transitions.mark_uncertain(db, run, "reset")
     return run
 
 
@@ -89,7 +89,7 @@ def cost(db: Ledger, unknown: int = 0) -> int:
 
 
 def state(db: Ledger, run: int) -> str:
-    return transitions.read(db, run).state
+    return transitions.get_entry(db, run).state
 
 
 # Which run it is.
@@ -101,7 +101,7 @@ def test_a_finished_seeded_run_is_served(db: Ledger) -> None:
 
     verdict = choose(db)
 
-    assert (verdict.do, verdict.entry.id) == ("serve", run)
+    assert (verdict.action, verdict.entry.id) == ("serve", run)
 
 
 def test_fresh_always_opens_a_new_take(db: Ledger) -> None:
@@ -123,8 +123,8 @@ def test_each_unseeded_run_is_a_take_of_its_own(db: Ledger) -> None:
     apart = choose(db, UNSEEDED, join=False)
 
     assert (first, second) == (1, 2)
-    assert (verdict.do, verdict.entry.id) == ("join", second)
-    assert (apart.do, apart.entry.take) == ("send", 2)
+    assert (verdict.action, verdict.entry.id) == ("join", second)
+    assert (apart.action, apart.entry.take) == ("send", 2)
 
 
 def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> None:
@@ -133,7 +133,7 @@ def test_an_unseeded_run_of_another_process_is_not_ours_to_join(db: Ledger) -> N
 
     ours = choose(db, UNSEEDED, HERE)
 
-    assert (theirs.do, ours.do) == ("send", "send")
+    assert (theirs.action, ours.action) == ("send", "send")
     assert (theirs.entry.take, ours.entry.take) == (0, 1)
 
 
@@ -144,7 +144,7 @@ def test_an_older_take_that_was_paid_and_left_is_taken_up_before_a_new_one_is_pa
 
     verdict = choose(db, UNSEEDED, AFTER_THERE)
 
-    assert (verdict.do, verdict.entry.id) == ("follow", left)
+    assert (verdict.action, verdict.entry.id) == ("follow", left)
 
 
 @pytest.mark.parametrize("newer", ["failed", "planned", "uncertain"])
@@ -153,16 +153,16 @@ def test_a_paid_take_of_a_seeded_run_is_followed_whatever_came_after_it(db: Ledg
     paid = accepted(db, PLAIN, THERE)
     run = sent(db, fresh=True)
     if newer == "planned":
-        transitions.unsent(db, run, never=True)
+        transitions.mark_unsent(db, run, never=True)
     elif newer == "uncertain":
-        transitions.lost(db, run, "reset")
+        transitions.mark_uncertain(db, run, "reset")
     else:
-        transitions.accepted(db, run, "r2")
-        transitions.ended(db, run, "failed", None, "no", None)
+        transitions.mark_accepted(db, run, "r2")
+        transitions.mark_ended(db, run, "failed", None, "no", None)
 
     verdict = choose(db, PLAIN, AFTER_THERE)
 
-    assert (verdict.do, verdict.entry.id) == ("follow", paid)
+    assert (verdict.action, verdict.entry.id) == ("follow", paid)
 
 
 def test_a_run_of_another_process_is_awaited_and_adopted_when_that_one_dies(db: Ledger) -> None:
@@ -171,15 +171,15 @@ def test_a_run_of_another_process_is_awaited_and_adopted_when_that_one_dies(db: 
 
     before, after = choose(db, PLAIN, HERE), choose(db, PLAIN, AFTER_THERE)
 
-    assert (before.do, after.do) == ("await", "follow")
-    assert transitions.read(db, run).owner == "here"
+    assert (before.action, after.action) == ("await", "follow")
+    assert transitions.get_entry(db, run).owner == "here"
 
 
 def test_an_uncertain_run_is_never_claimed(db: Ledger) -> None:
     """Whoever asks for it is sent to the person who has to decide."""
     uncertain(db)
 
-    verdicts = [choose(db, asked, keeper).do for asked in (PLAIN, KEYED) for keeper in (HERE, THERE)]
+    verdicts = [choose(db, asked, keeper).action for asked in (PLAIN, KEYED) for keeper in (HERE, THERE)]
 
     assert verdicts == ["ask"] * 4
 
@@ -192,7 +192,7 @@ def test_nothing_is_sent_twice_without_a_key(db: Ledger) -> None:
     run = sent(db)
 
     with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.sending(db, run, "here", None)
+        transitions.mark_sending(db, run, "here", None)
 
 
 def test_with_a_key_the_same_request_may_go_again(db: Ledger) -> None:
@@ -200,9 +200,9 @@ def test_with_a_key_the_same_request_may_go_again(db: Ledger) -> None:
     run = sent(db, KEYED)
     db.execute("UPDATE runs SET sent = 1000")
 
-    transitions.sending(db, run, "here", "{}")
+    transitions.mark_sending(db, run, "here", "{}")
 
-    assert transitions.read(db, run).sent == 1000
+    assert transitions.get_entry(db, run).sent == 1000
 
 
 def test_only_the_owner_sends(db: Ledger) -> None:
@@ -211,18 +211,18 @@ def test_only_the_owner_sends(db: Ledger) -> None:
     choose(db, PLAIN, AFTER_THERE)
 
     with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.sending(db, run, "there", None)
+        transitions.mark_sending(db, run, "there", None)
 
 
 def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
     """Somebody slow in this very process, whose run was claimed anew meanwhile, and with another key."""
     run = claimed(db, KEYED)
-    crash_recovery.broken_off(db, run)
+    crash_recovery.abandon(db, run)
     claimed(db, KEYED, key="new")
 
     with pytest.raises(Moved, match="Nothing was sent"):
-        transitions.sending(db, run, "here", "{}", attempt=1)
-    transitions.sending(db, run, "here", "{}", attempt=2)
+        transitions.mark_sending(db, run, "here", "{}", attempt=1)
+    transitions.mark_sending(db, run, "here", "{}", attempt=2)
 
     assert state(db, run) == "sending"
 
@@ -234,13 +234,13 @@ def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
         (KEYED, "claimed", "planned"), (KEYED, "sent", "planned"), (KEYED, "accepted", "accepted"),
     ],
 )  # fmt: skip
-def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: Asked, step: str, after: str) -> None:
+def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: RunRequest, step: str, after: str) -> None:
     """What was never sent is free, what may have arrived is uncertain, what has a key may be repeated, the rest is paid."""
     run = {"claimed": claimed, "sent": sent, "accepted": accepted}[step](db, asked, THERE)
 
     crash_recovery.recover(db, AFTER_THERE)
 
-    entry = transitions.read(db, run)
+    entry = transitions.get_entry(db, run)
     assert (entry.state, entry.owner) == (after, None)
     assert (entry.attempt_key is not None) == (asked is KEYED and step == "sent")
 
@@ -253,7 +253,7 @@ def test_the_living_keep_what_is_theirs(db: Ledger) -> None:
     dead = crash_recovery.recover(db, Keeper("new", dead={"there"}))
 
     assert dead == ["there"]
-    assert (state(db, run), transitions.read(db, run).owner) == ("sending", "here")
+    assert (state(db, run), transitions.get_entry(db, run).owner) == ("sending", "here")
 
 
 @pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600])
@@ -265,7 +265,7 @@ def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
 
     verdict = choose(db, KEYED, HERE)
 
-    assert (verdict.do, state(db, run)) == ("ask", "uncertain")
+    assert (verdict.action, state(db, run)) == ("ask", "uncertain")
 
 
 def test_a_repetition_needs_a_service_that_knows_it(db: Ledger) -> None:
@@ -275,7 +275,7 @@ def test_a_repetition_needs_a_service_that_knows_it(db: Ledger) -> None:
 
     verdict = choose(db, PLAIN, HERE)
 
-    assert (verdict.do, state(db, run)) == ("ask", "uncertain")
+    assert (verdict.action, state(db, run)) == ("ask", "uncertain")
 
 
 def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
@@ -284,7 +284,7 @@ def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
 
     verdict = choose(db, KEYED, AFTER_THERE, key="another")
 
-    assert (verdict.do, verdict.entry.id) == ("send", run)
+    assert (verdict.action, verdict.entry.id) == ("send", run)
     assert (verdict.entry.attempt_key, verdict.entry.body) == ("k", "{}")
 
 
@@ -294,20 +294,20 @@ def test_a_written_off_run_with_an_old_key_can_be_run_again(db: Ledger) -> None:
     crash_recovery.recover(db, AFTER_THERE)
     db.execute("UPDATE runs SET sent = sent - 90000")
     choose(db, KEYED)
-    transitions.written_off(db, run)
+    transitions.write_off(db, run)
 
     verdict = choose(db, KEYED, key="new")
 
-    assert (verdict.do, verdict.entry.attempt_key, verdict.entry.spent) == ("send", "new", 50)
+    assert (verdict.action, verdict.entry.attempt_key, verdict.entry.spent) == ("send", "new", 50)
 
 
 def test_a_key_that_was_never_used_is_not_kept(db: Ledger) -> None:
     """Nothing was sent under it, so nothing has to be repeated."""
     run = claimed(db, KEYED)
 
-    transitions.unsent(db, run)
+    transitions.mark_unsent(db, run)
 
-    assert transitions.read(db, run).attempt_key is None
+    assert transitions.get_entry(db, run).attempt_key is None
     assert cost(db) == 0
 
 
@@ -316,11 +316,11 @@ def test_what_was_not_confirmed_was_not_sent(db: Ledger) -> None:
     plain, keyed, other = sent(db), sent(db, replace(KEYED, identity="keyed")), sent(db, UNSEEDED)
 
     for run in (plain, keyed):
-        transitions.unsent(db, run, never=True)
-    transitions.unsent(db, other)
+        transitions.mark_unsent(db, run, never=True)
+    transitions.mark_unsent(db, other)
 
     assert [state(db, run) for run in (plain, keyed, other)] == ["planned", "planned", "sending"]
-    assert transitions.read(db, keyed).attempt_key == "k"
+    assert transitions.get_entry(db, keyed).attempt_key == "k"
 
 
 def test_nothing_is_put_back_that_has_no_key(db: Ledger) -> None:
@@ -328,7 +328,7 @@ def test_nothing_is_put_back_that_has_no_key(db: Ledger) -> None:
     run = sent(db)
 
     with pytest.raises(Moved):
-        transitions.put_back(db, run)
+        transitions.allow_retry(db, run)
 
 
 @pytest.mark.parametrize("step", ["left", "broken off"])
@@ -336,18 +336,18 @@ def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str)
     """Never without an owner and half sent: nobody would find it again."""
     run = sent(db)
 
-    transitions.left(db, run, "here") if step == "left" else crash_recovery.broken_off(db, run)
+    transitions.release(db, run, "here") if step == "left" else crash_recovery.abandon(db, run)
 
-    assert (state(db, run), transitions.read(db, run).owner) == ("uncertain", None)
+    assert (state(db, run), transitions.get_entry(db, run).owner) == ("uncertain", None)
 
 
 def test_only_the_owner_lets_go(db: Ledger) -> None:
     """A late word of somebody who was there before takes nothing from who is there now."""
     run = accepted(db, PLAIN, THERE)
 
-    transitions.left(db, run, "here")
+    transitions.release(db, run, "here")
 
-    assert transitions.read(db, run).owner == "there"
+    assert transitions.get_entry(db, run).owner == "there"
 
 
 # What the service says.
@@ -358,13 +358,13 @@ def test_an_accepted_request_counts_whatever_the_ledger_thinks(db: Ledger, step:
     """The service has it and is paid: a row that missed a step, or was given up by others, takes it in."""
     run = claimed(db) if step == "claimed" else sent(db)
     if step == "freed":
-        transitions.unsent(db, run, never=True)
+        transitions.mark_unsent(db, run, never=True)
     if step == "lost":
-        transitions.lost(db, run, "reset")
+        transitions.mark_uncertain(db, run, "reset")
 
-    transitions.accepted(db, run, "r1", 60)
+    transitions.mark_accepted(db, run, "r1", 60)
 
-    entry = transitions.read(db, run)
+    entry = transitions.get_entry(db, run)
     assert (entry.state, entry.request_id, entry.price, entry.error) == ("accepted", "r1", 60, None)
 
 
@@ -373,7 +373,7 @@ def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
     run = accepted(db)
 
     for _ in range(2):
-        transitions.accepted(db, run, "r2")
+        transitions.mark_accepted(db, run, "r2")
 
     rows = db.execute("SELECT take, state, request_id FROM runs ORDER BY take").fetchall()
     assert rows == [(0, "accepted", "r1"), (1, "accepted", "r2")]
@@ -383,15 +383,15 @@ def test_a_second_request_of_one_run_is_not_lost(db: Ledger) -> None:
 def test_late_and_doubled_words_change_nothing(db: Ledger) -> None:
     """A finished run stays finished, whatever is said of it afterwards."""
     run = stored(db)
-    before = transitions.read(db, run)
+    before = transitions.get_entry(db, run)
 
-    transitions.accepted(db, run, "r1")
-    transitions.running(db, run)
-    transitions.completed(db, run, '{"other":1}', 99, None, None)
-    transitions.ended(db, run, "failed", None, "no", 0)
-    transitions.stored(db, run, '["other"]')
+    transitions.mark_accepted(db, run, "r1")
+    transitions.mark_running(db, run)
+    transitions.mark_completed(db, run, '{"other":1}', 99, None, None)
+    transitions.mark_ended(db, run, "failed", None, "no", 0)
+    transitions.mark_stored(db, run, '["other"]')
 
-    assert transitions.read(db, run) == before
+    assert transitions.get_entry(db, run) == before
 
 
 def test_an_unknown_end_is_no_end(db: Ledger) -> None:
@@ -399,7 +399,7 @@ def test_an_unknown_end_is_no_end(db: Ledger) -> None:
     run = accepted(db)
 
     with pytest.raises(Moved):
-        transitions.ended(db, run, "paused", None, "", None)
+        transitions.mark_ended(db, run, "paused", None, "", None)
 
     assert state(db, run) == "accepted"
 
@@ -409,8 +409,8 @@ def test_a_price_that_cannot_be_one_is_not_believed(db: Ledger, credits: Any) ->
     """A service that tells nonsense must not make other runs look paid for, nor stop the ledger."""
     run = sent(db)
 
-    transitions.accepted(db, run, "r1", credits)
-    transitions.completed(db, run, "{}", credits, None, None)
+    transitions.mark_accepted(db, run, "r1", credits)
+    transitions.mark_completed(db, run, "{}", credits, None, None)
 
     assert cost(db) == 50
 
@@ -420,20 +420,20 @@ def test_a_charge_that_is_known_is_not_forgotten(db: Ledger) -> None:
     run = accepted(db)
     db.execute("UPDATE runs SET charged = 40")
 
-    transitions.completed(db, run, "{}", None, None, None)
+    transitions.mark_completed(db, run, "{}", None, None, None)
 
-    assert transitions.read(db, run).charged == 40
+    assert transitions.get_entry(db, run).charged == 40
 
 
 def test_odd_texts_of_a_service_are_written_down(db: Ledger) -> None:
     """Half of a surrogate pair, a NUL, a page of letters: the run must not get stuck because of them."""
     run = sent(db)
 
-    transitions.accepted(db, run, "r\ud800\x00")
-    transitions.accepted(db, run, "r\ud800\x00")
-    transitions.ended(db, run, "failed", "\udfff", "no \ud800" * 10_000, None)
+    transitions.mark_accepted(db, run, "r\ud800\x00")
+    transitions.mark_accepted(db, run, "r\ud800\x00")
+    transitions.mark_ended(db, run, "failed", "\udfff", "no \ud800" * 10_000, None)
 
-    entry = transitions.read(db, run)
+    entry = transitions.get_entry(db, run)
     assert (entry.state, entry.request_id, entry.error_type) == ("failed", "r\\ud800\x00", "\\udfff")
     assert db.execute("SELECT count(*) FROM runs").fetchone() == (1,)
 
@@ -444,21 +444,21 @@ def test_odd_texts_of_a_service_are_written_down(db: Ledger) -> None:
 def test_failed_attempts_stay_counted(db: Ledger) -> None:
     """With what the service says that they cost, else with their whole price."""
     run = accepted(db)
-    transitions.ended(db, run, "failed", None, "no", 10)
+    transitions.mark_ended(db, run, "failed", None, "no", 10)
     sent(db)
-    transitions.accepted(db, run, "r2")
-    transitions.ended(db, run, "failed", None, "gone", None)
+    transitions.mark_accepted(db, run, "r2")
+    transitions.mark_ended(db, run, "failed", None, "gone", None)
 
     again = claimed(db)
 
     assert again == run
-    assert (transitions.read(db, run).spent, cost(db)) == (60, 110)
+    assert (transitions.get_entry(db, run).spent, cost(db)) == (60, 110)
 
 
 def test_a_refused_attempt_costs_nothing(db: Ledger) -> None:
     """Not now, and not once it is sent again."""
     run = sent(db)
-    transitions.rejected(db, run, "validation", "no")
+    transitions.mark_rejected(db, run, "validation", "no")
     refused = cost(db)
 
     claimed(db)
@@ -470,12 +470,12 @@ def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
     """Each attempt of it, under a budget as much as the person says that one run costs at most."""
     free = replace(PLAIN, price=None)
     run = accepted(db, free)
-    transitions.ended(db, run, "failed", None, "no", None)
+    transitions.mark_ended(db, run, "failed", None, "no", None)
     claimed(db, free)
-    transitions.sending(db, run, "here", None)
-    transitions.lost(db, run, "reset")
-    transitions.resubmittable(db, run)
-    entry = transitions.read(db, run)
+    transitions.mark_sending(db, run, "here", None)
+    transitions.mark_uncertain(db, run, "reset")
+    transitions.allow_resubmission(db, run)
+    entry = transitions.get_entry(db, run)
 
     assert (entry.unpriced, entry.credits) == (2, None)
     assert cost(db, unknown=50) == 100
@@ -483,7 +483,7 @@ def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
     with pytest.raises(OverBudget) as error:
         choose(db, PLAIN, budget=Budget("plan", 149))
     assert (error.value.committed, error.value.price) == (100, 50)
-    assert choose(db, PLAIN, budget=Budget("plan", 150)).do == "send"
+    assert choose(db, PLAIN, budget=Budget("plan", 150)).action == "send"
 
 
 def test_a_run_without_a_price_does_not_run_under_a_budget(db: Ledger) -> None:
@@ -504,9 +504,9 @@ def test_uncertain_runs_count_against_the_budget(db: Ledger) -> None:
     budget = Budget("plan", 150)
     runs = [sent(db, replace(PLAIN, identity=f"run {number}"), budget=budget) for number in range(3)]
     for run in runs:
-        transitions.lost(db, run, "reset")
-    transitions.written_off(db, runs[0])
-    transitions.resubmittable(db, runs[1])
+        transitions.mark_uncertain(db, run, "reset")
+    transitions.write_off(db, runs[0])
+    transitions.allow_resubmission(db, runs[1])
 
     with pytest.raises(OverBudget) as error:
         choose(db, replace(PLAIN, identity="one more"), budget=budget)
@@ -545,19 +545,19 @@ def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left
     spend = Spend(100)
     run = sent(db, spend=spend)
     if ends in ("lost", "written off"):
-        transitions.lost(db, run, "reset")
+        transitions.mark_uncertain(db, run, "reset")
     elif ends == "rejected":
-        transitions.rejected(db, run, None, "no")
+        transitions.mark_rejected(db, run, None, "no")
     else:
-        transitions.accepted(db, run, "r1")
+        transitions.mark_accepted(db, run, "r1")
     if ends == "written off":
-        transitions.written_off(db, run)
+        transitions.write_off(db, run)
     charges = {"stored": 50, "charged less": 30, "charged more": 70}
     if ends in charges:
-        transitions.completed(db, run, "{}", charges[ends], None, None)
-        transitions.stored(db, run, "[]")
+        transitions.mark_completed(db, run, "{}", charges[ends], None, None)
+        transitions.mark_stored(db, run, "[]")
     if ends in ("failed", "given back", "expired"):
-        transitions.ended(
+        transitions.mark_ended(
             db, run, "expired" if ends == "expired" else "failed", None, "no", 0 if ends == "given back" else None
         )
     if ends == "thrown away":
@@ -569,20 +569,20 @@ def test_what_a_caller_has_claimed_counts_as_it_ends(db: Ledger, ends: str, left
 def test_what_was_paid_before_or_by_others_does_not_count_as_spent_now(db: Ledger) -> None:
     """A failed run from before, one that is stored, one that another process sends, and what is joined."""
     run = accepted(db)
-    transitions.ended(db, run, "failed", None, "no", None)
+    transitions.mark_ended(db, run, "failed", None, "no", None)
     stored(db, replace(PLAIN, identity="stored"), request="r2")
     sent(db, replace(PLAIN, identity="theirs"), THERE)
     spend = Spend(100)
 
-    served = choose(db, replace(PLAIN, identity="stored"), spend=spend).do
-    theirs = choose(db, replace(PLAIN, identity="theirs"), spend=spend).do
+    served = choose(db, replace(PLAIN, identity="stored"), spend=spend).action
+    theirs = choose(db, replace(PLAIN, identity="theirs"), spend=spend).action
     nothing_yet = left_to_spend(db, spend)
     again = accepted(db, request="r3", spend=spend)
-    joined = choose(db, spend=spend).do
+    joined = choose(db, spend=spend).action
 
     assert (served, theirs, joined) == ("serve", "await", "join")
     assert (nothing_yet, left_to_spend(db, spend)) == (100, 50)
-    transitions.ended(db, again, "failed", None, "no", None)
+    transitions.mark_ended(db, again, "failed", None, "no", None)
     accepted(db, request="r4", spend=spend)
     assert left_to_spend(db, spend) == 0
     assert cost(db) == 3 * 50 + 50 + 50
@@ -593,7 +593,7 @@ def test_a_repetition_is_spent_once(db: Ledger) -> None:
     spend = Spend(100)
     run = sent(db, KEYED, spend=spend)
     for _ in range(3):
-        transitions.put_back(db, run)
+        transitions.allow_retry(db, run)
         between = left_to_spend(db, spend)
         sent(db, KEYED, spend=spend)
 
@@ -603,7 +603,7 @@ def test_a_repetition_is_spent_once(db: Ledger) -> None:
 def test_a_repetition_of_an_earlier_call_is_spent_now(db: Ledger) -> None:
     """Its answer was lost before; whether it arrived nobody knows, so the repetition may be what is charged."""
     run = sent(db, KEYED)
-    transitions.put_back(db, run)
+    transitions.allow_retry(db, run)
 
     with pytest.raises(OverBudget):
         choose(db, KEYED, spend=Spend(49))
@@ -621,7 +621,7 @@ def test_what_is_there_needs_no_budget(db: Ledger) -> None:
     accepted(db, replace(PLAIN, identity="left"), THERE)
 
     verdicts = [
-        choose(db, replace(PLAIN, identity=name), AFTER_THERE, budget=Budget("plan", 0)).do for name in ("seeded", "left")
+        choose(db, replace(PLAIN, identity=name), AFTER_THERE, budget=Budget("plan", 0)).action for name in ("seeded", "left")
     ]  # fmt: skip
 
     assert verdicts == ["serve", "follow"]
@@ -644,9 +644,9 @@ def test_the_sum_of_absurd_charges_does_not_stop_the_ledger(db: Ledger) -> None:
 
 
 DECISIONS: dict[str, Callable[[Ledger, int], Any]] = {
-    "settle": lambda db, run: transitions.settled(db, run, "r9", "here"),
-    "write off": transitions.written_off,
-    "resubmit": transitions.resubmittable,
+    "settle": lambda db, run: transitions.resolve(db, run, "r9", "here"),
+    "write off": transitions.write_off,
+    "resubmit": transitions.allow_resubmission,
 }
 
 
@@ -655,77 +655,77 @@ DECISIONS: dict[str, Callable[[Ledger, int], Any]] = {
 def test_a_decision_is_for_an_uncertain_run_only(db: Ledger, way: str, now: str) -> None:
     """The list of uncertain runs may be old: what has gone on meanwhile is left alone."""
     run = {"claimed": claimed, "sent": sent, "accepted": accepted}[now](db)
-    before = transitions.read(db, run)
+    before = transitions.get_entry(db, run)
 
     with pytest.raises(Moved, match="by now"):
         DECISIONS[way](db, run)
 
-    assert transitions.read(db, run) == before
+    assert transitions.get_entry(db, run) == before
 
 
 def test_a_request_settles_one_run(db: Ledger) -> None:
     """One that is another run's cannot be this one's; one that was only attached can."""
     accepted(db, UNSEEDED, request="r1")
     run = uncertain(db)
-    claims.attached(db, "svc", "m", "r2", HERE)
+    claims.attach(db, "svc", "m", "r2", HERE)
 
     with pytest.raises(Moved, match="another one"):
-        transitions.settled(db, run, "r1", "here")
-    entry = transitions.settled(db, run, "r2", "here")
+        transitions.resolve(db, run, "r1", "here")
+    entry = transitions.resolve(db, run, "r2", "here")
 
     assert (entry.state, entry.request_id, entry.error) == ("accepted", "r2", None)
-    assert claims.attached(db, "svc", "m", "r2", HERE).entry.id == run
+    assert claims.attach(db, "svc", "m", "r2", HERE).entry.id == run
 
 
 def test_who_attaches_an_expired_run_asks_once_more(db: Ledger) -> None:
     """The service said that it does not know it; a person who names it wants to hear that again."""
     run = accepted(db)
-    transitions.ended(db, run, "expired", None, "gone", None)
+    transitions.mark_ended(db, run, "expired", None, "gone", None)
 
-    verdict = claims.attached(db, "svc", "m", "r1", HERE)
+    verdict = claims.attach(db, "svc", "m", "r1", HERE)
 
-    assert (verdict.do, verdict.entry.id, verdict.entry.state) == ("follow", run, "expired")
+    assert (verdict.action, verdict.entry.id, verdict.entry.state) == ("follow", run, "expired")
 
 
 def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
     """It is paid for: only a new take is. Whoever wants the same again hears what the service says by then."""
     run = accepted(db)
-    transitions.ended(db, run, "expired", "expired", "gone", None)
+    transitions.mark_ended(db, run, "expired", "expired", "gone", None)
 
     again = choose(db, PLAIN, HERE)
-    transitions.completed(db, run, "{}", None, None, None)
+    transitions.mark_completed(db, run, "{}", None, None, None)
     fresh = choose(db, PLAIN, HERE, fresh=True)
 
-    assert (again.do, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
-    assert transitions.read(db, run).state == "completed"
-    assert (fresh.do, fresh.entry.take) == ("send", 1)
+    assert (again.action, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
+    assert transitions.get_entry(db, run).state == "completed"
+    assert (fresh.action, fresh.entry.take) == ("send", 1)
 
 
 def test_an_expired_take_without_a_seed_is_over_once_there_is_another(db: Ledger) -> None:
     """Whoever has paid for another one is not asked about the lost one for ever."""
     first = choose(db, UNSEEDED, HERE).entry.id
-    transitions.sending(db, first, HERE.owner, None)
-    transitions.accepted(db, first, "r1")
-    transitions.ended(db, first, "expired", "expired", "gone", None)
+    transitions.mark_sending(db, first, HERE.owner, None)
+    transitions.mark_accepted(db, first, "r1")
+    transitions.mark_ended(db, first, "expired", "expired", "gone", None)
 
     again = choose(db, UNSEEDED, HERE)
     fresh = choose(db, UNSEEDED, HERE, fresh=True).entry.id
-    transitions.sending(db, fresh, HERE.owner, None)
-    transitions.accepted(db, fresh, "r2")
-    transitions.completed(db, fresh, "{}", None, None, None)
-    transitions.stored(db, fresh, "[]")
+    transitions.mark_sending(db, fresh, HERE.owner, None)
+    transitions.mark_accepted(db, fresh, "r2")
+    transitions.mark_completed(db, fresh, "{}", None, None, None)
+    transitions.mark_stored(db, fresh, "[]")
     next_one = choose(db, UNSEEDED, HERE)
 
-    assert (again.do, again.entry.id) == ("follow", first)
-    assert (next_one.do, next_one.entry.take) == ("send", 2)
+    assert (again.action, again.entry.id) == ("follow", first)
+    assert (next_one.action, next_one.entry.take) == ("send", 2)
 
 
 def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
     """Made by another notebook, or on another machine."""
-    first, second = (claims.attached(db, "svc", "m", "r7", HERE) for _ in range(2))
+    first, second = (claims.attach(db, "svc", "m", "r7", HERE) for _ in range(2))
 
-    assert (first.do, second.do, first.entry.id) == ("follow", "join", second.entry.id)
-    assert first.entry.identity.startswith(transitions.NO_NAME)
+    assert (first.action, second.action, first.entry.id) == ("follow", "join", second.entry.id)
+    assert first.entry.identity.startswith(transitions.ATTACHED)
 
 
 # The second copy.
@@ -734,21 +734,21 @@ def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
 def test_the_second_copy_answers_what_the_dead_left_unanswered(db: Ledger) -> None:
     """The line was safe, the ledger's own word was not: the run is paid for and followed, not uncertain."""
     run = sent(db, PLAIN, THERE)
-    line = crash_recovery.acceptance(transitions.read(db, run), "r1")
+    line = crash_recovery.acceptance(transitions.get_entry(db, run), "r1")
 
     verdict = choose(db, PLAIN, Keeper("here", {"there"}, [line]))
 
-    assert (verdict.do, verdict.entry.request_id) == ("follow", "r1")
+    assert (verdict.action, verdict.entry.request_id) == ("follow", "r1")
 
 
 def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Ledger) -> None:
     """An old line is not about today's request, and who is alive writes its own answer down."""
     run = sent(db)
-    entry = transitions.read(db, run)
+    entry = transitions.get_entry(db, run)
     line = crash_recovery.acceptance(entry, "r1")
 
     for told in (replace(entry, attempt=0), entry):
-        crash_recovery.told(db, [{**line, "attempt": told.attempt}])
+        crash_recovery.apply_acceptances(db, [{**line, "attempt": told.attempt}])
 
     assert state(db, run) == "sending"
 
@@ -756,7 +756,7 @@ def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Led
 def test_recovery_does_not_bring_back_what_a_person_threw_away(db: Ledger) -> None:
     """Only a rescue makes rows anew."""
     accepted(db, UNSEEDED, request="r2")
-    line = crash_recovery.acceptance(transitions.read(db, 1), "r2")
+    line = crash_recovery.acceptance(transitions.get_entry(db, 1), "r2")
     db.execute("DELETE FROM runs")
     sent(db, PLAIN, THERE)
 
@@ -767,14 +767,14 @@ def test_recovery_does_not_bring_back_what_a_person_threw_away(db: Ledger) -> No
 
 def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> None:
     """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
-    entry = transitions.read(db, accepted(db))
+    entry = transitions.get_entry(db, accepted(db))
     lines = [
         {**crash_recovery.acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
         for attempt, price in ((3, 50), (1, 40), (2, None), (3, 50))
     ]
     db.execute("DELETE FROM runs")
 
-    news = crash_recovery.told(db, lines)
+    news = crash_recovery.apply_acceptances(db, lines)
 
     row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM runs").fetchone())
     assert (news, row.request_id, row.attempt, row.price) == (1, "r3", 3, 50)
@@ -790,14 +790,14 @@ def test_times_and_models_of_past_runs_are_known(db: Ledger) -> None:
         run = stored(db, replace(PLAIN, identity=f"run {number}", model="m"), request=f"r{number}")
         db.execute("UPDATE runs SET sent = 1000, finished = 1000 + ? WHERE id = ?", (seconds, run))
 
-    assert known_services.past_seconds(db, most=5) == {"m": [3.0, 2.0]}
-    assert (known_services.model_of(db, "svc", "r1"), known_services.model_of(db, "svc", "r9")) == ("m", None)
+    assert known_services.get_past_seconds(db, max_runs=5) == {"m": [3.0, 2.0]}
+    assert (known_services.find_model(db, "svc", "r1"), known_services.find_model(db, "svc", "r9")) == ("m", None)
 
 
 def test_every_move_is_written_down_in_order(db: Ledger) -> None:
     """The events tell the whole story, and where a person said stop."""
     run = stored(db)
-    transitions.stop_mark(db, "interrupted")
+    transitions.record_stop(db, "interrupted")
 
     rows = db.execute("SELECT run, state FROM events ORDER BY seq").fetchall()
 

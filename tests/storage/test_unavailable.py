@@ -14,7 +14,7 @@ import reelbook as rb
 from reelbook.errors import LibraryError
 from reelbook.runs.submission import ClientContext
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.unavailable import LibraryGone
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
@@ -38,10 +38,10 @@ AWAY: dict[str, Away] = {
 
 
 def paid(one: Ledger, name: str, request: str) -> int:
-    asked = Asked("svc", name, "m", "{}", 5, False, True)
-    run = one.now(lambda db: claims.choose(db, asked, one, key=None)).entry
+    asked = RunRequest("svc", name, "m", "{}", 5, False, True)
+    run = one.transact_now(lambda db: claims.find_or_claim(db, asked, one, key=None)).entry
     line = crash_recovery.acceptance(run, request)
-    one.ask(lambda db: transitions.accepted(db, run.id, request), line=line).result(30)
+    one.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
     return run.id
 
 
@@ -58,10 +58,10 @@ def test_what_was_paid_is_written_down_elsewhere(
     before = sorted(tmp_path.rglob("*"))
 
     with pytest.raises(LibraryError, match="connect again to begin"):
-        one.now(lambda db: None)
-    untouched, hope = sorted(tmp_path.rglob("*")), one.gone()
+        one.transact_now(lambda db: None)
+    untouched, hope = sorted(tmp_path.rglob("*")), one.report_gone()
     monkeypatch.setattr(writer, "GONE_SECONDS", 0.0)
-    gone = one.gone()
+    gone = one.report_gone()
     one.close()
 
     assert untouched == before
@@ -83,14 +83,14 @@ def test_one_that_comes_back_goes_on(tmp_path: Path) -> None:
     paid(one, "boat", "r-1")
     folder.rename(tmp_path / "moved")
     with pytest.raises(LibraryError, match="moved or deleted"):
-        one.now(lambda db: None)
+        one.transact_now(lambda db: None)
 
     (tmp_path / "moved").rename(folder)
 
     assert paid(one, "ship", "r-2") == 2
-    assert one.gone() is None
+    assert one.report_gone() is None
     one.close()
-    assert [line["request_id"] for line in second_copy.read(folder)] == ["r-1", "r-2"]
+    assert [line["request_id"] for line in second_copy.read_lines(folder)] == ["r-1", "r-2"]
 
 
 def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
@@ -103,11 +103,11 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     (tmp_path / "other").rename(tmp_path / "library")
 
     with pytest.raises(LibraryError, match="another library was put in its place"):
-        one.now(lambda db: transitions.completed(db, run, "{}", 5, None, None))
+        one.transact_now(lambda db: transitions.mark_completed(db, run, "{}", 5, None, None))
     one.close()
 
     again = Ledger(tmp_path / "library")
-    assert again.look(lambda db: transitions.read(db, 1)).state == transitions.ACCEPTED
+    assert again.read(lambda db: transitions.get_entry(db, 1)).state == transitions.ACCEPTED
     again.close()
 
 
@@ -118,7 +118,7 @@ def test_a_sweep_ends(
     """It says why and where the requests are; once there is a library again, no run is paid for twice."""
     served, folder = serve(spec_only=True), tmp_path / "library"
     monkeypatch.setattr(writer, "GONE_SECONDS", 0.3)
-    monkeypatch.setattr("reelbook.runs.submission.RECORD_SECONDS", 0.1)
+    monkeypatch.setattr("reelbook.runs.submission.RECORD_RETRY_SECONDS", 0.1)
     plan = rb.sweep(rb.ImagesToVideo(images=[as_data_uri(png(16, 16))]), fps=[1, 2, 3])
     away = threading.Event()
     record = ClientContext.record

@@ -22,7 +22,7 @@ import pytest
 
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, transitions
-from reelbook.storage.ledger.claims import Asked, Verdict
+from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.writer import Ledger
 
 
@@ -38,12 +38,12 @@ def ledger(folder: Path) -> Iterator[Ledger]:
     ledger.close()
 
 
-def asked(identity: str = "one", *, reusable: bool = True) -> Asked:
-    return Asked("svc", identity, "m", "{}", 5, False, reusable)
+def asked(identity: str = "one", *, reusable: bool = True) -> RunRequest:
+    return RunRequest("svc", identity, "m", "{}", 5, False, reusable)
 
 
 def claiming(ledger: Ledger, identity: str = "one") -> Future[Verdict]:
-    return ledger.ask(lambda db: claims.choose(db, asked(identity), ledger, key=None))
+    return ledger.submit(lambda db: claims.find_or_claim(db, asked(identity), ledger, key=None))
 
 
 def claim(ledger: Ledger, identity: str = "one") -> transitions.Entry:
@@ -116,11 +116,11 @@ def test_many_steps_share_a_commit(ledger: Ledger) -> None:
     marks: list[str] = []
 
     def step(db: sqlite3.Connection) -> None:
-        transitions.stop_mark(db, "a step")
+        transitions.record_stop(db, "a step")
         marks.append(str(db.execute("SELECT value FROM meta WHERE name = 'commit'").fetchone()))
 
-    futures = [ledger.ask(step) for _ in range(1000)]
-    order = [ledger.ask(partial(lambda n, db: n, n)).result(30) for n in range(3)]
+    futures = [ledger.submit(step) for _ in range(1000)]
+    order = [ledger.submit(partial(lambda n, db: n, n)).result(30) for n in range(3)]
     for future in futures:
         future.result(30)
 
@@ -133,7 +133,7 @@ def test_a_step_that_only_reads_does_not_wait_for_the_disk(ledger: Ledger, folde
     claim(ledger)
     before = (folder / connection.NAME).read_bytes()
 
-    verdicts = {claiming(ledger).result(30).do for _ in range(5)}
+    verdicts = {claiming(ledger).result(30).action for _ in range(5)}
 
     assert verdicts == {"join"}
     assert (folder / connection.NAME).read_bytes() == before
@@ -143,19 +143,19 @@ def test_a_step_that_fails_is_undone_alone(ledger: Ledger, folder: Path) -> None
     """Its caller hears why, its neighbours in the same commit do not notice."""
 
     def breaks(db: sqlite3.Connection) -> None:
-        claims.choose(db, asked("broken"), ledger, key=None)
+        claims.find_or_claim(db, asked("broken"), ledger, key=None)
         raise ValueError("my own mistake")
 
     before = claiming(ledger, "a")
     mistakes: list[Future[Any]] = [
-        ledger.ask(breaks), ledger.ask(lambda db: db.execute("SELECT nothing FROM runs")),
-        ledger.ask(lambda db: db.execute("INSERT INTO meta VALUES (NULL, NULL)")),
+        ledger.submit(breaks), ledger.submit(lambda db: db.execute("SELECT nothing FROM runs")),
+        ledger.submit(lambda db: db.execute("INSERT INTO meta VALUES (NULL, NULL)")),
     ]  # fmt: skip
     after = claiming(ledger, "b")
 
     errors = [type(future.exception(30)) for future in mistakes]
     assert errors == [ValueError, sqlite3.OperationalError, sqlite3.IntegrityError]
-    assert (before.result(30).do, after.result(30).do) == ("send", "send")
+    assert (before.result(30).action, after.result(30).action) == ("send", "send")
     assert [name for name, _ in runs(folder)] == ["a", "b"]
 
 
@@ -195,16 +195,16 @@ def test_a_commit_that_raises_is_looked_at_before_anybody_is_told(
 def test_who_stops_waiting_does_not_undo_it(ledger: Ledger, folder: Path) -> None:
     """What has happened at the service is written down, whether anybody still waits for that or not."""
     gate = threading.Event()
-    ledger.ask(lambda db: gate.wait(30))
+    ledger.submit(lambda db: gate.wait(30))
 
     async def hurried() -> None:
-        task = asyncio.ensure_future(ledger.do(lambda db: claims.choose(db, asked(), ledger, key=None)))
+        task = asyncio.ensure_future(ledger.transact(lambda db: claims.find_or_claim(db, asked(), ledger, key=None)))
         await asyncio.sleep(0)
         task.cancel()
         gate.set()
 
     asyncio.run(hurried())
-    ledger.now(lambda db: None)
+    ledger.transact_now(lambda db: None)
 
     assert runs(folder) == [("one", "intent")]
 
@@ -216,10 +216,10 @@ def test_closing_writes_what_was_asked_and_refuses_what_comes_after(ledger: Ledg
     ledger.close()
     ledger.close()
 
-    assert all(future.result(0).do == "send" for future in futures)
+    assert all(future.result(0).action == "send" for future in futures)
     assert len(runs(folder)) == 300
     with pytest.raises(LibraryError, match="closed"):
-        ledger.now(lambda db: None)
+        ledger.transact_now(lambda db: None)
     assert list((folder / "owners").iterdir()) == []
 
 
@@ -228,13 +228,15 @@ def test_no_text_is_too_odd_for_the_second_copy(ledger: Ledger, text: str) -> No
     """A stranger's request id must not end the thread that writes."""
     entry = claim(ledger)
 
-    ledger.ask(lambda db: transitions.sending(db, entry.id, ledger.owner, None)).result(30)
-    step = ledger.ask(lambda db: transitions.accepted(db, entry.id, text), line=crash_recovery.acceptance(entry, text))
+    ledger.submit(lambda db: transitions.mark_sending(db, entry.id, ledger.owner, None)).result(30)
+    step = ledger.submit(
+        lambda db: transitions.mark_accepted(db, entry.id, text), line=crash_recovery.acceptance(entry, text)
+    )
     step.result(30)
 
-    assert [line["request_id"] for line in ledger.acceptances()] == [text]
-    assert ledger.acceptances([entry.identity]) == ledger.acceptances()
-    assert ledger.acceptances(["another"]) == []
+    assert [line["request_id"] for line in ledger.read_acceptances()] == [text]
+    assert ledger.read_acceptances([entry.identity]) == ledger.read_acceptances()
+    assert ledger.read_acceptances(["another"]) == []
 
 
 def test_looking_changes_nothing(ledger: Ledger, folder: Path) -> None:
@@ -242,10 +244,10 @@ def test_looking_changes_nothing(ledger: Ledger, folder: Path) -> None:
     claim(ledger)
 
     with pytest.raises(LibraryError, match="cannot be written"):
-        ledger.look(lambda db: db.execute("DELETE FROM runs"))
+        ledger.read(lambda db: db.execute("DELETE FROM runs"))
     (folder / connection.NAME).unlink()
     with pytest.raises(LibraryError):
-        ledger.look(lambda db: db.execute("SELECT 1"))
+        ledger.read(lambda db: db.execute("SELECT 1"))
 
     assert not (folder / connection.NAME).exists()
 
@@ -269,7 +271,7 @@ def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(
 def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
     """Folders are 0700, files 0600, whatever is in them."""
     entry = claim(ledger)
-    ledger.ask(lambda db: None, line=crash_recovery.acceptance(entry, "r1")).result(30)
+    ledger.submit(lambda db: None, line=crash_recovery.acceptance(entry, "r1")).result(30)
 
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
 
@@ -283,18 +285,18 @@ WRITES = """
 import sys, time
 from pathlib import Path
 from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 longest, futures = 0.0, []
 for number in range(500):
-    asked = Asked("svc", f"{sys.argv[2]} {number}", "m", "{}", 5, False, True)
-    futures.append((time.monotonic(), ledger.ask(lambda db, asked=asked: claims.choose(db, asked, ledger, key=None))))
+    asked = RunRequest("svc", f"{sys.argv[2]} {number}", "m", "{}", 5, False, True)
+    futures.append((time.monotonic(), ledger.submit(lambda db, asked=asked: claims.find_or_claim(db, asked, ledger, key=None))))
     if len(futures) == 5:
         for since, future in futures:
-            assert future.result().do == "send"
+            assert future.result().action == "send"
             longest = max(longest, time.monotonic() - since)
         futures = []
 print(longest)
@@ -319,20 +321,20 @@ import json, sys
 from pathlib import Path
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.claims import Asked, Budget
+from reelbook.storage.ledger.claims import RunRequest, Budget
 from reelbook.storage.ledger.writer import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 def claim(number):
-    asked = Asked("svc", f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}", "m", "{}", 5, False, True)
-    return ledger.ask(lambda db: claims.choose(db, asked, ledger, key=None, budget=Budget("plan", 500)))
+    asked = RunRequest("svc", f"{sys.argv[2]} {number}" if number % 2 else f"shared {number}", "m", "{}", 5, False, True)
+    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None, budget=Budget("plan", 500)))
 def take():
-    asked = Asked("svc", "unseeded", "m", "{}", None, False, False)
-    return ledger.ask(lambda db: claims.choose(db, asked, ledger, key=None, join=False))
+    asked = RunRequest("svc", "unseeded", "m", "{}", None, False, False)
+    return ledger.submit(lambda db: claims.find_or_claim(db, asked, ledger, key=None, join=False))
 made, takes = [claim(number) for number in range(200)], [take() for _ in range(50)]
 print(json.dumps([
-    [claim.result().do for claim in made if not isinstance(claim.exception(), OverBudget)],
+    [claim.result().action for claim in made if not isinstance(claim.exception(), OverBudget)],
     [take.result().entry.take for take in takes],
 ]), flush=True)
 sys.stdin.readline()  # What was claimed and not sent is free again once its process leaves.
@@ -359,18 +361,18 @@ FORKS = """
 import os, sys, threading
 from pathlib import Path
 from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 stop = threading.Event()
 def claim(name):
-    asked = Asked("svc", name, "m", "{}", 5, False, True)
-    return ledger.now(lambda db: claims.choose(db, asked, ledger, key=None))
+    asked = RunRequest("svc", name, "m", "{}", 5, False, True)
+    return ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None))
 def busy():
     number = 0
     while not stop.is_set():
         claim(f"busy {number}")
-        ledger.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone())
+        ledger.read(lambda db: db.execute("SELECT count(*) FROM runs").fetchone())
         number += 1
 thread = threading.Thread(target=busy)
 thread.start()
@@ -403,16 +405,16 @@ DIES = """
 import os, sys
 from pathlib import Path
 from reelbook.storage.ledger import claims, transitions
-from reelbook.storage.ledger.claims import Asked
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 for name, steps in (("claimed", 1), ("sent", 2), ("accepted", 3)):
-    asked = Asked("svc", name, "m", "{}", 5, False, True)
-    run = ledger.now(lambda db: claims.choose(db, asked, ledger, key=None)).entry.id
+    asked = RunRequest("svc", name, "m", "{}", 5, False, True)
+    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry.id
     if steps > 1:
-        ledger.now(lambda db: transitions.sending(db, run, ledger.owner, None))
+        ledger.transact_now(lambda db: transitions.mark_sending(db, run, ledger.owner, None))
     if steps > 2:
-        ledger.now(lambda db: transitions.accepted(db, run, "r1"))
+        ledger.transact_now(lambda db: transitions.mark_accepted(db, run, "r1"))
 os.kill(os.getpid(), 9)
 """
 
@@ -444,10 +446,10 @@ def test_a_library_of_100_000_runs_opens_at_once(folder: Path) -> None:
     took = time.perf_counter() - since
 
     print(
-        f"opened {open_ledger.place(folder)} of {(folder / connection.NAME).stat().st_size:,} bytes in {took * 1000:.1f} ms"
+        f"opened {open_ledger.get_file_id(folder)} of {(folder / connection.NAME).stat().st_size:,} bytes in {took * 1000:.1f} ms"
     )
-    assert open_ledger.is_unchecked(folder)
-    assert ledger.look(lambda db: db.execute("SELECT count(*) FROM runs").fetchone()) == (100_000,)
+    assert open_ledger.is_large(folder)
+    assert ledger.read(lambda db: db.execute("SELECT count(*) FROM runs").fetchone()) == (100_000,)
     ledger.close()
     assert took < 0.5
 

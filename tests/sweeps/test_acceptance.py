@@ -16,7 +16,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.sweep_panel import panel_html, panel_line
+from reelbook.display.sweep_panel import format_panel, render_panel
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.support import KEY, Serve, Served, png
 from tests.sweeps.dots import PRICE, dots, paid, reserved
@@ -46,7 +46,7 @@ def test_a_budget_of_530_runs_ten_of_24_and_says_so(served: Served, client: Clie
 
     job = plan.start(budget=10 * PRICE)
     table = job.wait(60)
-    line, page = panel_line(job.progress), panel_html(job.progress)
+    line, page = format_panel(job.progress), render_panel(job.progress)
     ten = reserved(served)
     rest = plan.run(budget=plan.credits)
 
@@ -73,7 +73,7 @@ def test_a_sweep_with_a_third_of_failing_rows_finishes_the_others_and_pays_for_t
 ) -> None:
     """Two pictures that nobody can read, two prompts that the check refuses, two runs that the engine does not end."""
     # Such a run says that it has hardly begun when it is stopped, so it would be looked at again only much later.
-    monkeypatch.setattr("reelbook.transport.polling.tracked_run.LONGEST_PAUSE", 0.5)
+    monkeypatch.setattr("reelbook.transport.polling.tracked_run.MAX_PAUSE_SECONDS", 0.5)
     served = serve(run_seconds=4)
     picture, gone, none = png(16, 16), "http://127.0.0.1:9/nobody.png", "data:image/png;base64,AAAA"
     base = rb.SmartResize(image_url=picture, target_sizes=["16x16"], seed=1)

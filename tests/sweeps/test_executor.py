@@ -23,8 +23,8 @@ from reelbook.service.accounts import NewAccount
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute.job import StillRunning
 from reelbook.sweeps.execute.order import ordered
-from reelbook.sweeps.execute.rate_limit import Pace
-from reelbook.transport.picture_sources import Place, Source, read_sources
+from reelbook.sweeps.execute.rate_limit import RateLimit
+from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import KEY, Serve, Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page
@@ -97,7 +97,7 @@ def test_without_the_guard_the_budget_would_be_exceeded(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: it is the ledger's claim that holds the ceiling, not the way in which this test is built."""
-    monkeypatch.setattr(claims, "within", lambda *args, **facts: None)
+    monkeypatch.setattr(claims, "check_budget", lambda *args, **facts: None)
 
     dots(12).run(budget=5 * PRICE, concurrency=12)
 
@@ -300,7 +300,7 @@ def test_an_account_that_runs_dry_ends_the_sweep(serve: Serve, tmp_path: Path) -
     served = serve(accounts=[NewAccount("default", KEY, 3 * PRICE + 1)])
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
         table = dots(40).run(budget=40 * PRICE, concurrency=4)
-        sent = client.ledger.now(
+        sent = client.ledger.transact_now(
             lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone()
         )
 
@@ -341,16 +341,16 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
     """Nothing was sent, so the run goes back into the queue; from the very first, it is the address that is wrong."""
     scripted = Scripted(hosted)
     scripted.end.set()
-    submitted, tries = Client.submitted, iter(range(100))
+    submit, tries = Client.submit, iter(range(100))
 
     async def sometimes(self: Client, submission: object, **facts: bool) -> rb.Run:
         if next(tries) in (1, 2):
-            submission.released()  # type: ignore[attr-defined]
+            submission.release()  # type: ignore[attr-defined]
             raise rb.Unreachable(hosted.base_url, "a cable")
-        return await submitted(self, submission, **facts)  # type: ignore[arg-type]
+        return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("reelbook.sweeps.execute.rate_limit.FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(Client, "submitted", sometimes)
+    monkeypatch.setattr("reelbook.sweeps.execute.rate_limit.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(Client, "submit", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()
     nobody = sweep(BOAT, seed=range(4, 8)).run(budget=4 * PRICE)
@@ -500,7 +500,7 @@ def test_an_interrupt_stops_the_sending_and_not_what_is_paid(hosted: Hosted, at_
     thread.join()
     scripted.end.set()
     table = plan.run(budget=99999, concurrency=2)
-    events = at_hosted.ledger.look(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
+    events = at_hosted.ledger.read(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
     story = [state for (state,) in events]
 
     assert took < 2.0
@@ -513,11 +513,11 @@ def test_a_rate_spreads_the_calls(hosted: Hosted, at_hosted: Client, monkeypatch
     """The dispatcher waits as long as the pace says before each but the first."""
     asked: list[float] = []
 
-    def delay(self: Pace, now: float) -> float:
+    def delay(self: RateLimit, now: float) -> float:
         asked.append(self._gap)
         return 0.0
 
-    monkeypatch.setattr(Pace, "delay", delay)
+    monkeypatch.setattr(RateLimit, "delay", delay)
     scripted = Scripted(hosted)
     scripted.end.set()
 
@@ -547,7 +547,7 @@ def test_a_limit_is_spent_in_the_order_of_the_runs(
     asked = list(ordered(dots(12), "coverage"))
     places = {row.input: place for place, row in enumerate(asked)}
 
-    async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+    async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
         if places[request] % 2 == 0:
             await asyncio.sleep(0.2)
         return await read_sources(request, library=library)
@@ -603,7 +603,7 @@ def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
     """Also where its next run still reads the picture while the library is closed: nothing is wrong with the library."""
     second, closed = threading.Event(), threading.Event()
 
-    async def held(request: Input, *, library: Callable[[str], Path | None]) -> dict[Place, Source]:
+    async def held(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
         if request.wire()["fps"] > 1:
             second.set()
             await asyncio.to_thread(closed.wait, 30)

@@ -10,7 +10,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.sweeps.execute.progress import Tally
-from reelbook.sweeps.plan.forecast import Past, expected, work_of
+from reelbook.sweeps.plan.forecast import Past, amount_of_work, estimate_seconds
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
 
@@ -31,22 +31,22 @@ BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
 )
 def test_the_pace_of_the_last_crowd_holds(past: list[Past], seconds: float | None) -> None:
     """Ten runs of one unit of work each."""
-    assert expected([1.0] * 10, past) == seconds
+    assert estimate_seconds([1.0] * 10, past) == seconds
 
 
 def test_one_long_run_takes_its_time_whatever_the_pace() -> None:
     """A run cannot be shared out: what many small ones did together says little about a large one."""
     small = [Past(0, 10, 1) for _ in range(10)]
 
-    assert expected([10.0], small) == pytest.approx(10.0)
-    assert expected([1.0] * 20, small) == pytest.approx(20.0)
+    assert estimate_seconds([10.0], small) == pytest.approx(10.0)
+    assert estimate_seconds([1.0] * 20, small) == pytest.approx(20.0)
 
 
 def test_frames_and_lines_count_as_work() -> None:
     """Where the input tells them; a model without them counts runs."""
-    assert work_of({"num_frames": 100}) == 2 * work_of({"num_frames": 50})
-    assert work_of({"resolution": "720p"}) == work_of({"resolution": "480p"}) * 2.25
-    assert work_of({"image_url": "x"}) == 1.0
+    assert amount_of_work({"num_frames": 100}) == 2 * amount_of_work({"num_frames": 50})
+    assert amount_of_work({"resolution": "720p"}) == amount_of_work({"resolution": "480p"}) * 2.25
+    assert amount_of_work({"image_url": "x"}) == 1.0
 
 
 def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_the_time_left_goes_over_from_what_was_foretold_to_the_pace() -> None:
     for ends in (0, 2, 4, 8, 40):
         tally._ends.clear()
         tally._ends.extend([time.monotonic()] * ends)
-        told.append(tally._left(20, 0.5 if ends else None) or 0.0)
+        told.append(tally._seconds_left(20, 0.5 if ends else None) or 0.0)
     tally.forecast = 0.0
 
     assert told == pytest.approx([10.0, 17.5, 25.0, 40.0, 40.0], abs=0.2)
-    assert tally._left(20, 0.5) == 40.0
-    assert tally._left(20, None) is None
+    assert tally._seconds_left(20, 0.5) == 40.0
+    assert tally._seconds_left(20, None) is None

@@ -15,7 +15,7 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute import ledger_lookup
-from reelbook.sweeps.execute.ledger_lookup import Name, names_of, scope_of, seen_by
+from reelbook.sweeps.execute.ledger_lookup import RunName, budget_scope, find_rows, run_names
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import KEY, Serve, Served, as_data_uri, png
@@ -34,8 +34,8 @@ def client(served: Served, tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
-def named(requests: list[rb.ImagesToVideo], client: Client) -> list[Name | InvalidInput]:
-    return background.wait(names_of([(request, 0) for request in requests], client.context.shelf.find))
+def named(requests: list[rb.ImagesToVideo], client: Client) -> list[RunName | InvalidInput]:
+    return background.wait(run_names([(request, 0) for request in requests], client.context.shelf.find))
 
 
 def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_names_are_those_under_which_runs_are_paid(served: Served, client: Clien
 
     names = named([*requests, again], client)
 
-    ledger = client.ledger.look(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
-    assert [(name.identity, name.input) for name in names[:3] if isinstance(name, Name)] == [
+    ledger = client.ledger.read(lambda db: db.execute("SELECT identity, input FROM runs ORDER BY id").fetchall())
+    assert [(name.identity, name.input) for name in names[:3] if isinstance(name, RunName)] == [
         tuple(row) for row in ledger
     ]
     assert names[3] == names[1]
@@ -73,7 +73,7 @@ def test_a_shared_picture_is_read_once(client: Client, tmp_path: Path, monkeypat
     missing = named([rb.ImagesToVideo(images=[rb.Frame(url=tmp_path / "b.png", frames=1)])] * 3, client)
 
     assert len(count) == 1 + 3
-    assert len({name.identity for name in good if isinstance(name, Name)}) == 100
+    assert len({name.identity for name in good if isinstance(name, RunName)}) == 100
     assert all(isinstance(error, InvalidInput) for error in missing)
 
 
@@ -145,8 +145,8 @@ def test_a_scope_is_the_same_for_the_same_runs() -> None:
     """In any order, and of one service only."""
     one, other = ("a", 0), ("b", 1)
 
-    assert scope_of("svc", [one, other]) == scope_of("svc", [other, one, one])
-    assert len({scope_of("svc", [one]), scope_of("svc", [other]), scope_of("other", [one])}) == 3
+    assert budget_scope("svc", [one, other]) == budget_scope("svc", [other, one, one])
+    assert len({budget_scope("svc", [one]), budget_scope("svc", [other]), budget_scope("other", [one])}) == 3
 
 
 def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,20 +155,20 @@ def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monk
         hosted.on("POST", RUN, Reply(422, {"detail": "no"}))
         with pytest.raises(rb.Refused):
             client.run(BOAT.revised(seed=1), take=0)
-        (row,) = client.ledger.look(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
-        looks: list[int] = []
-        look = client.ledger.look
+        (row,) = client.ledger.read(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
+        reads: list[int] = []
+        read = client.ledger.read
 
         def counted(work: Callable[[sqlite3.Connection], Any]) -> Any:
-            looks.append(1)
-            return look(work)
+            reads.append(1)
+            return read(work)
 
-        monkeypatch.setattr(client.ledger, "look", counted)
-        found = seen_by(client.ledger, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
+        monkeypatch.setattr(client.ledger, "read", counted)
+        found = find_rows(client.ledger, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
 
     assert list(found) == [(row[1], 0)]
     assert found[row[1], 0].state == "rejected"
-    assert len(looks) == 3
+    assert len(reads) == 3
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.make_plan import derived
-from reelbook.sweeps.plan.plan_file import plan_in
+from reelbook.sweeps.plan.plan_file import parse_plan
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
@@ -196,7 +196,7 @@ def test_pictures_are_values_whatever_they_are_given_as() -> None:
     shown = sweep(ImagesToVideo(images=[grey, colour]), {"images[1].frames": [12, 48]})
     assert [[_content(frame.url) for frame in run.images] for run in shown] == [list(map(_content, pictures[2:4]))] * 2
     assert plan[:2].frame["image_url"].tolist() == ["a.png", "b.png"]
-    assert plan_in(sweep(move, image_url=given[:5]).to_toml()) == plan[:5]
+    assert parse_plan(sweep(move, image_url=given[:5]).to_toml()) == plan[:5]
 
 
 def _content(picture: str) -> bytes | None:

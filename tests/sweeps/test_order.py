@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.execute.order import leaps, ordered, spread
-from reelbook.sweeps.execute.rate_limit import PATIENCE_SECONDS, Pace, Patience
-from reelbook.sweeps.execute.run_options import options, per_second
+from reelbook.sweeps.execute.order import bit_reversed, ordered, spread
+from reelbook.sweeps.execute.rate_limit import GIVE_UP_SECONDS, Backoff, RateLimit
+from reelbook.sweeps.execute.run_options import make_options, parse_rate
 from reelbook.sweeps.plan.axes import zipped
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.sweeps.axes import AXES, BOAT
@@ -84,8 +84,8 @@ def test_axes_that_move_together_count_once() -> None:
 
 def test_few_of_many_values_reach_from_end_to_end() -> None:
     """Of a hundred seeds the first four lie in different quarters."""
-    assert sorted(step // 25 for step in leaps(100)[:4]) == [0, 1, 2, 3]
-    assert all(sorted(leaps(count)) == list(range(count)) for count in range(40))
+    assert sorted(step // 25 for step in bit_reversed(100)[:4]) == [0, 1, 2, 3]
+    assert all(sorted(bit_reversed(count)) == list(range(count)) for count in range(40))
 
 
 def test_a_large_plan_is_ordered_quickly_enough_to_do_it_every_time() -> None:
@@ -103,10 +103,10 @@ def test_a_large_plan_is_ordered_quickly_enough_to_do_it_every_time() -> None:
 
 def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind() -> None:
     """With a moved clock: ten a second for two seconds after a long rest are twenty, evenly."""
-    pace, now, sent = Pace(10.0), 1000.0, []
+    pace, now, sent = RateLimit(10.0), 1000.0, []
     while now < 1002.0:
         if (wait := pace.delay(now)) == 0.0:
-            pace.sent(now)
+            pace.record_send(now)
             sent.append(now)
         else:
             now += wait
@@ -119,16 +119,16 @@ def test_a_rate_is_never_exceeded_and_leaves_no_burst_behind() -> None:
 
 def test_patience_grows_and_ends() -> None:
     """Failures that come together count once; after a quarter of an hour without an answer it is given up."""
-    patience, now = Patience(), 0.0
+    patience, now = Backoff(), 0.0
     pauses = []
-    while patience.failed(now):
-        assert patience.failed(now)
+    while patience.record_failure(now):
+        assert patience.record_failure(now)
         pauses.append(patience.delay(now))
         now += pauses[-1]
 
     assert 0.5 <= pauses[0] <= 1.0
     assert max(pauses) <= 30.0
-    assert PATIENCE_SECONDS <= now <= PATIENCE_SECONDS + 60
+    assert GIVE_UP_SECONDS <= now <= GIVE_UP_SECONDS + 60
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_patience_grows_and_ends() -> None:
 def test_a_wrong_option_is_told_before_anything_is_sent(said: dict[str, Any]) -> None:
     """The sentence names the option."""
     with pytest.raises(InvalidInput, match=next(iter(said))):
-        options(**said)
+        make_options(**said)
 
 
 def test_rates_are_read_as_people_write_them() -> None:
     """In a second, a minute, or an hour."""
-    assert [per_second(rate) for rate in ("10/s", "30 / min", "90/hour", 0.5)] == [10.0, 0.5, 0.025, 0.5]
+    assert [parse_rate(rate) for rate in ("10/s", "30 / min", "90/hour", 0.5)] == [10.0, 0.5, 0.025, 0.5]

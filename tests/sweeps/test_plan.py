@@ -16,7 +16,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.plan_rows import Row
-from reelbook.sweeps.plan.plan_summary import facts_of, told
+from reelbook.sweeps.plan.plan_summary import format_facts, summarise
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
@@ -208,7 +208,7 @@ def test_prices_can_come_from_elsewhere() -> None:
 
 def test_what_the_library_has_is_not_due() -> None:
     """Nor is what an earlier row asks for, too."""
-    plan = sweep(BOAT, seed=[1, 2, 2, 3]).knowing(lambda row: row.seed == 1)
+    plan = sweep(BOAT, seed=[1, 2, 2, 3]).with_known(lambda row: row.seed == 1)
 
     assert (plan.credits, plan.credits_due) == (159, 106)
     assert plan.frame["credits_due"].tolist() == [0, 53, 0, 53]
@@ -244,7 +244,7 @@ def test_a_plan_tells_itself_in_a_few_lines() -> None:
     """Runs, price, axes, what is held, what is impossible and why, how long it may take."""
     plan = sweep(BOAT, num_frames=[5, 49], seed=[1, 2])
 
-    text = told(facts_of(plan, lambda row: True, seconds=7200))
+    text = format_facts(summarise(plan, lambda row: True, seconds=7200))
 
     assert text.splitlines() == [
         "4 runs of svc/text-to-video-13b-distilled, 106 credits, all paid earlier; nothing now",

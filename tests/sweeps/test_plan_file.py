@@ -20,11 +20,11 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.make_plan import derived
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.plan_file import plan_in
+from reelbook.sweeps.plan.plan_file import parse_plan
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.plan.toml_text import literal, value_of
+from reelbook.sweeps.plan.toml_text import format_toml, parse_value
 from tests.models.described_inputs import with_fields
 from tests.models.inputs import IMAGE_TO_VIDEO, SMART_RESIZE, TEXT_TO_VIDEO
 from tests.sweeps.axes import AXES, BOAT
@@ -47,9 +47,9 @@ VALUES = st.recursive(
 @given(value=VALUES)
 def test_any_value_survives_toml(value: Any) -> None:
     """None included, which TOML lacks, and tables that look like our word for it."""
-    read = tomllib.loads(f"x = {literal(value, 'x')}")["x"]
+    read = tomllib.loads(f"x = {format_toml(value, 'x')}")["x"]
 
-    assert value_of(read) == value
+    assert parse_value(read) == value
 
 
 @settings(max_examples=40)
@@ -65,7 +65,7 @@ def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
         plan.where(lambda run: run.number != cut),
         plan + sweep(BOAT.revised(seed=3, num_frames=33), frame_rate=[1, 99]),
     ):
-        assert plan_in(changed.to_toml()) == changed
+        assert parse_plan(changed.to_toml()) == changed
 
 
 @settings(max_examples=30)
@@ -77,7 +77,7 @@ def test_any_base_survives_its_file(base: Any, cells: list[str]) -> None:
     """Every field of it, and a table with notes."""
     plan = sweep(base, rows([{"prompt": cell, "note": cell} for cell in cells], keep=["note"]))
 
-    read = plan_in(plan.to_toml())
+    read = parse_plan(plan.to_toml())
 
     assert (read, read.base) == (plan, base)
 
@@ -118,7 +118,7 @@ def test_every_kind_of_sweep_survives_its_file(plan: Plan, tmp_path: Path) -> No
     read = sweep.read(path)
 
     assert read == plan
-    assert plan_in(read.to_toml()) == plan
+    assert parse_plan(read.to_toml()) == plan
     assert read.labels == plan.labels
 
 
@@ -139,9 +139,11 @@ def test_a_sample_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     text = plan.to_toml()
     monkeypatch.setitem(sys.modules, "scipy.stats.qmc", None)
 
-    assert plan_in(text) == plan
+    assert parse_plan(text) == plan
     monkeypatch.undo()
-    assert plan_in(text.replace("seed = 0", "seed = 1")) == sweep(BOAT, sampled(4, num_frames=(9, 257), seed=1)) != plan
+    assert (
+        parse_plan(text.replace("seed = 0", "seed = 1")) == sweep(BOAT, sampled(4, num_frames=(9, 257), seed=1)) != plan
+    )
 
 
 def test_models_that_are_only_described_can_be_told_from_outside() -> None:
@@ -149,7 +151,7 @@ def test_models_that_are_only_described_can_be_told_from_outside() -> None:
     speech = describe(with_fields({"text": {"type": "string"}, "copy": {"type": "integer"}}))
     plan = sweep(speech(text="hello"), {"copy": [1, None]})
 
-    read = plan_in(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__)
+    read = parse_plan(plan.to_toml(), models={speech.endpoint_id: speech}.__getitem__)
 
     assert read == plan
 
@@ -169,7 +171,7 @@ MISTAKES: list[tuple[str, str]] = [
 def test_a_file_that_is_no_sweep_says_what_is_wrong(text: str, sentence: str) -> None:
     """A slip of the pen in a file gets a sentence, as in a notebook."""
     with pytest.raises(InvalidInput) as caught:
-        plan_in(text)
+        parse_plan(text)
 
     assert sentence in str(caught.value)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.execute.ledger_lookup import Name
+from reelbook.sweeps.execute.ledger_lookup import RunName
 from reelbook.sweeps.execute.progress import IMPOSSIBLE, NOT_STARTED, Standing
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.plan import Plan
@@ -24,7 +24,7 @@ from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.results.result_frame import framed
+from reelbook.sweeps.results.result_frame import build_frame
 from tests.sweeps.axes import AXES, BOAT, VALUES
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
@@ -157,10 +157,10 @@ def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
     standings = [
         Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
         if row.input is None
-        else Standing(row, Name("x", row.take, dumps(row.input.wire())), status=statuses[row.number % len(statuses)])
+        else Standing(row, RunName("x", row.take, dumps(row.input.wire())), status=statuses[row.number % len(statuses)])
         for row in plan
     ]
-    return framed(plan, standings, [None] * len(plan), {})
+    return build_frame(plan, standings, [None] * len(plan), {})
 
 
 @settings(max_examples=40, deadline=None)

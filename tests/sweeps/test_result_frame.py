@@ -16,11 +16,11 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.storage.run_identity import dumps, identity
-from reelbook.sweeps.execute.ledger_lookup import Name, Seen
+from reelbook.sweeps.execute.ledger_lookup import LedgerRow, RunName
 from reelbook.sweeps.execute.progress import IMPOSSIBLE, Standing
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.results.result_frame import framed
+from reelbook.sweeps.results.result_frame import build_frame
 
 URL = "https://example.org/a.png"
 LAST = ["status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "service", "input_json"]  # fmt: skip
@@ -33,10 +33,10 @@ BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-def seen(number: int, state: str = "stored", **facts: Any) -> Seen:
+def seen(number: int, state: str = "stored", **facts: Any) -> LedgerRow:
     """A row of the ledger."""
-    nothing = dict.fromkeys(Seen._fields)
-    return Seen(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "cost": 53, "price": 53,
+    nothing = dict.fromkeys(LedgerRow._fields)
+    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "cost": 53, "price": 53,
                    "spent": 0, "unpriced": 0, "request_id": f"r{number}", **facts})  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def standings(plan: Plan, statuses: list[str]) -> list[Standing]:
     found = []
     for row, status in zip(plan, statuses, strict=True):
         text = dumps(row.input.wire()) if row.input else ""
-        name = Name(f"name-{row.number}", row.take, text) if row.input else None
+        name = RunName(f"name-{row.number}", row.take, text) if row.input else None
         error = None if status in ("completed", "waiting", "not started") else f"it is {status}"
         found.append(
             Standing(row, name, status=status if row.input else IMPOSSIBLE, error_type=error and "oops", error=error)
@@ -84,12 +84,12 @@ def test_columns_and_types_do_not_depend_on_what_came_of_the_runs(
 ) -> None:
     """Nothing started, some failed, all completed: the same columns, in the same order, of the same types."""
     plan = sweep(base, **axes)
-    none = framed(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
-    some = framed(
+    none = build_frame(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
+    some = build_frame(
         plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
         [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
     )  # fmt: skip
-    every = framed(plan, standings(plan, ["completed"] * 4), [seen(number, **answered(base.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    every = build_frame(plan, standings(plan, ["completed"] * 4), [seen(number, **answered(base.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
 
     inputs = [name for name in plan.frame.columns if name not in ("take", "credits", "credits_due", "problem")]
     for table in (none, some, every):
@@ -108,7 +108,7 @@ def test_columns_and_types_do_not_depend_on_what_came_of_the_runs(
 def test_a_table_goes_through_files(base: Input, axes: dict[str, Any], outputs: list[str], tmp_path: Path) -> None:
     """Parquet keeps types, categories and what the table knows of itself; CSV keeps the text of everything."""
     plan = sweep(base, **axes)
-    table = framed(
+    table = build_frame(
         plan, standings(plan, ["completed", "failed", "uncertain", "not started"]),
         [seen(0, **answered(base.endpoint_id, 0)), seen(1, "failed", error="no"), seen(2, "uncertain"), None], paths(),
     )  # fmt: skip
@@ -131,8 +131,8 @@ def test_every_result_stands_in_its_row() -> None:
     """Local files as text, addresses beside them, several pictures of a run as a list."""
     resized, clips = (sweep(base, **axes) for base, axes, _ in (BASES[2], BASES[0]))
 
-    pictures = framed(resized, standings(resized, ["completed"] * 4), [seen(number, **answered(SmartResize.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
-    films = framed(clips, standings(clips, ["completed"] * 4), [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    pictures = build_frame(resized, standings(resized, ["completed"] * 4), [seen(number, **answered(SmartResize.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
+    films = build_frame(clips, standings(clips, ["completed"] * 4), [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)], paths())  # fmt: skip
 
     assert pictures.loc[2, "output_images"] == ["/shelf/2.mp4", "/shelf/2-2.png"]
     assert pictures.loc[2, "output_images_url"] == ["https://example.org/2-300.png", "https://example.org/2-400.png"]
@@ -158,11 +158,13 @@ def test_every_result_stands_in_its_row() -> None:
         (seen(0, "accepted", price=None), (None, None)),
     ],
 )  # fmt: skip
-def test_credits_are_what_is_known_and_say_from_whom(row: Seen | None, expected: tuple[int | None, str | None]) -> None:
+def test_credits_are_what_is_known_and_say_from_whom(
+    row: LedgerRow | None, expected: tuple[int | None, str | None]
+) -> None:
     """Nothing for what was never sent; the worst case for an uncertain one, and for a failure of which the service tells no charge."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
 
-    table = framed(plan, standings(plan, ["failed"]), [row], {})
+    table = build_frame(plan, standings(plan, ["failed"]), [row], {})
 
     found = table.loc[:, ["credits", "credits_source"]].astype(object)
     assert tuple(found.where(found.notna(), None).iloc[0]) == expected
@@ -179,11 +181,11 @@ def test_credits_are_what_is_known_and_say_from_whom(row: Seen | None, expected:
         (seen(0, "stored", unpriced=1, price=None), None),
     ],
 )
-def test_the_price_that_was_told_stays_beside_what_was_charged(row: Seen | None, expected: int | None) -> None:
+def test_the_price_that_was_told_stays_beside_what_was_charged(row: LedgerRow | None, expected: int | None) -> None:
     """Of one try, whatever came of it; nothing for what was never sent, or has no price."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
 
-    table = framed(plan, standings(plan, ["failed"]), [row], {})
+    table = build_frame(plan, standings(plan, ["failed"]), [row], {})
 
     assert str(table["credits_estimated"].dtype) == "Int64"
     assert table["credits_estimated"].astype(object).where(table["credits_estimated"].notna(), None).tolist() == [
@@ -197,7 +199,7 @@ def test_names_that_collide_are_kept_apart() -> None:
         status=lambda row: "mine", output_seed=lambda row: row.seed
     )
 
-    table = framed(plan, standings(plan, ["completed"] * 2), [seen(number, **answered(TextToVideo.endpoint_id, number + 7)) for number in range(2)], paths())  # fmt: skip
+    table = build_frame(plan, standings(plan, ["completed"] * 2), [seen(number, **answered(TextToVideo.endpoint_id, number + 7)) for number in range(2)], paths())  # fmt: skip
 
     assert table["status"].tolist() == ["completed"] * 2
     assert table["label_status"].tolist() == ["mine"] * 2
@@ -211,7 +213,7 @@ def test_a_table_is_tidy_for_pandas(tmp_path: Path) -> None:
         TextToVideo(prompt="a boat", loras=[LoRA(path="https://example.org/a")]), num_frames=[49, 97], seed=[1, 2]
     )
     rows = [seen(number, **answered(TextToVideo.endpoint_id, number)) for number in range(4)]
-    table = framed(plan, standings(plan, ["completed"] * 4), rows, paths())
+    table = build_frame(plan, standings(plan, ["completed"] * 4), rows, paths())
 
     by_frames = table.groupby("num_frames")["credits"].sum()
     shuffled = pd.concat([table[table["seed"] == 2], table[table["seed"] == 1]]).sort_values("num_frames")
@@ -232,7 +234,7 @@ def test_answers_of_another_kind_than_promised_are_kept() -> None:
         seen(2, output="null"),
     ]
 
-    table = framed(plan, standings(plan, ["completed"] * 3), odd, {})
+    table = build_frame(plan, standings(plan, ["completed"] * 3), odd, {})
     table.to_parquet(io.BytesIO())
 
     assert [str(value) for value in table["output_seed"].dropna()] == ["seven", "8"]
@@ -243,7 +245,7 @@ def test_impossible_rows_and_huge_seeds_stay_in_the_table(tmp_path: Path) -> Non
     """With their reasons; a seed that no column of whole numbers holds is still exact."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1, 10**20], num_frames=[5, 49])
 
-    table = framed(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
+    table = build_frame(plan, standings(plan, ["not started"] * 4), [None] * 4, {})
     table.to_parquet(tmp_path / "table.parquet")
 
     assert table["status"].tolist().count("impossible") == 2
@@ -256,7 +258,7 @@ def test_an_error_has_its_reason_first() -> None:
     told = standings(plan, ["failed", "failed"])
     told[0].error, told[1].error = "Run r0 failed [load]: it says much.", f"data:image/png;base64,{'A' * 4000} is none"
 
-    table = framed(
+    table = build_frame(
         plan, told, [seen(0, "failed", error=f"data:image/png;base64,{'iVBO' * 999} cannot be read."), None], {}
     )
 

@@ -214,7 +214,7 @@ def test_one_request_id_at_two_services_is_two_runs(serve: Serve, tmp_path: Path
     with rb.connect(library=tmp_path / "library") as client:
         run = client.run(DOT)
         other = client.run(DOT.revised(fps=5.0))
-        client.ledger.now(
+        client.ledger.transact_now(
             lambda db: db.execute(
                 "UPDATE runs SET service = 'another', request_id = ? WHERE id = ?", (run.request_id, other.id)
             )

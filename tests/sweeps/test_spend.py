@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.storage.ledger import claims
-from reelbook.sweeps.money_text import money_of
+from reelbook.sweeps.money_text import format_spending
 from tests.support import KEY, Serve, Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
 from tests.transport.variants import Hosted, Reply
@@ -102,7 +102,7 @@ def test_without_the_claim_too_much_would_be_spent(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: it is the ledger's claim that holds the limit."""
-    monkeypatch.setattr(claims, "within_spend", lambda *args: None)
+    monkeypatch.setattr(claims, "reserve_spend", lambda *args: None)
 
     dots(12).run(spend=5 * PRICE, concurrency=12)
 
@@ -182,7 +182,7 @@ def test_what_a_sweep_says_of_money_never_mixes_paid_and_limits(served: Served, 
     for said in ({"budget": plan.credits_due}, {"spend": plan.credits_due}, {"budget": 0}, {"budget": plan.credits}):
         job = plan.start(**said)
         job.wait(60)
-        lines.append(("; ".join(money_of(job.progress)), job.progress.reason or ""))
+        lines.append(("; ".join(format_spending(job.progress)), job.progress.reason or ""))
 
     assert [money for money, _ in lines] == [
         "106 credits paid earlier, nothing now",

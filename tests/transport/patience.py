@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reelbook.transport.http import Patience
+from reelbook.transport.http import RetryPolicy
 
 
 class Clock:
@@ -21,6 +21,6 @@ class Clock:
         self.slept.append(seconds)
         self.now += seconds
 
-    def patience(self, **changes: Any) -> Patience:
+    def policy(self, **changes: Any) -> RetryPolicy:
         """The usual patience, by this clock."""
-        return Patience(**{"sleep": self.sleep, "clock": self, **changes})
+        return RetryPolicy(**{"sleep": self.sleep, "clock": self, **changes})

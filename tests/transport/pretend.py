@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE, QueueStatus
-from reelbook.transport.polling.poller import Watcher
+from reelbook.transport.polling.poller import Poller
 
 T = TypeVar("T")
 MODEL = "svc/pretended"
@@ -56,7 +56,7 @@ def clock() -> float:
 
 
 @dataclass
-class Nature:
+class ServiceInfo:
     features: frozenset[str] = frozenset()
 
 
@@ -75,7 +75,7 @@ class Pretended:
     """A service that knows how long each run takes. `trouble` can make any look fail, or last."""
 
     def __init__(self, *features: str, delay: float = 0.004, workers: int | None = None, chatty: bool = False) -> None:
-        self.offers, self.delay, self.chatty = Nature(frozenset(features)), delay, chatty
+        self.offers, self.delay, self.chatty = ServiceInfo(frozenset(features)), delay, chatty
         self.free_at = [0.0] * workers if workers else None
         self.jobs: dict[str, Job] = {}
         self.calls = self.streams = self.under_way = self.most_under_way = self.most_streams = 0
@@ -93,7 +93,7 @@ class Pretended:
             self.free_at[0] = starts + seconds
         self.jobs[request_id] = Job(now, starts, starts + seconds)
 
-    async def nature(self) -> Nature:
+    async def service_info(self) -> ServiceInfo:
         return self.offers
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
@@ -161,7 +161,7 @@ async def followed(
     service: Pretended, durations: Sequence[float], *, at_once: int = 64, past: Sequence[float] = ()
 ) -> Followed:
     """Submit and follow runs of these durations, so many at once, four submissions at a time."""
-    watcher = Watcher(service, past=lambda endpoint_id: past)
+    poller = Poller(service, past=lambda endpoint_id: past)
     places, posts = asyncio.Semaphore(at_once), asyncio.Semaphore(4)
     late: dict[int, float] = {}
 
@@ -170,12 +170,12 @@ async def followed(
             async with posts:
                 await asyncio.sleep(0.01)
                 service.take(str(number), seconds)
-            final = await watcher.follow(MODEL, str(number), lambda status: None)
+            final = await poller.follow(MODEL, str(number), lambda status: None)
             assert final.finished
             late[number] = clock() - service.jobs[str(number)].ends
 
     await asyncio.gather(*(one(number, seconds) for number, seconds in enumerate(durations)))
-    await watcher.close()
+    await poller.close()
     # A batch brings the outputs along; without it, each result is one more call.
     results = 0 if service.batches else len(durations)
     calls = service.calls + len(durations) + results

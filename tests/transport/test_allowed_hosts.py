@@ -21,9 +21,9 @@ from reelbook.models.service_file import File
 from reelbook.settings import options
 from reelbook.storage.shelf import Shelf
 from reelbook.transport.downloads import allowed_hosts, downloader
-from reelbook.transport.downloads.allowed_hosts import Hosts
-from reelbook.transport.downloads.download_body import Hopeless
-from reelbook.transport.downloads.downloader import Downloads
+from reelbook.transport.downloads.allowed_hosts import AllowedHosts
+from reelbook.transport.downloads.download_body import PermanentFailure
+from reelbook.transport.downloads.downloader import Downloader
 from tests.faults.bodies import picture
 
 PNG = picture("PNG", side=50)
@@ -49,7 +49,7 @@ PRIVATE = (
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    return NAMES[host] if host in NAMES else await allowed_hosts.system_resolve(host, port)
+    return NAMES[host] if host in NAMES else await allowed_hosts.resolve_by_system(host, port)
 
 
 class Listener:
@@ -105,19 +105,19 @@ def listen() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(downloader, "ATTEMPTS", 2)
-    monkeypatch.setattr(downloader, "Hosts", lambda service: Hosts(service, resolve))
+    monkeypatch.setattr(downloader, "MAX_ATTEMPTS", 2)
+    monkeypatch.setattr(downloader, "AllowedHosts", lambda service: AllowedHosts(service, resolve))
 
 
 def fetched_all(folder: Path, urls: Sequence[str], service: str) -> list[bytes | DownloadFailed]:
     """What came of each, fetched by one client."""
 
     async def story() -> list[bytes | DownloadFailed]:
-        downloads = Downloads(Shelf(folder), lambda: service)
+        downloads = Downloader(Shelf(folder), lambda: service)
         results: list[bytes | DownloadFailed] = []
         for url in urls:
             try:
-                results.append((await downloads.bring(File(url=url), "r-1")).path.read_bytes())
+                results.append((await downloads.download(File(url=url), "r-1")).path.read_bytes())
             except DownloadFailed as failure:
                 results.append(failure)
         await downloads.close()
@@ -198,8 +198,10 @@ def test_a_name_is_resolved_once_so_that_it_cannot_lead_elsewhere_afterwards(lis
         async def rebinding(host: str, port: int) -> Sequence[str]:
             return next(answers)
 
-        guard = Hosts(lambda: "https://service.example", rebinding)
-        return [str(one.url) for one in await guard.requests(httpx.URL(f"http://rebinding.example:{inside.port}/a"))]
+        guard = AllowedHosts(lambda: "https://service.example", rebinding)
+        return [
+            str(one.url) for one in await guard.resolve_requests(httpx.URL(f"http://rebinding.example:{inside.port}/a"))
+        ]
 
     assert asyncio.run(story()) == [f"http://{PUBLIC}:{inside.port}/a"]
 
@@ -207,8 +209,10 @@ def test_a_name_is_resolved_once_so_that_it_cannot_lead_elsewhere_afterwards(lis
 def test_every_public_address_of_a_host_may_be_tried(tmp_path: Path) -> None:
     """IPv4 and IPv6, in the system's order, with the name for the certificate."""
 
-    async def story() -> list[allowed_hosts.Request]:
-        return await Hosts(lambda: "https://service.example", resolve).requests(httpx.URL("https://public.example/a"))
+    async def story() -> list[allowed_hosts.DialledRequest]:
+        return await AllowedHosts(lambda: "https://service.example", resolve).resolve_requests(
+            httpx.URL("https://public.example/a")
+        )
 
     tries = asyncio.run(story())
 
@@ -264,7 +268,9 @@ def test_a_refusal_is_not_tried_again() -> None:
     """Where an address may not be dialled, asking once more changes nothing."""
 
     async def story() -> None:
-        await Hosts(lambda: "https://service.example", resolve).requests(httpx.URL("http://metadata.example/latest"))
+        await AllowedHosts(lambda: "https://service.example", resolve).resolve_requests(
+            httpx.URL("http://metadata.example/latest")
+        )
 
-    with pytest.raises(Hopeless):
+    with pytest.raises(PermanentFailure):
         asyncio.run(story())

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.transport.downloads.container_check import HEAD_BYTES, PIECE_BYTES, Damaged, checked, sniffed
+from reelbook.transport.downloads.container_check import HEAD_BYTES, PIECE_BYTES, Damaged, check_container, sniff_kind
 from tests.faults.bodies import every_kind, picture
 
 KINDS = every_kind()
@@ -22,7 +22,7 @@ KINDS = every_kind()
 def verdict(content: bytes) -> str:
     """`proven`, `open` or `damaged`."""
     try:
-        return "proven" if checked(io.BytesIO(content)).proven else "open"
+        return "proven" if check_container(io.BytesIO(content)).proven else "open"
     except Damaged:
         return "damaged"
 
@@ -30,7 +30,7 @@ def verdict(content: bytes) -> str:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_whole_file_proves_that_it_is_whole(name: str) -> None:
     """Every way of writing every kind parses to its last byte, and is called what it is."""
-    found = checked(io.BytesIO(KINDS[name]))
+    found = check_container(io.BytesIO(KINDS[name]))
 
     assert found.proven
     assert found.kind.suffix == Path(name).suffix
@@ -58,7 +58,7 @@ def test_every_flipped_bit_of_a_png_is_noticed() -> None:
 
     for place in range(len(content)):
         flipped = content[:place] + bytes([content[place] ^ (1 << place % 8)]) + content[place + 1 :]
-        assert verdict(flipped) == "damaged" or sniffed(flipped).suffix == ".bin", place
+        assert verdict(flipped) == "damaged" or sniff_kind(flipped).suffix == ".bin", place
 
 
 @pytest.mark.parametrize("name", ["plain.png", "baseline.jpg", "moving.gif", "lossy.webp"])
@@ -144,7 +144,7 @@ def test_no_number_in_a_file_decides_how_much_is_read(start: bytes) -> None:
     tracemalloc.start()
 
     with pytest.raises(Damaged):
-        checked(reader)
+        check_container(reader)
 
     assert tracemalloc.get_traced_memory()[1] < 8 * PIECE_BYTES
     tracemalloc.stop()
@@ -168,7 +168,7 @@ def test_no_number_in_a_file_decides_how_much_is_read(start: bytes) -> None:
 )
 def test_first_bytes_tell_the_kind(content: bytes, content_type: str) -> None:
     """Pages in old alphabets are pages, and a letter cut at the end of what is looked at does no harm."""
-    assert sniffed(content[:HEAD_BYTES]).content_type == content_type
+    assert sniff_kind(content[:HEAD_BYTES]).content_type == content_type
 
 
 def test_a_large_jpeg_with_markers_across_pieces_is_proven() -> None:

@@ -31,8 +31,8 @@ from reelbook.models.service_file import File
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
 from reelbook.transport.downloads import download_body, downloader, partial_download
-from reelbook.transport.downloads.downloader import CONNECTIONS, Brought, Downloads
-from reelbook.transport.downloads.partial_download import OVERLAP_BYTES, Part
+from reelbook.transport.downloads.downloader import MAX_CONNECTIONS, DownloadedFile, Downloader
+from reelbook.transport.downloads.partial_download import OVERLAP_BYTES, PartialDownload
 from tests.faults.bodies import film, picture
 from tests.faults.file_host import PAGE, Document, FileHost, here
 
@@ -65,16 +65,16 @@ def on_host(story: Callable[[FileHost], Awaitable[Any]]) -> Any:
     return asyncio.run(told())
 
 
-def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) -> Brought:
+def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) -> DownloadedFile:
     """One file, fetched from a host that holds just that."""
-    result: Brought = on_host(lambda host: fetched(shelf, File(url=host.add(path, document), **told)))
+    result: DownloadedFile = on_host(lambda host: fetched(shelf, File(url=host.add(path, document), **told)))
     return result
 
 
-async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> Brought:
-    downloads = Downloads(shelf, here)
+async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> DownloadedFile:
+    downloads = Downloader(shelf, here)
     try:
-        return await downloads.bring(file, request_id)
+        return await downloads.download(file, request_id)
     finally:
         await downloads.close()
 
@@ -99,7 +99,7 @@ def test_a_file_is_kept_under_its_hash_with_the_kind_of_its_bytes(shelf: Shelf) 
     """Name, path, size and type are what was found, and nothing else is left in the folder."""
     told = brought(shelf, Document(FILM))
 
-    assert told == Brought(sha(FILM), shelf.folder / f"{sha(FILM)}.mp4", len(FILM), "video/mp4")
+    assert told == DownloadedFile(sha(FILM), shelf.folder / f"{sha(FILM)}.mp4", len(FILM), "video/mp4")
     assert [path.name for path in shelf.folder.iterdir()] == [f"{sha(FILM)}.mp4"]
 
 
@@ -119,7 +119,7 @@ def test_a_body_that_breaks_off_is_continued(shelf: Shelf) -> None:
     """Only what is missing is asked for, with a little overlap, and only if it is still the same file."""
     document = Document(NOISE, "application/octet-stream", ("short",))
 
-    async def story(host: FileHost) -> tuple[Brought, list[dict[str, str]]]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, list[dict[str, str]]]:
         told = await fetched(shelf, File(url=host.add("/x", document)))
         return told, [asked.headers for asked in host.requests]
 
@@ -136,7 +136,7 @@ def test_without_a_strong_validator_it_starts_over(shelf: Shelf) -> None:
     """A weak ETag, or none, does not promise the same bytes."""
     document = Document(NOISE, "application/octet-stream", ("short_untagged",))
 
-    async def story(host: FileHost) -> tuple[Brought, list[dict[str, str]]]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, list[dict[str, str]]]:
         told = await fetched(shelf, File(url=host.add("/x", document)))
         return told, [asked.headers for asked in host.requests]
 
@@ -147,10 +147,10 @@ def test_without_a_strong_validator_it_starts_over(shelf: Shelf) -> None:
 
 
 def test_a_failed_download_leaves_what_the_next_one_continues(shelf: Shelf) -> None:
-    """Another Downloads object, as in another process, goes on where the first one gave up."""
+    """Another Downloader, as in another process, goes on where the first one gave up."""
     document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
 
-    async def story(host: FileHost) -> tuple[Brought, str]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, str]:
         file = File(url=host.add("/x", document))
         with pytest.raises(DownloadFailed, match="503"):
             await fetched(shelf, file)
@@ -169,7 +169,7 @@ def test_what_changed_in_between_is_fetched_anew(shelf: Shelf) -> None:
     """The part on disk belongs to a version that the host no longer has."""
     old, new = bytes(1) + NOISE[1:], NOISE
 
-    async def story(host: FileHost) -> Brought:
+    async def story(host: FileHost) -> DownloadedFile:
         file = File(url=host.add("/x", Document(old, "application/octet-stream", ("short", "busy"), for_ever=True)))
         with pytest.raises(DownloadFailed):
             await fetched(shelf, file)
@@ -192,7 +192,7 @@ def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: She
 def test_a_part_that_a_power_cut_has_torn_is_not_believed(shelf: Shelf, where: int) -> None:
     """The note beside it holds the hash of what was good."""
 
-    async def story(host: FileHost) -> tuple[Brought, bool]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, bool]:
         document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
         file = File(url=host.add("/x", document))
         with pytest.raises(DownloadFailed):
@@ -214,12 +214,12 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 from reelbook.transport.downloads import partial_download
-from reelbook.transport.downloads.downloader import Downloads
+from reelbook.transport.downloads.downloader import Downloader
 from reelbook.storage.shelf import Shelf
 from reelbook.models.service_file import File
 
-partial_download.NOTED_EVERY = 1000
-asyncio.run(Downloads(Shelf(Path(sys.argv[1])), lambda: sys.argv[2]).bring(File(url=sys.argv[2]), "r-1"))
+partial_download.NOTE_INTERVAL_BYTES = 1000
+asyncio.run(Downloader(Shelf(Path(sys.argv[1])), lambda: sys.argv[2]).download(File(url=sys.argv[2]), "r-1"))
 """
 
 
@@ -241,7 +241,7 @@ def test_another_process_continues_after_a_kill(shelf: Shelf) -> None:
     """SIGKILL leaves the part and its note; the next owner goes on from there."""
     content = random.Random(5).randbytes(3_000_000)
 
-    async def story(host: FileHost) -> tuple[Brought, dict[str, str]]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, dict[str, str]]:
         url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
         child = await child_at(shelf, url)
         child.send_signal(signal.SIGKILL)
@@ -259,7 +259,7 @@ def test_a_part_in_use_by_another_process_is_left_alone(shelf: Shelf) -> None:
     """While one process is at it, another fetches the same file for itself."""
     content = random.Random(6).randbytes(3_000_000)
 
-    async def story(host: FileHost) -> tuple[Brought, dict[str, str], list[str]]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, dict[str, str], list[str]]:
         url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
         child = await child_at(shelf, url)
         told = await fetched(shelf, File(url=url))
@@ -278,11 +278,11 @@ def test_a_part_in_use_by_another_process_is_left_alone(shelf: Shelf) -> None:
 def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
     """Also when they begin at the same moment and some of their answers break off."""
 
-    async def story(host: FileHost) -> list[Brought]:
+    async def story(host: FileHost) -> list[DownloadedFile]:
         faults = ("short", "short", "sound", "reset", "short", "cut_open")
         file = File(url=host.add("/x", Document(FILM, faults=faults)))
-        downloads = Downloads(shelf, here)
-        told = await asyncio.gather(*(downloads.bring(file, "r-1") for _ in range(12)))
+        downloads = Downloader(shelf, here)
+        told = await asyncio.gather(*(downloads.download(file, "r-1") for _ in range(12)))
         await downloads.close()
         return told
 
@@ -309,30 +309,30 @@ def test_few_connections_are_open_at_once(shelf: Shelf) -> None:
     async def story() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        downloads = Downloads(shelf, here)
-        await asyncio.gather(*(downloads.bring(File(url=f"{url}/{number}"), "r") for number in range(40)))
+        downloads = Downloader(shelf, here)
+        await asyncio.gather(*(downloads.download(File(url=f"{url}/{number}"), "r") for number in range(40)))
         await downloads.close()
         server.close()
         await server.wait_closed()
 
     asyncio.run(story())
 
-    assert most <= CONNECTIONS
+    assert most <= MAX_CONNECTIONS
 
 
 def test_cancelled_downloads_do_not_use_up_the_connections(shelf: Shelf) -> None:
     """After many that were broken off in the middle, the next one comes through."""
 
-    async def story(host: FileHost) -> Brought:
-        downloads = Downloads(shelf, here)
+    async def story(host: FileHost) -> DownloadedFile:
+        downloads = Downloader(shelf, here)
         for number in range(30):
             url = host.add(f"/{number}", Document(FILM, faults=("stalled",), for_ever=True))
-            task = asyncio.create_task(downloads.bring(File(url=url), "r"))
+            task = asyncio.create_task(downloads.download(File(url=url), "r"))
             await until(lambda: len(host.requests) > number)  # noqa: B023  # It is awaited within the turn.
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        told = await downloads.bring(File(url=host.add("/x", Document(FILM))), "r")
+        told = await downloads.download(File(url=host.add("/x", Document(FILM))), "r")
         await downloads.close()
         return told
 
@@ -386,7 +386,7 @@ def test_redirects_are_followed_five_times_and_no_more(shelf: Shelf) -> None:
         await writer.drain()
         writer.close()
 
-    async def story() -> Brought:
+    async def story() -> DownloadedFile:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         told = await fetched(shelf, File(url=f"{url}/5"))
@@ -416,7 +416,7 @@ def test_the_host_is_left_alone_as_long_as_it_asks(shelf: Shelf, monkeypatch: py
     async def story() -> str:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        monkeypatch.setattr("reelbook.transport.downloads.downloader._rest", sleep)
+        monkeypatch.setattr("reelbook.transport.downloads.downloader._sleep", sleep)
         with pytest.raises(DownloadFailed):
             await fetched(shelf, File(url=f"{url}/7"))
         with pytest.raises(DownloadFailed) as caught:
@@ -427,14 +427,14 @@ def test_the_host_is_left_alone_as_long_as_it_asks(shelf: Shelf, monkeypatch: py
 
     sentence = asyncio.run(story())
 
-    assert pauses == [7.0] * (downloader.ATTEMPTS - 1)
+    assert pauses == [7.0] * (downloader.MAX_ATTEMPTS - 1)
     assert "asks to wait 7,200 s" in sentence
 
 
 def test_a_host_that_drips_is_given_up_after_a_while(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and again would keep a read timeout happy; what counts is how much arrives."""
     monkeypatch.setattr(downloader, "STALL_SECONDS", 0.1)
-    monkeypatch.setattr(downloader, "ATTEMPTS", 2)
+    monkeypatch.setattr(downloader, "MAX_ATTEMPTS", 2)
     began = time.monotonic()
 
     with pytest.raises(DownloadFailed, match=r"silent or too slow for 0\.1 s"):
@@ -451,16 +451,16 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
     monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.1)
 
     async def story(host: FileHost) -> tuple[set[str], str]:
-        downloads = Downloads(shelf, here)
+        downloads = Downloader(shelf, here)
         url = host.add("/clip.mp4", Document(NOISE, faults=("dripping",), for_ever=True))
-        task = asyncio.create_task(downloads.bring(File(url=url), "r-1"))
+        task = asyncio.create_task(downloads.download(File(url=url), "r-1"))
         words = set()
         while not task.done():
-            words.add(re.sub(r"\d[\d,]*", "N", downloads.progress("r-1")))
+            words.add(re.sub(r"\d[\d,]*", "N", downloads.format_progress("r-1")))
             await asyncio.wait([task], timeout=0.02)
         with pytest.raises(DownloadFailed):
             await task
-        after = downloads.progress("r-1")
+        after = downloads.format_progress("r-1")
         await downloads.close()
         return words, after
 
@@ -473,8 +473,8 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
 
 def test_a_file_has_its_time_and_no_more(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when every single attempt looks hopeful."""
-    monkeypatch.setattr(downloader, "WHOLE_SECONDS", 0.05)
-    monkeypatch.setattr(downloader, "ATTEMPTS", 10**6)
+    monkeypatch.setattr(downloader, "TOTAL_SECONDS", 0.05)
+    monkeypatch.setattr(downloader, "MAX_ATTEMPTS", 10**6)
 
     with pytest.raises(DownloadFailed, match="minutes are all we give it"):
         brought(shelf, Document(FILM, faults=("busy",), for_ever=True))
@@ -482,9 +482,9 @@ def test_a_file_has_its_time_and_no_more(shelf: Shelf, monkeypatch: pytest.Monke
 
 def test_attempts_that_bring_much_do_not_count_as_failures(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large file over a bad line takes as many attempts as it takes."""
-    monkeypatch.setattr(downloader, "WORTHWHILE_BYTES", 500)
+    monkeypatch.setattr(downloader, "PROGRESS_BYTES", 500)
     content = random.Random(1).randbytes(3_000_000)
-    monkeypatch.setattr(downloader, "ATTEMPTS", 3)
+    monkeypatch.setattr(downloader, "MAX_ATTEMPTS", 3)
 
     told = brought(shelf, Document(content, "application/octet-stream", ("short",) * 6))
 
@@ -589,7 +589,7 @@ def test_text_that_was_promised_is_kept_as_text(shelf: Shelf, told: dict[str, st
 def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: str) -> None:
     """We ask for it as it is; hosts that wrap it all the same, or only say so, are understood."""
 
-    async def story(host: FileHost) -> tuple[Brought, str]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, str]:
         url = host.add("/x", Document(FILM, faults=(served,), for_ever=True))
         return await fetched(shelf, File(url=url)), host.requests[0].headers["accept-encoding"]
 
@@ -601,7 +601,7 @@ def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: s
 
 def test_a_small_body_that_unfolds_without_end_is_stopped(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes are unwrapped a little at a time, and counted."""
-    monkeypatch.setattr(download_body, "MAX_UNTOLD_BYTES", 5_000_000)
+    monkeypatch.setattr(download_body, "MAX_UNDECLARED_BYTES", 5_000_000)
     bomb = gzip.compress(bytes(50_000_000))
 
     async def story(host: FileHost) -> int:
@@ -654,7 +654,7 @@ def test_a_full_disk_is_told_and_the_download_continues_when_there_is_room(shelf
     content = random.Random(2).randbytes(2_000_000)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    async def story(host: FileHost) -> tuple[str, list[Any], Brought, dict[str, str]]:
+    async def story(host: FileHost) -> tuple[str, list[Any], DownloadedFile, dict[str, str]]:
         file = File(url=host.add("/x", Document(content, "application/octet-stream")))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         try:
@@ -676,7 +676,7 @@ def test_a_full_disk_is_told_and_the_download_continues_when_there_is_room(shelf
 
 def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence says how much is missing."""
-    monkeypatch.setattr(shelf_module, "_free", lambda folder: 1_000_000)
+    monkeypatch.setattr(shelf_module, "_get_free_bytes", lambda folder: 1_000_000)
     content = bytes(4_000_000)
 
     with pytest.raises(DownloadFailed, match=r"no room left in .*, 3\.0 MB more are needed: make room"):
@@ -702,14 +702,14 @@ def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
     """40 MB pass through a few hundred kB at a time; disk and hash are other threads' work."""
     piece, count = NOISE, 800
     threads: set[int] = set()
-    real = Part.write
+    real = PartialDownload.write
 
-    def write(part: Part, content: bytes) -> None:
+    def write(part: PartialDownload, content: bytes) -> None:
         threads.add(threading.get_ident())
         real(part, content)
 
-    monkeypatch.setattr(Part, "write", write)
-    monkeypatch.setattr(partial_download, "NOTED_EVERY", 5_000_000)
+    monkeypatch.setattr(PartialDownload, "write", write)
+    monkeypatch.setattr(partial_download, "NOTE_INTERVAL_BYTES", 5_000_000)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -720,7 +720,7 @@ def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
             await writer.drain()
         writer.close()
 
-    async def story() -> tuple[Brought, int]:
+    async def story() -> tuple[DownloadedFile, int]:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         tracemalloc.start()
@@ -742,7 +742,7 @@ def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
 def test_a_cancelled_download_hands_its_part_back(shelf: Shelf) -> None:
     """Broken off in the middle, it is continued by the next one, and no file of its own stays open."""
 
-    async def story(host: FileHost) -> tuple[Brought, int]:
+    async def story(host: FileHost) -> tuple[DownloadedFile, int]:
         content = random.Random(9).randbytes(1_500_000)
         file = File(url=host.add("/x", Document(content, "application/octet-stream", ("stalled",))))
         before = len(list(Path("/dev/fd").iterdir()))

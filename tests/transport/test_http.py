@@ -25,8 +25,8 @@ from IPython.core.ultratb import VerboseTB
 
 from reelbook import errors
 from reelbook.transport import exchange
-from reelbook.transport.http import CONNECTIONS, Http, Key, checked_key
-from reelbook.transport.retries import Quota
+from reelbook.transport.http import MAX_FREE_CALLS, Http, Key, check_key
+from reelbook.transport.retries import RetryQuota
 from reelbook.transport.service_address import Address
 from tests.transport.patience import Clock
 from tests.transport.variants import Fault, Hosted, Received, Reply, page
@@ -48,9 +48,9 @@ def clock() -> Clock:
 
 
 @asynccontextmanager
-async def opened(key: str | None = KEY, **patience: Any) -> AsyncIterator[Http]:
+async def opened(key: str | None = KEY, **policy: Any) -> AsyncIterator[Http]:
     """A client that waits for no retry; `clock` to watch it not waiting."""
-    http = Http(key, patience=patience.pop("clock", Clock()).patience(**patience))
+    http = Http(key, policy=policy.pop("clock", Clock()).policy(**policy))
     try:
         yield http
     finally:
@@ -64,7 +64,7 @@ async def free(http: Http, base_url: str, path: str = "/x") -> Any:
 
 async def paid(http: Http, base_url: str, **options: Any) -> Any:
     """A paid call whose answer counts when it names a request."""
-    options = {"read": lambda told: told if isinstance(told, dict) and "requestId" in told else None, **options}
+    options = {"parse": lambda told: told if isinstance(told, dict) and "requestId" in told else None, **options}
     return await http.paid(Address(base_url), "/models/run", {"a": 1}, credits=53, **options)
 
 
@@ -116,7 +116,7 @@ def test_the_pause_that_a_service_asks_for_is_a_floor(hosted: Hosted, clock: Clo
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": asked}), {"a": 1})
 
     async def story() -> Any:
-        async with opened(clock=clock, free=600) as http:
+        async with opened(clock=clock, free_seconds=600) as http:
             return await free(http, hosted.base_url)
 
     assert asyncio.run(story()) == {"a": 1}
@@ -141,7 +141,7 @@ def test_a_pause_beyond_the_deadline_is_not_begun(hosted: Hosted, clock: Clock) 
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": "3600"}))
 
     async def story() -> BaseException:
-        async with opened(clock=clock, free=40) as http:
+        async with opened(clock=clock, free_seconds=40) as http:
             return await failure(free(http, hosted.base_url))
 
     error = asyncio.run(story())
@@ -187,11 +187,11 @@ def test_an_outage_does_not_become_a_storm(hosted: Hosted) -> None:
 
 def test_the_purse_for_repetitions_never_holds_more_than_it_did() -> None:
     """Successes give back a little of what was spent, and nothing beyond."""
-    quota = Quota(2)
+    quota = RetryQuota(2)
 
     spent = [quota.take() for _ in range(3)]
     for _ in range(10):
-        quota.give_back()
+        quota.refund()
 
     assert (spent, quota.tokens) == ([True, True, False], 2)
 
@@ -202,7 +202,7 @@ def test_a_call_ends_at_its_deadline_though_bytes_keep_dripping(hosted: Hosted, 
     hosted.on("GET", "/x", Reply(200, {"a": "b" * 1000}, fault=fault))
 
     async def story() -> tuple[BaseException, float]:
-        async with opened(None, attempt=0.3, attempts=1) as http:
+        async with opened(None, attempt_seconds=0.3, max_attempts=1) as http:
             began = asyncio.get_running_loop().time()
             error = await failure(free(http, hosted.base_url))
             return error, asyncio.get_running_loop().time() - began
@@ -236,7 +236,7 @@ def test_thousands_of_calls_at_once_share_a_handful_of_connections() -> None:
         return told
 
     assert asyncio.run(story()) == [{}] * 2000
-    assert len(connections) == CONNECTIONS
+    assert len(connections) == MAX_FREE_CALLS
 
 
 def test_a_call_that_finds_no_free_connection_says_so_at_its_deadline(hosted: Hosted) -> None:
@@ -245,9 +245,9 @@ def test_a_call_that_finds_no_free_connection_says_so_at_its_deadline(hosted: Ho
 
     async def story() -> BaseException:
         async with opened() as http:
-            slow = [asyncio.create_task(failure(free(http, hosted.base_url))) for _ in range(CONNECTIONS)]
-            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == CONNECTIONS)
-            http.patience = Clock().patience(free=0.05)
+            slow = [asyncio.create_task(failure(free(http, hosted.base_url))) for _ in range(MAX_FREE_CALLS)]
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == MAX_FREE_CALLS)
+            http.policy = Clock().policy(free_seconds=0.05)
             error = await failure(free(http, hosted.base_url))
             for task in slow:
                 task.cancel()
@@ -263,11 +263,11 @@ def test_a_call_that_was_broken_off_leaves_no_connection_behind(hosted: Hosted) 
     hosted.on("GET", "/x", {"a": 1})
 
     async def story() -> Any:
-        async with opened(attempt=0.02, attempts=1) as http:
+        async with opened(attempt_seconds=0.02, max_attempts=1) as http:
             await asyncio.gather(*[failure(free(http, hosted.base_url, "/hang")) for _ in range(40)])
-            http.patience = Clock().patience()
+            http.policy = Clock().policy()
             tasks = [asyncio.create_task(free(http, hosted.base_url, "/hang")) for _ in range(40)]
-            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == CONNECTIONS)
+            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == MAX_FREE_CALLS)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -285,7 +285,7 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkey
     hosted.on("GET", "/fits", Reply(200, b"1" * 1_000))
 
     async def story() -> tuple[BaseException, Any]:
-        async with opened(attempts=1) as http:
+        async with opened(max_attempts=1) as http:
             return await failure(free(http, hosted.base_url, "/large")), await free(http, hosted.base_url, "/fits")
 
     error, told = asyncio.run(story())
@@ -414,7 +414,7 @@ def test_a_lost_answer_stays_uncertain_when_the_service_is_gone_at_the_second_at
 
 
 def test_a_paid_call_that_was_never_sent_is_not_uncertain() -> None:
-    """Nobody listens, or nobody speaks TLS: Unreachable, and `sending` was never told."""
+    """Nobody listens, or nobody speaks TLS: Unreachable, and `before_send` was never told."""
     told: list[str] = []
 
     async def sending() -> None:
@@ -424,7 +424,7 @@ def test_a_paid_call_that_was_never_sent_is_not_uncertain() -> None:
         with Hosted() as plain:
             nowhere = [DEAD, plain.base_url.replace("http:", "https:")]
             async with opened() as http:
-                return [await failure(paid(http, base_url, sending=sending)) for base_url in nowhere]
+                return [await failure(paid(http, base_url, before_send=sending)) for base_url in nowhere]
 
     assert [type(error) for error in asyncio.run(story())] == [errors.Unreachable] * 2
     assert told == []
@@ -449,7 +449,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
 
 
 def test_sending_is_written_down_before_the_first_byte_leaves(hosted: Hosted) -> None:
-    """The connection stands, nothing has been received, `sending` ends; only then do bytes arrive. Each attempt, once."""
+    """The connection stands, nothing has been received, `before_send` ends; only then do bytes arrive. Each attempt, once."""
     received: list[int] = []
 
     async def sending() -> None:
@@ -461,7 +461,7 @@ def test_sending_is_written_down_before_the_first_byte_leaves(hosted: Hosted) ->
 
     async def story() -> None:
         async with opened() as http:
-            await paid(http, hosted.base_url, idempotency_key="k", sending=sending)
+            await paid(http, hosted.base_url, idempotency_key="k", before_send=sending)
 
     asyncio.run(story())
 
@@ -483,7 +483,7 @@ def test_what_sending_raises_comes_out_and_nothing_is_sent(hosted: Hosted) -> No
                 async def sending(error: Exception = error) -> None:
                     raise error
 
-                caught += [await failure(paid(http, hosted.base_url, sending=sending, idempotency_key="k"))]
+                caught += [await failure(paid(http, hosted.base_url, before_send=sending, idempotency_key="k"))]
             return caught
 
     assert asyncio.run(story()) == raised
@@ -502,7 +502,7 @@ def test_what_sending_raises_at_a_repetition_does_not_hide_that_the_first_attemp
 
     async def story() -> BaseException:
         async with opened() as http:
-            return await failure(paid(http, hosted.base_url, sending=sending, idempotency_key="k"))
+            return await failure(paid(http, hosted.base_url, before_send=sending, idempotency_key="k"))
 
     error = asyncio.run(story())
 
@@ -517,7 +517,7 @@ def test_an_answer_that_breaks_its_reader_is_an_uncertain_run(hosted: Hosted) ->
 
     async def story() -> BaseException:
         async with opened() as http:
-            return await failure(paid(http, hosted.base_url, read=lambda told: told["nothing"]))
+            return await failure(paid(http, hosted.base_url, parse=lambda told: told["nothing"]))
 
     assert isinstance(asyncio.run(story()), errors.UncertainRun)
 
@@ -532,8 +532,8 @@ def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
         await written.wait()
 
     async def story() -> Any:
-        async with opened(paid=0.6) as http:
-            return await paid(http, hosted.base_url, sending=sending)
+        async with opened(paid_seconds=0.6) as http:
+            return await paid(http, hosted.base_url, before_send=sending)
 
     assert asyncio.run(story()) == {"requestId": "r"}
 
@@ -543,7 +543,7 @@ def test_a_paid_call_ends_at_its_own_deadline(hosted: Hosted) -> None:
     hosted.on("POST", "/models/run", Reply(fault="hang"))
 
     async def story() -> tuple[BaseException, float]:
-        async with opened(paid=0.2) as http:
+        async with opened(paid_seconds=0.2) as http:
             began = asyncio.get_running_loop().time()
             return await failure(paid(http, hosted.base_url)), asyncio.get_running_loop().time() - began
 
@@ -568,7 +568,7 @@ def test_few_paid_calls_are_in_flight_and_waiting_for_a_place_costs_no_deadline(
     calls = 2 * most + 1
 
     async def story() -> list[Any]:
-        async with opened(paid=0.9, repeatable=5) as http:
+        async with opened(paid_seconds=0.9, repeatable_attempt_seconds=5) as http:
             return await asyncio.gather(
                 *[paid(http, hosted.base_url, idempotency_key=idempotency_key) for _ in range(calls)]
             )
@@ -590,7 +590,7 @@ def test_a_caller_that_goes_away_does_not_cut_its_paid_call_off(hosted: Hosted) 
 
     async def story() -> list[Any]:
         async with opened() as http:
-            callers = [asyncio.create_task(paid(http, hosted.base_url, read=hear)) for _ in range(4)]
+            callers = [asyncio.create_task(paid(http, hosted.base_url, parse=hear)) for _ in range(4)]
             await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == 4)
             for caller in callers:
                 caller.cancel()
@@ -619,7 +619,7 @@ def test_a_caller_that_goes_away_before_the_first_byte_takes_its_call_with_it(ho
 
     async def story() -> BaseException:
         async with opened() as http:
-            caller = asyncio.create_task(paid(http, hosted.base_url, sending=sending))
+            caller = asyncio.create_task(paid(http, hosted.base_url, before_send=sending))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             caller.cancel()
@@ -698,7 +698,7 @@ def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply
     hosted.on("GET", "/x", Reply(reply.status, reply.body, {**reply.headers, "x-request-id": "r-77"}))
 
     async def story() -> BaseException:
-        async with opened(attempts=1) as http:
+        async with opened(max_attempts=1) as http:
             return await failure(free(http, hosted.base_url))
 
     error = asyncio.run(story())
@@ -784,10 +784,10 @@ WAYS_TO_FAIL: dict[str, Callable[[Http, str], Any]] = {
     "lost, repeated": lambda http, base_url: paid(http, base_url, idempotency_key="k"),
     "free": lambda http, base_url: free(http, base_url, "/hang"),
     "echo": lambda http, base_url: free(http, base_url, "/echo"),
-    "hook": lambda http, base_url: paid(http, base_url, sending=sending_that_fails),
+    "hook": lambda http, base_url: paid(http, base_url, before_send=sending_that_fails),
     "cancelled": lambda http, base_url: cancelled(http, base_url),
     "bad body": lambda http, base_url: http.free("POST", Address(base_url), "/x", body={"a": float("nan")}),
-    "bad read": lambda http, base_url: paid(http, base_url, read=lambda told: told["nothing"]),
+    "bad read": lambda http, base_url: paid(http, base_url, parse=lambda told: told["nothing"]),
 }
 
 
@@ -802,7 +802,7 @@ def test_no_failure_shows_the_key(hosted: Hosted, caplog: pytest.LogCaptureFixtu
     hosted.on("GET", "/echo", Reply(401, {"detail": f"unknown key {KEY}", "key": KEY}, {"x-request-id": KEY}))
 
     async def story() -> tuple[BaseException, str]:
-        async with opened(attempt=0.1, attempts=2) as http:
+        async with opened(attempt_seconds=0.1, max_attempts=2) as http:
             return await failure(WAYS_TO_FAIL[way](http, hosted.base_url)), repr(http) + repr(vars(http))
 
     error, client = asyncio.run(story())
@@ -848,11 +848,11 @@ def test_a_service_that_repeats_the_key_does_not_show_it(hosted: Hosted, spellin
     hosted.on("GET", "/good", Reply(200, f'{{"a": ["ü {spelling}"], "{spelling}": 53}}'))
     hosted.on("GET", "/bad", Reply(400, f'{{"detail": "no {spelling}!", "more": {{"x": "{spelling}"}}}}'))
     hosted.on("GET", "/page", page(400, f"no {spelling}"))
-    from reelbook.transport.responses import value_of
+    from reelbook.transport.responses import parse_json
 
     async def story() -> str:
         async with opened() as http:
-            good = value_of(await http.free("GET", Address(hosted.base_url), "/good"), http.key)
+            good = parse_json(await http.free("GET", Address(hosted.base_url), "/good"), http.key)
             bad = [await failure(free(http, hosted.base_url, path)) for path in ("/bad", "/page")]
             return repr([good, *bad, *map(vars, bad)])
 
@@ -871,19 +871,19 @@ def test_a_key_of_a_few_letters_is_no_secret() -> None:
 
 def test_a_short_key_does_not_damage_results() -> None:
     """A key that is an ordinary word stays in results, which would be spoilt, and is taken out of refusals."""
-    from reelbook.transport.responses import Answer, refusal, value_of
+    from reelbook.transport.responses import Answer, parse_json, parse_refusal
 
     key, content = Key("boat"), b'{"detail": "a boat"}'
 
-    assert value_of(Answer(200, {}, content), key) == {"detail": "a boat"}
-    assert "boat" not in str(refusal(Answer(400, {}, content), key))
+    assert parse_json(Answer(200, {}, content), key) == {"detail": "a boat"}
+    assert "boat" not in str(parse_refusal(Answer(400, {}, content), key))
 
 
 @pytest.mark.parametrize("key", ["two\nlines-canary", "nul\0-canary", "schlüssel-canary"])
 def test_a_key_that_cannot_stand_in_a_header_is_refused_without_showing_it(key: str) -> None:
     """Neither the sentence nor the frames of the traceback repeat the key."""
     caught = []
-    for make in (checked_key, Key, Http):
+    for make in (check_key, Key, Http):
         try:
             make(key)
         except errors.ReelbookError as error:
@@ -893,7 +893,7 @@ def test_a_key_that_cannot_stand_in_a_header_is_refused_without_showing_it(key: 
 
     assert len(caught) == 3
     assert "canary" not in "".join(caught)
-    assert checked_key(" good \n") == "good"
+    assert check_key(" good \n") == "good"
 
 
 def test_a_key_is_neither_pickled_nor_copied() -> None:
@@ -907,9 +907,9 @@ def test_a_key_is_neither_pickled_nor_copied() -> None:
 
 def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
     """Half a surrogate pair would break the ledger; NaN is no JSON."""
-    from reelbook.transport.responses import Answer, value_of
+    from reelbook.transport.responses import Answer, parse_json
 
-    told = value_of(Answer(200, {}, rb'{"a": "x\ud800y", "b": NaN, "c": [Infinity, "\u00fc"]}'), Key(None))
+    told = parse_json(Answer(200, {}, rb'{"a": "x\ud800y", "b": NaN, "c": [Infinity, "\u00fc"]}'), Key(None))
 
     assert told == {"a": "x?y", "b": None, "c": [None, "ü"]}
     json.dumps(told, allow_nan=False, ensure_ascii=False).encode()

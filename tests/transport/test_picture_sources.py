@@ -30,9 +30,9 @@ from reelbook.models.text_to_video import TextToVideo
 from reelbook.service import spec_decisions
 from reelbook.transport import picture_sources as room
 from reelbook.transport.http import Http
-from reelbook.transport.picture_sources import Source, Uploads, read_sources, sendable
+from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from reelbook.transport.service_calls import ServiceCalls
-from reelbook.transport.uploads import Offer
+from reelbook.transport.uploads import ServiceInfo
 from tests.models.described_inputs import with_fields
 from tests.support import KEY, Serve, Served
 
@@ -80,7 +80,7 @@ class Service:
         self.features = frozenset(features)
         self.uploaded: list[tuple[bytes, str, str]] = []
 
-    async def nature(self) -> Offer:
+    async def service_info(self) -> ServiceInfo:
         service = self
 
         class Told:
@@ -99,7 +99,7 @@ class Service:
 
 def sent(service: Service, request: Input) -> dict[str, Any]:
     async def both() -> dict[str, Any]:
-        return await sendable(service, request, await read_sources(request, library=nothing))
+        return await build_request_input(service, request, await read_sources(request, library=nothing))
 
     return asyncio.run(both())
 
@@ -261,10 +261,10 @@ def test_a_damaged_copy_in_the_library_is_not_sent(folder: Path) -> None:
 
 def test_a_large_file_is_not_held_and_has_to_be_what_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep may have thousands of them; one that has changed since would be sent under another's name."""
-    monkeypatch.setattr(room, "HELD", 10)
+    monkeypatch.setattr(room, "MAX_CACHED_BYTES", 10)
     path = folder / "boats" / "Paper Boat.png"
     (source,) = read(closer(path)).values()
-    assert source.held is None
+    assert source.cached is None
     assert source.content == png()
 
     path.write_bytes(png(5))
@@ -307,7 +307,9 @@ def test_uploads_that_are_not_there_after_all_go_inside(status: int, folder: Pat
         bodies = []
         for seed in (0, 1):
             request = closer(png(seed))
-            bodies.append(await sendable(service, request, await read_sources(request, library=nothing), uploads))
+            bodies.append(
+                await build_request_input(service, request, await read_sources(request, library=nothing), uploads)
+            )
             service.refuse = None
         return [body["image_url"] for body in bodies]
 
@@ -324,7 +326,7 @@ def test_any_other_refusal_of_an_upload_is_told() -> None:
 def test_the_nature_of_a_service_is_not_asked_for_nothing() -> None:
     """An input without pictures of ours is sent as it is."""
     service = Service("uploads")
-    service.nature = lambda: pytest.fail("it was asked")  # type: ignore[method-assign]
+    service.service_info = lambda: pytest.fail("it was asked")  # type: ignore[method-assign]
 
     for request in (TextToVideo(prompt="a"), closer("https://example.org/a.png"), closer(as_data(png()))):
         assert sent(service, request) == request.wire()
@@ -332,7 +334,7 @@ def test_the_nature_of_a_service_is_not_asked_for_nothing() -> None:
 
 def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """And goes up where that is possible, even one that was written as an address."""
-    monkeypatch.setattr(room, "MAX_IN_REQUEST", 5_000)
+    monkeypatch.setattr(room, "MAX_EMBEDDED_BYTES", 5_000)
     large = png(0, 50)
 
     for picture in (large, as_data(large)):
@@ -344,7 +346,7 @@ def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.
 
 def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them would fit; together they do not, nor does one that is repeated."""
-    monkeypatch.setattr(room, "MAX_BODY", 30_000)
+    monkeypatch.setattr(room, "MAX_REQUEST_BYTES", 30_000)
     each = png(0, 50)
 
     assert len(each) < 8_000
@@ -357,10 +359,10 @@ def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest
 
 def test_the_limits_are_those_of_the_service() -> None:
     """A request that leaves this machine is not refused for its size, and none is kept back that would not be."""
-    assert (MAX_BYTES, room.MAX_IN_REQUEST, room.MAX_BODY) == (
-        spec_decisions.MAX_SOURCE,
-        spec_decisions.MAX_DATA_URI,
-        spec_decisions.MAX_BODY,
+    assert (MAX_BYTES, room.MAX_EMBEDDED_BYTES, room.MAX_REQUEST_BYTES) == (
+        spec_decisions.MAX_SOURCE_BYTES,
+        spec_decisions.MAX_DATA_URI_BYTES,
+        spec_decisions.MAX_BODY_BYTES,
     )
 
 
@@ -394,7 +396,7 @@ def answered(served: Served, uploads: Uploads, request: Input) -> dict[str, Any]
         http = Http(KEY)
         try:
             calls = ServiceCalls(http, served.base_url)
-            return await sendable(calls, request, await read_sources(request, library=nothing), uploads)
+            return await build_request_input(calls, request, await read_sources(request, library=nothing), uploads)
         finally:
             await http.close()
 
@@ -430,13 +432,13 @@ def test_a_real_service_names_the_upload_that_it_lost(shared: Served) -> None:
     lost = answered(shared, uploads, request)
 
     assert lost["error_type"] == "file_download_error"
-    assert uploads.forget(lost["detail"])
+    assert uploads.forget_mentioned(lost["detail"])
     assert len(answered(shared, uploads, request)["images"]) == 1
 
 
 async def _id_of(served: Served) -> str:
     http = Http(KEY)
     try:
-        return str((await ServiceCalls(http, served.base_url).nature()).id)
+        return str((await ServiceCalls(http, served.base_url).service_info()).id)
     finally:
         await http.close()

@@ -32,7 +32,7 @@ from reelbook.errors import (
 from reelbook.errors import Unreachable as NobodyThere
 from reelbook.models.queue_status import QueueStatus
 from reelbook.transport.http import Http
-from reelbook.transport.polling.poller import Watcher
+from reelbook.transport.polling.poller import Poller
 from reelbook.transport.service_calls import ServiceCalls
 from tests.transport.pretend import MODEL, Pretended, clock, followed, moved
 
@@ -217,10 +217,10 @@ def test_a_thousand_ids_at_most_go_into_one_batch() -> None:
     service = Pretended("batch-status")
 
     async def story() -> None:
-        watcher = Watcher(service, past=lambda endpoint_id: [5.0])
+        poller = Poller(service, past=lambda endpoint_id: [5.0])
         for number in range(2_500):
             service.take(str(number), 5.0)
-        await asyncio.gather(*(watcher.follow(MODEL, str(number), nothing) for number in range(2_500)))
+        await asyncio.gather(*(poller.follow(MODEL, str(number), nothing) for number in range(2_500)))
 
     moved(story())
 
@@ -238,8 +238,8 @@ def test_a_run_that_is_looked_at_moves_every_second() -> None:
 
     async def story() -> None:
         service.take("a", 30.0)
-        watcher = Watcher(service, past=lambda endpoint_id: [30.0] * 5)
-        await watcher.follow(MODEL, "a", told.append, closely=True)
+        poller = Poller(service, past=lambda endpoint_id: [30.0] * 5)
+        await poller.follow(MODEL, "a", told.append, closely=True)
 
     moved(story())
 
@@ -256,7 +256,7 @@ def test_a_run_that_is_looked_at_is_streamed_where_that_is_offered() -> None:
 
     async def story() -> float:
         service.take("a", 30.0)
-        await Watcher(service).follow(MODEL, "a", told.append, closely=True)
+        await Poller(service).follow(MODEL, "a", told.append, closely=True)
         return clock()
 
     assert moved(story()) == pytest.approx(30.0, abs=0.01)
@@ -269,10 +269,10 @@ def test_two_streams_are_open_at_most() -> None:
     service = Pretended("status-stream")
 
     async def story() -> None:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for name in "abcd":
             service.take(name, 5.0)
-        await asyncio.gather(*(watcher.follow(MODEL, name, nothing, closely=True) for name in "abcd"))
+        await asyncio.gather(*(poller.follow(MODEL, name, nothing, closely=True) for name in "abcd"))
 
     moved(story())
 
@@ -314,7 +314,7 @@ def test_a_stream_that_fails_is_replaced_by_looks(service: Pretended) -> None:
 
     async def story() -> float:
         service.take("a", 60.0)
-        await Watcher(service).follow(MODEL, "a", nothing, closely=True)
+        await Poller(service).follow(MODEL, "a", nothing, closely=True)
         return clock()
 
     assert moved(story()) <= 60 + 20.1
@@ -329,10 +329,10 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
     service.said = lambda request_id: "WARMING_UP" if clock() < 1 else None
 
     async def story() -> None:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for name in "ab":
             service.take(name, 2.0)
-        await asyncio.gather(*(watcher.follow(MODEL, name, nothing) for name in "ab"))
+        await asyncio.gather(*(poller.follow(MODEL, name, nothing) for name in "ab"))
 
     with caplog.at_level(logging.WARNING, "reelbook"):
         moved(story())
@@ -350,7 +350,7 @@ def test_a_run_can_go_back_into_the_queue() -> None:
 
     async def story() -> None:
         service.take("a", 4.0)
-        await Watcher(service).follow(MODEL, "a", lambda status: told.append(status.status))
+        await Poller(service).follow(MODEL, "a", lambda status: told.append(status.status))
 
     moved(story())
 
@@ -364,10 +364,10 @@ def test_an_outage_of_five_minutes_ends_no_run_and_is_no_storm(error: Exception)
     service.trouble = lambda request_id: error if 1 < clock() < 301 else None
 
     async def story() -> tuple[int, float]:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for number in range(64):
             service.take(str(number), 2.0)
-        following = asyncio.gather(*(watcher.follow(MODEL, str(number), nothing) for number in range(64)))
+        following = asyncio.gather(*(poller.follow(MODEL, str(number), nothing) for number in range(64)))
         await asyncio.sleep(300)
         during = service.calls
         await following
@@ -385,12 +385,12 @@ def test_an_outage_of_more_than_ten_minutes_is_told() -> None:
     service.trouble = lambda request_id: GONE
 
     async def story() -> list[float]:
-        watcher, ends = Watcher(service), []
+        poller, ends = Poller(service), []
 
         async def one(name: str) -> None:
             service.take(name, 2.0)
             try:
-                await watcher.follow(MODEL, name, nothing)
+                await poller.follow(MODEL, name, nothing)
             except NobodyThere:
                 ends.append(clock())
 
@@ -427,7 +427,7 @@ def test_a_refused_key_is_told_at_once(kind: type[ReelbookError]) -> None:
     async def story() -> float:
         service.take("a", 2.0)
         with pytest.raises(kind):
-            await Watcher(service).follow(MODEL, "a", nothing)
+            await Poller(service).follow(MODEL, "a", nothing)
         return clock()
 
     assert moved(story()) < 1
@@ -440,7 +440,7 @@ def test_a_request_that_is_not_known_yet_is_asked_again_and_a_lost_one_is_told()
     async def story(until: float) -> float:
         service.trouble = lambda request_id: broken(NotFound) if clock() < until else None
         service.take("a", 2.0)
-        await Watcher(service).follow(MODEL, "a", nothing)
+        await Poller(service).follow(MODEL, "a", nothing)
         return clock()
 
     assert moved(story(3.0)) <= 8
@@ -461,7 +461,9 @@ def test_a_run_that_is_refused_is_asked_about_for_as_long_as_it_is_worth(
     async def story() -> float:
         service.take("a", 2.0)
         with pytest.raises(kind):
-            await Watcher(service, wall=lambda: 5000.0).follow(MODEL, "a", nothing, since=4000.0, refusals=limit)
+            await Poller(service, wall_clock=lambda: 5000.0).follow(
+                MODEL, "a", nothing, submitted_at=4000.0, refused_seconds=limit
+            )
         return clock()
 
     assert least <= moved(story()) < most
@@ -473,15 +475,15 @@ def test_runs_that_ended_long_ago_teach_nothing() -> None:
     service = Pretended()
 
     async def story() -> list[float]:
-        watcher, late = Watcher(service, wall=lambda: clock() + 5000.0), []
+        poller, late = Poller(service, wall_clock=lambda: clock() + 5000.0), []
 
         async def old(name: str) -> None:
             service.take(name, 0.0)
-            await watcher.follow(MODEL, name, nothing, since=100.0)
+            await poller.follow(MODEL, name, nothing, submitted_at=100.0)
 
         async def new(name: str) -> None:
             service.take(name, 2.0)
-            await watcher.follow(MODEL, name, nothing)
+            await poller.follow(MODEL, name, nothing)
             late.append(clock() - service.jobs[name].ends)
 
         await asyncio.gather(*(old(f"old {number}") for number in range(20)))
@@ -498,8 +500,8 @@ def test_a_run_from_long_ago_is_asked_at_once() -> None:
 
     async def story() -> float:
         service.take("a", 0.0)
-        watcher = Watcher(service, past=lambda endpoint_id: [300.0] * 5, wall=lambda: 5000.0)
-        await watcher.follow(MODEL, "a", nothing, since=4000.0)
+        poller = Poller(service, past=lambda endpoint_id: [300.0] * 5, wall_clock=lambda: 5000.0)
+        await poller.follow(MODEL, "a", nothing, submitted_at=4000.0)
         return clock()
 
     assert moved(story()) < 0.1
@@ -519,11 +521,11 @@ def test_one_broken_id_in_a_batch_does_not_hurt_the_others(error: Exception | No
     ends: dict[str, float] = {}
 
     async def story() -> None:
-        watcher = Watcher(service)
+        poller = Poller(service)
 
         async def one(name: str) -> None:
             service.take(name, 5.0)
-            await watcher.follow(MODEL, name, nothing)
+            await poller.follow(MODEL, name, nothing)
             ends[name] = clock()
 
         tasks = [asyncio.create_task(one(str(number))) for number in range(32)]
@@ -531,7 +533,7 @@ def test_one_broken_id_in_a_batch_does_not_hurt_the_others(error: Exception | No
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await watcher.close()
+        await poller.close()
 
     moved(story())
 
@@ -563,11 +565,11 @@ def test_looks_that_hang_do_not_keep_the_others_waiting(seed: int) -> None:
     service.trouble = lambda request_id: 1e6 if request_id.startswith("hangs") else None
 
     async def story() -> list[float]:
-        watcher, late = Watcher(service), []
+        poller, late = Poller(service), []
 
         async def one(name: str, seconds: float) -> None:
             service.take(name, seconds)
-            await watcher.follow(MODEL, name, nothing)
+            await poller.follow(MODEL, name, nothing)
             late.append(clock() - service.jobs[name].ends)
 
         hanging = [asyncio.create_task(one(f"hangs {number}", 5.0)) for number in range(8)]
@@ -577,7 +579,7 @@ def test_looks_that_hang_do_not_keep_the_others_waiting(seed: int) -> None:
         for task in (*hanging, beside):
             task.cancel()
         await asyncio.gather(*hanging, beside, return_exceptions=True)
-        await watcher.close()
+        await poller.close()
         return late
 
     late = moved(story())
@@ -595,10 +597,10 @@ def test_who_stops_waiting_is_not_asked_for_any_more() -> None:
     service = Pretended()
 
     async def story() -> float:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for name in "abc":
             service.take(name, 20.0)
-        tasks = {name: asyncio.create_task(watcher.follow(MODEL, name, nothing)) for name in "abc"}
+        tasks = {name: asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "abc"}
         await asyncio.sleep(2)
         tasks["a"].cancel()
         with suppress(asyncio.CancelledError):
@@ -616,10 +618,10 @@ def test_a_watcher_rests_when_all_are_gone_and_goes_on_when_others_come() -> Non
     service = Pretended()
 
     async def story() -> None:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for name in "ab":
             service.take(name, 2.0)
-            await watcher.follow(MODEL, name, nothing)
+            await poller.follow(MODEL, name, nothing)
             await asyncio.sleep(0.1)
             assert asyncio.all_tasks() == {asyncio.current_task()}
             await asyncio.sleep(100)
@@ -634,12 +636,12 @@ def test_closing_ends_all_following() -> None:
     service = Pretended()
 
     async def story() -> None:
-        watcher = Watcher(service)
+        poller = Poller(service)
         for name in "ab":
             service.take(name, 20.0)
-        tasks = [asyncio.create_task(watcher.follow(MODEL, name, nothing)) for name in "ab"]
+        tasks = [asyncio.create_task(poller.follow(MODEL, name, nothing)) for name in "ab"]
         await asyncio.sleep(1)
-        await watcher.close()
+        await poller.close()
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         calls = service.calls
         await asyncio.sleep(100)
@@ -647,7 +649,7 @@ def test_closing_ends_all_following() -> None:
         assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
         assert service.calls == calls
         with pytest.raises(ReelbookError, match="closed"):
-            await watcher.follow(MODEL, "a", nothing)
+            await poller.follow(MODEL, "a", nothing)
 
     moved(story())
 
@@ -661,7 +663,7 @@ def test_a_listener_that_fails_is_said_and_harms_nobody(caplog: pytest.LogCaptur
 
     async def story() -> QueueStatus:
         service.take("a", 2.0)
-        return await Watcher(service).follow(MODEL, "a", fails)
+        return await Poller(service).follow(MODEL, "a", fails)
 
     with caplog.at_level(logging.WARNING, "reelbook"):
         final = moved(story())
@@ -679,7 +681,7 @@ def test_durations_that_cannot_be_read_are_done_without(caplog: pytest.LogCaptur
 
     async def story() -> QueueStatus:
         service.take("a", 2.0)
-        return await Watcher(service, past=fails).follow(MODEL, "a", nothing)
+        return await Poller(service, past=fails).follow(MODEL, "a", nothing)
 
     assert moved(story()).finished
     assert "could not be read" in caplog.text
@@ -759,12 +761,12 @@ def test_over_real_http_64_runs_of_two_seconds_take_four_calls_each() -> None:
         async with queue_service(2.0) as (address, ends, requests):
             http = Http("key")
             calls = ServiceCalls(http, address)
-            watcher, late, finished = Watcher(calls), [], []
+            poller, late, finished = Poller(calls), [], []
 
             async def one() -> None:
                 accepted = await calls.run(MODEL, {"prompt": "a boat"})
                 assert accepted.request_id is not None
-                await watcher.follow(MODEL, accepted.request_id, nothing)
+                await poller.follow(MODEL, accepted.request_id, nothing)
                 late.append(time.monotonic() - ends[accepted.request_id])
                 finished.append(accepted.request_id)
 
@@ -772,7 +774,7 @@ def test_over_real_http_64_runs_of_two_seconds_take_four_calls_each() -> None:
                 await asyncio.gather(*(one() for _ in range(64)))
             for request_id in finished:
                 assert await calls.result(MODEL, request_id) == {"seed": 1}
-            await watcher.close()
+            await poller.close()
             await http.close()
             assert calls.calls_made == len(requests)
             return len(requests) / 64, median(late) - 4 * median(lags), len(late)

@@ -11,7 +11,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.models.queue_status import QueueStatus
-from reelbook.transport.polling.run_log import LONGEST_LINE, MAX_LINES, Log, merged, overlapping
+from reelbook.transport.polling.run_log import MAX_LINE_LENGTH, MAX_LOG_LINES, RunLog, count_overlap, merge_lines
 from reelbook.util.background_loop import background
 from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply
@@ -37,7 +37,7 @@ def told(entries: list[str]) -> QueueStatus:
 )  # fmt: skip
 def test_what_is_told_again_counts_once(seen: str, news: str, both: str) -> None:
     """Whether all of a log comes each time, or a window that moves along it."""
-    assert merged(list(seen), list(news)) == list(both)
+    assert merge_lines(list(seen), list(news)) == list(both)
 
 
 @pytest.mark.parametrize("count", [3, 40])
@@ -48,7 +48,7 @@ def test_the_overlap_is_the_longest(count: int) -> None:
         news = [str(number * place % 5 % 3) for place in range(count)]
         plain = next((size for size in range(count, 0, -1) if seen[-size:] == news[:size]), 0)
 
-        assert overlapping(seen, news) == plain
+        assert count_overlap(seen, news) == plain
 
 
 @pytest.mark.parametrize("news", ["all", "window", "strange", "alike"])
@@ -62,7 +62,7 @@ def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> Non
         took = []
         for _ in range(5):
             began = time.thread_time()
-            merged(["x"] * (count - 1) + ["y"] if news == "alike" else seen, entries)
+            merge_lines(["x"] * (count - 1) + ["y"] if news == "alike" else seen, entries)
             took.append(time.thread_time() - began)
         return min(took)
 
@@ -71,17 +71,17 @@ def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> Non
 
 def test_a_long_log_is_kept_by_its_end() -> None:
     """It says how many lines are missing, whether the log came whole or in pieces, and no line is endless."""
-    whole, pieces = Log(), Log()
-    for count in (MAX_LINES + 10, MAX_LINES + 50, 4 * MAX_LINES):
+    whole, pieces = RunLog(), RunLog()
+    for count in (MAX_LOG_LINES + 10, MAX_LOG_LINES + 50, 4 * MAX_LOG_LINES):
         whole.add(told(lines(count)))
-    for first in range(0, 3 * MAX_LINES, 500):
+    for first in range(0, 3 * MAX_LOG_LINES, 500):
         pieces.add(told(lines(1_000, first)))
-    pieces.add(told(["x" * 10 * LONGEST_LINE]))
+    pieces.add(told(["x" * 10 * MAX_LINE_LENGTH]))
 
-    assert whole.lines == lines(MAX_LINES, 3 * MAX_LINES)
-    assert whole.text[0] == f"({3 * MAX_LINES:,} earlier lines are not kept)"
-    assert (len(pieces.lines), pieces.left_out) == (MAX_LINES, 2 * MAX_LINES + 501)
-    assert len(pieces.lines[-1]) == LONGEST_LINE
+    assert whole.lines == lines(MAX_LOG_LINES, 3 * MAX_LOG_LINES)
+    assert whole.text[0] == f"({3 * MAX_LOG_LINES:,} earlier lines are not kept)"
+    assert (len(pieces.lines), pieces.left_out) == (MAX_LOG_LINES, 2 * MAX_LOG_LINES + 501)
+    assert len(pieces.lines[-1]) == MAX_LINE_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_nothing_stands_still_while_a_huge_log_comes(tmp_path: Path, count: int)
         assert watching.result(10) < MAX_PAUSE
     assert run.status == "completed"
     if count < 100_000:
-        assert run.logs[0].startswith(f"({count - MAX_LINES + 200:,} earlier")
-        assert run.logs[1:] == lines(MAX_LINES, count + 200 - MAX_LINES)
+        assert run.logs[0].startswith(f"({count - MAX_LOG_LINES + 200:,} earlier")
+        assert run.logs[1:] == lines(MAX_LOG_LINES, count + 200 - MAX_LOG_LINES)
     else:
         assert run.logs == []

@@ -19,7 +19,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.queue_status import QueueStatus
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport.http import Http
-from reelbook.transport.service_calls import Nature, ServiceCalls
+from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
 from tests.support import KEY, Serve, Served, png
 from tests.transport.patience import Clock
 from tests.transport.variants import Answering, Hosted, Reply, events, page
@@ -42,12 +42,12 @@ def told(
     *,
     clock: Clock | None = None,
     renew: Callable[[], str] | None = None,
-    **patience: Any,
+    **policy: Any,
 ) -> Any:
     """What some calls give; an error is given as a value."""
 
     async def story() -> Any:
-        http = Http(KEY, patience=(clock or Clock()).patience(**patience))
+        http = Http(KEY, policy=(clock or Clock()).policy(**policy))
         try:
             return await work(ServiceCalls(http, base_url, renew))
         except (errors.ReelbookError, ValueError) as error:
@@ -62,31 +62,31 @@ def told(
 
 
 @pytest.mark.parametrize(
-    ("answer", "nature"),
+    ("answer", "service_info"),
     [
         (
             {"service": "lab", "id": "s-1", "features": ["uploads", 7, None]},
-            Nature("s-1", "lab", frozenset({"uploads"})),
+            ServiceInfo("s-1", "lab", frozenset({"uploads"})),
         ),
-        ({"service": 7, "id": {"odd": 1}, "features": "uploads"}, Nature()),
-        ({}, Nature()),
-        (["uploads"], Nature()),
-        (page(200, "Welcome"), Nature()),
-        (page(404), Nature()),
-        (Reply(401, {"detail": "key?"}), Nature()),
-        (Reply(307, {}, {"location": "/docs"}), Nature()),
-        (Reply(204, b""), Nature()),
+        ({"service": 7, "id": {"odd": 1}, "features": "uploads"}, ServiceInfo()),
+        ({}, ServiceInfo()),
+        (["uploads"], ServiceInfo()),
+        (page(200, "Welcome"), ServiceInfo()),
+        (page(404), ServiceInfo()),
+        (Reply(401, {"detail": "key?"}), ServiceInfo()),
+        (Reply(307, {}, {"location": "/docs"}), ServiceInfo()),
+        (Reply(204, b""), ServiceInfo()),
     ],
     ids=str,
 )
-def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering, nature: Nature) -> None:
+def test_what_a_service_offers_is_asked_once(hosted: Hosted, answer: Answering, service_info: ServiceInfo) -> None:
     """Fifty ask at once and then again; an answer of another kind means that it offers the specification only."""
     hosted.on("GET", "/", answer)
 
-    async def work(calls: ServiceCalls) -> list[Nature]:
-        return [*await asyncio.gather(*[calls.nature() for _ in range(50)]), await calls.nature()]
+    async def work(calls: ServiceCalls) -> list[ServiceInfo]:
+        return [*await asyncio.gather(*[calls.service_info() for _ in range(50)]), await calls.service_info()]
 
-    assert told(work, hosted.base_url) == [nature] * 51
+    assert told(work, hosted.base_url) == [service_info] * 51
     assert len(hosted.seen()) == 1
 
 
@@ -96,9 +96,9 @@ def test_a_service_that_stumbles_is_asked_again_later_what_it_offers(hosted: Hos
     hosted.on("GET", "/", *[Reply(503)] * 6, {"service": "lab"})
 
     async def work(calls: ServiceCalls) -> list[str]:
-        names = [(await calls.nature()).name for _ in range(3)]
+        names = [(await calls.service_info()).name for _ in range(3)]
         clock.now += 61
-        return [*names, (await calls.nature()).name]
+        return [*names, (await calls.service_info()).name]
 
     assert told(work, hosted.base_url, clock=clock) == ["hosted service"] * 3 + ["lab"]
     assert len(hosted.seen()) == 7
@@ -491,7 +491,7 @@ def test_a_stream_that_is_cut_says_so(hosted: Hosted, answer: Reply, says: str) 
         async for status in calls.stream(MODEL, "r-1"):
             seen.append(status.status)  # noqa: PERF401  # The error comes after some of them.
 
-    error = told(work, hosted.base_url, silence=0.6)
+    error = told(work, hosted.base_url, stream_silence_seconds=0.6)
 
     assert isinstance(error, errors.Unreachable)
     assert says in str(error)
@@ -519,7 +519,7 @@ def test_a_result_may_take_as_long_as_media_take(hosted: Hosted) -> None:
         asyncio.get_running_loop().call_later(0.3, gate.set)
         return await calls.result(MODEL, "r-1")
 
-    assert told(work, hosted.base_url, free=0.1, attempt=0.1) == {"seed": 7}
+    assert told(work, hosted.base_url, free_seconds=0.1, attempt_seconds=0.1) == {"seed": 7}
 
 
 def test_a_refused_stream_is_the_matching_error(hosted: Hosted) -> None:
@@ -840,7 +840,7 @@ def test_a_paid_call_that_was_never_sent_goes_to_the_new_address(
     async def sending() -> None:
         told_of.append("sending")
 
-    accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key=key, sending=sending), address, renew=renew)
+    accepted = told(lambda calls: calls.run(MODEL, {}, idempotency_key=key, before_send=sending), address, renew=renew)
 
     assert accepted.request_id == "r-1"
     assert (len(hosted.seen()), told_of) == (1, ["sending"])
@@ -920,7 +920,7 @@ def test_calls_are_counted(shared: Served) -> None:
 
     async def work(calls: ServiceCalls) -> list[int]:
         counts = [calls.calls_made]
-        for call in (calls.account, calls.nature, calls.nature, calls.models):
+        for call in (calls.account, calls.service_info, calls.service_info, calls.models):
             await call()
             counts.append(calls.calls_made)
         return counts
@@ -933,8 +933,8 @@ def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) ->
     picture = png(16, 16)
 
     async def work(calls: ServiceCalls) -> None:
-        nature = await calls.nature()
-        assert {"idempotency", "uploads", "status-stream", "batch-status"} <= nature.features
+        service_info = await calls.service_info()
+        assert {"idempotency", "uploads", "status-stream", "batch-status"} <= service_info.features
         assert [model["id"] for model in await calls.models()].count(MODEL) == 1
         assert (await calls.description(MODEL))["openapi"] == "3.1.0"
         assert (await calls.estimate(ImagesToVideo(images=[dot]))).source == "exact"
@@ -963,9 +963,9 @@ def test_every_call_that_the_specification_shows_works_without_the_rest(serve: S
     served = serve(spec_only=True)
 
     async def work(calls: ServiceCalls) -> None:
-        assert await calls.nature() == Nature()
+        assert await calls.service_info() == ServiceInfo()
         accepted = await calls.run(MODEL, {"images": [{"url": dot, "frames": 2}], "fps": 24}, credits=53)
-        assert dict(accepted.told) == {"requestId": accepted.request_id}
+        assert dict(accepted.answer) == {"requestId": accepted.request_id}
         request_id = str(accepted.request_id)
         try:
             early: Any = await calls.result(MODEL, request_id)

@@ -39,7 +39,7 @@ class Service:
     fail: bool = False
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def nature(self) -> Told:
+    async def service_info(self) -> Told:
         return self.told
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
@@ -68,10 +68,10 @@ def test_many_runs_with_one_picture_upload_it_once() -> None:
 
     async def runs() -> tuple[list[str | None], Service]:
         uploads, service = Uploads(), Service()
-        waiting = [asyncio.ensure_future(uploads.address(service, Picture())) for _ in range(64)]
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, Picture())) for _ in range(64)]
         await until_going(service, 1)
         service.go.set()
-        return [*await asyncio.gather(*waiting), await uploads.address(service, Picture())], service
+        return [*await asyncio.gather(*waiting), await uploads.get_or_upload(service, Picture())], service
 
     names, service = asyncio.run(runs())
 
@@ -92,7 +92,7 @@ def test_another_service_gets_its_own() -> None:
         ]
         for service in services:
             service.go.set()
-        found = [await uploads.address(service, Picture()) for service in (*services, *services)]
+        found = [await uploads.get_or_upload(service, Picture()) for service in (*services, *services)]
         assert [len(service.uploaded) for service in services] == [1, 1, 1, 1]
         return found
 
@@ -103,8 +103,8 @@ def test_only_a_few_go_up_at_once() -> None:
     """A hundred pictures of megabytes would fill the memory and the line."""
 
     async def most() -> tuple[int, int]:
-        uploads, service = Uploads(at_once=3), Service()
-        waiting = [asyncio.ensure_future(uploads.address(service, picture)) for picture in pictures(20)]
+        uploads, service = Uploads(max_concurrent=3), Service()
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture)) for picture in pictures(20)]
         await until_going(service, 3)
         service.go.set()
         await asyncio.gather(*waiting)
@@ -118,9 +118,9 @@ def test_whoever_is_cancelled_leaves_the_upload_to_the_others() -> None:
 
     async def runs() -> tuple[str | None, list[str]]:
         uploads, service = Uploads(), Service()
-        first = asyncio.ensure_future(uploads.address(service, Picture()))
+        first = asyncio.ensure_future(uploads.get_or_upload(service, Picture()))
         await until_going(service, 1)
-        second = asyncio.ensure_future(uploads.address(service, Picture()))
+        second = asyncio.ensure_future(uploads.get_or_upload(service, Picture()))
         await asyncio.sleep(0)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -136,12 +136,12 @@ def test_a_failed_upload_is_told_to_all_who_wait_and_tried_again_by_the_next() -
 
     async def runs() -> tuple[list[bool], str | None, int]:
         uploads, service = Uploads(), Service(fail=True)
-        waiting = [asyncio.ensure_future(uploads.address(service, Picture())) for _ in range(5)]
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, Picture())) for _ in range(5)]
         await until_going(service, 1)
         service.go.set()
         ends = await asyncio.gather(*waiting, return_exceptions=True)
         most, service.fail = service.most, False
-        return [isinstance(end, ServiceBroken) for end in ends], await uploads.address(service, Picture()), most
+        return [isinstance(end, ServiceBroken) for end in ends], await uploads.get_or_upload(service, Picture()), most
 
     assert asyncio.run(runs()) == ([True] * 5, "file_0001", 1)
 
@@ -153,12 +153,17 @@ def test_what_a_service_no_longer_knows_goes_up_again() -> None:
         uploads, service = Uploads(), Service()
         service.go.set()
         one, other = pictures(2)
-        before = [await uploads.address(service, one), await uploads.address(service, other)]
+        before = [await uploads.get_or_upload(service, one), await uploads.get_or_upload(service, other)]
         forgotten = [
-            uploads.forget("The prompt is too long."),
-            uploads.forget("The source file_0001 could not be fetched."),
+            uploads.forget_mentioned("The prompt is too long."),
+            uploads.forget_mentioned("The source file_0001 could not be fetched."),
         ]
-        return [*before, *forgotten, await uploads.address(service, one), await uploads.address(service, other)]
+        return [
+            *before,
+            *forgotten,
+            await uploads.get_or_upload(service, one),
+            await uploads.get_or_upload(service, other),
+        ]
 
     assert asyncio.run(runs()) == ["file_0001", "file_0002", False, True, "file_0003", "file_0002"]
 
@@ -168,11 +173,11 @@ def test_an_upload_is_not_relied_on_for_ever() -> None:
 
     async def runs() -> list[str | None]:
         time = [0.0]
-        uploads, service = Uploads(lasting=100, now=lambda: time[0]), Service()
+        uploads, service = Uploads(reuse_seconds=100, now=lambda: time[0]), Service()
         service.go.set()
         names = []
         for time[0] in (0, 99, 100, 150):
-            names.append(await uploads.address(service, Picture()))
+            names.append(await uploads.get_or_upload(service, Picture()))
         return names
 
     assert asyncio.run(runs()) == ["file_0001", "file_0001", "file_0002", "file_0002"]
@@ -180,4 +185,4 @@ def test_an_upload_is_not_relied_on_for_ever() -> None:
 
 def test_nothing_goes_up_where_uploads_are_not_offered() -> None:
     """A service that answers the specification alone has no place for them."""
-    assert asyncio.run(Uploads().address(Service(Told(None, frozenset())), Picture())) is None
+    assert asyncio.run(Uploads().get_or_upload(Service(Told(None, frozenset())), Picture())) is None

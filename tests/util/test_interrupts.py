@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.util.interrupts import raised_once
+from reelbook.util.interrupts import raise_once
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_an_interrupt_while_an_import_tidies_up_is_raised_a_moment_later() -> No
         time.sleep(60)
 
     began = time.monotonic()
-    with raised_once(), pytest.raises(KeyboardInterrupt):
+    with raise_once(), pytest.raises(KeyboardInterrupt):
         interrupted()
 
     assert time.monotonic() - began < 30
@@ -66,7 +66,7 @@ def test_an_interrupt_during_an_import_is_raised_plainly_after_it(
     monkeypatch.syspath_prepend(tmp_path)
     name = inner if depth == 1 else outer
 
-    with pytest.raises(KeyboardInterrupt) as caught, raised_once():
+    with pytest.raises(KeyboardInterrupt) as caught, raise_once():
         import_module(name)
 
     assert caught.value.__context__ is None
@@ -79,8 +79,8 @@ def test_a_script_that_is_itself_imported_is_interrupted_at_once(
 ) -> None:
     """The import around a wait is as long as the wait."""
     (tmp_path / "a_script.py").write_text(
-        "import signal\nfrom reelbook.util.interrupts import raised_once\n"
-        "with raised_once():\n    signal.raise_signal(signal.SIGINT)\n    went_on = True\n"
+        "import signal\nfrom reelbook.util.interrupts import raise_once\n"
+        "with raise_once():\n    signal.raise_signal(signal.SIGINT)\n    went_on = True\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
 

@@ -20,7 +20,7 @@ from reelbook.models.service_file import File
 from reelbook.storage.library import Library
 from reelbook.sweeps.execute.job import SweepJob
 from reelbook.sweeps.results.accessor import Reel
-from reelbook.util.name_hints import GUESSES
+from reelbook.util.name_hints import NAME_HINTS
 from tests.models.described_inputs import DESCRIPTIONS
 
 KINDS: dict[str, type[Any]] = {
@@ -33,18 +33,18 @@ BOAT = rb.TextToVideo(prompt="a paper boat", seed=7)
 
 def test_the_table_names_only_what_is_not_there() -> None:
     """A guess that came true would never be asked for, and its answer would be out of date."""
-    assert set(GUESSES) == {"reelbook", *KINDS}
-    assert [(kind, name) for kind, cls in KINDS.items() for name in GUESSES[kind] if hasattr(cls, name)] == []
-    assert set(GUESSES["reelbook"]).isdisjoint(rb.__all__)
+    assert set(NAME_HINTS) == {"reelbook", *KINDS}
+    assert [(kind, name) for kind, cls in KINDS.items() for name in NAME_HINTS[kind] if hasattr(cls, name)] == []
+    assert set(NAME_HINTS["reelbook"]).isdisjoint(rb.__all__)
 
 
-@pytest.mark.parametrize("name", sorted(GUESSES["reelbook"]))
+@pytest.mark.parametrize("name", sorted(NAME_HINTS["reelbook"]))
 def test_a_first_guess_on_the_package_is_answered(name: str) -> None:
     """As an AttributeError, or, where a module has that name, when it is called."""
     with pytest.raises((AttributeError, TypeError)) as caught:
         getattr(rb, name)()
 
-    assert GUESSES["reelbook"][name] in str(caught.value)
+    assert NAME_HINTS["reelbook"][name] in str(caught.value)
 
 
 @pytest.mark.parametrize("module", ["runs", "models", "settings", "client"])

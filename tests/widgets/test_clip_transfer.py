@@ -15,7 +15,7 @@ import pytest
 from reelbook.display import run_progress
 from reelbook.sweeps.results.accessor import Reel
 from reelbook.widgets import clip_transfer
-from reelbook.widgets.clip_transfer import MAX_LIVE, Courier, has_page, show_table
+from reelbook.widgets.clip_transfer import MAX_LIVE, TableFileSender, has_page, show_table
 from tests.clips import film
 
 Sent = list[tuple[dict[str, Any], bytes]]
@@ -33,7 +33,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
 
     def ask(files: list[list[str]], message: Any) -> Sent:
         sent: Sent = []
-        made = Courier("a word", files)
+        made = TableFileSender("a word", files)
         monkeypatch.setattr(
             made, "send", lambda said, buffers=None: sent.append((said, bytes(buffers[0]) if buffers else b""))
         )
@@ -104,7 +104,7 @@ def test_a_file_that_is_too_large_is_named(
 
 def test_it_holds_nothing_but_its_word(clip: Path) -> None:
     """No path and no bytes are in the state that a notebook may save; its script is small."""
-    made = Courier("a word", [[str(clip)]])
+    made = TableFileSender("a word", [[str(clip)]])
 
     state = made.get_state()
     made.close()
@@ -121,7 +121,7 @@ class Cell:
         self.shown: list[dict[str, Any]] = []
         parent = {"header": {}, "metadata": metadata}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
-        monkeypatch.setattr(clip_transfer, "kernel_shell", lambda: shell)
+        monkeypatch.setattr(clip_transfer, "get_kernel_shell", lambda: shell)
         monkeypatch.setattr(clip_transfer, "display", self.display)
         monkeypatch.setattr(clip_transfer, "_live", type(clip_transfer._live)())
 
@@ -176,7 +176,7 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
 
 def test_outside_a_kernel_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a script or a terminal there is no page."""
-    monkeypatch.setattr(clip_transfer, "kernel_shell", run_progress.kernel_shell)
+    monkeypatch.setattr(clip_transfer, "get_kernel_shell", run_progress.get_kernel_shell)
 
     assert not has_page()
 
@@ -198,7 +198,7 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
 
 def test_a_closed_courier_can_go() -> None:
     """Nothing holds it: a notebook that shows tables all day must not keep them all."""
-    clip_transfer = Courier("key", [["clip.mp4"]])
+    clip_transfer = TableFileSender("key", [["clip.mp4"]])
     gone = weakref.ref(clip_transfer)
 
     clip_transfer.close()

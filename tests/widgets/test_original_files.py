@@ -12,7 +12,7 @@ from reelbook.display import embedding
 from reelbook.display import original_links as asked
 from reelbook.display.figure import file_figure
 from reelbook.widgets import original_files
-from reelbook.widgets.original_files import Originals, offer
+from reelbook.widgets.original_files import FigureFileSender, register_file
 from tests.clips import film
 from tests.display.stand_in import bare
 
@@ -20,19 +20,19 @@ from tests.display.stand_in import bare
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page on which somebody looks at the cell."""
-    monkeypatch.setattr(original_files, "kernel_shell", lambda: SimpleNamespace(execution_count=3))
+    monkeypatch.setattr(original_files, "get_kernel_shell", lambda: SimpleNamespace(execution_count=3))
     monkeypatch.setattr(original_files, "has_page", lambda: True)
-    monkeypatch.setattr(original_files, "opens_by_itself", lambda: True)
+    monkeypatch.setattr(original_files, "is_jupyter_server", lambda: True)
     monkeypatch.setattr(original_files, "_open", type(original_files._open)())
-    monkeypatch.setattr(asked, "_bringers", [offer])
+    monkeypatch.setattr(asked, "_providers", [register_file])
 
 
 @pytest.mark.usefixtures("looked_at")
 def test_each_file_has_its_row_and_all_one_key(tmp_path: Path) -> None:
     """The same file keeps its word, also from another thread."""
     found: list[str] = []
-    words = [offer(tmp_path / name) for name in ("a.mp4", "b.mp4", "a.mp4")]
-    asker = threading.Thread(target=lambda: found.append(offer(tmp_path / "c.mp4")))
+    words = [register_file(tmp_path / name) for name in ("a.mp4", "b.mp4", "a.mp4")]
+    asker = threading.Thread(target=lambda: found.append(register_file(tmp_path / "c.mp4")))
     asker.start()
     asker.join()
 
@@ -43,17 +43,17 @@ def test_each_file_has_its_row_and_all_one_key(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("looked_at")
 def test_nothing_but_these_files_is_brought(tmp_path: Path) -> None:
     """A row that was never given out is no file."""
-    made = Originals()
-    made.word(tmp_path / "a.mp4")
+    made = FigureFileSender()
+    made.request_key(tmp_path / "a.mp4")
 
-    assert [made._path(row, place) for row, place in ((0, 0), (0, 1), (1, 0), (-1, 0))] == [
+    assert [made._find_path(row, place) for row, place in ((0, 0), (0, 1), (1, 0), (-1, 0))] == [
         str(tmp_path / "a.mp4"), None, None, None,
     ]  # fmt: skip
 
 
 def test_without_a_page_there_is_no_word(tmp_path: Path) -> None:
     """In a script, and in a notebook that is only executed."""
-    assert offer(tmp_path / "a.mp4") == ""
+    assert register_file(tmp_path / "a.mp4") == ""
 
 
 @pytest.mark.usefixtures("looked_at")
@@ -62,8 +62,8 @@ def test_a_figure_asks_for_what_it_shows_a_copy_of(tmp_path: Path, monkeypatch: 
     light, heavy = film(tmp_path / "light.mp4"), film(tmp_path / "heavy.mp4", size=(640, 360), noise=12)
 
     whole, copy = bare(file_figure(light)).one("figure"), bare(file_figure(heavy)).one("figure")
-    monkeypatch.setattr(asked, "MAX_BYTES", 100_000)
-    monkeypatch.setattr(embedding, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(asked, "MAX_ORIGINAL_BYTES", 100_000)
+    monkeypatch.setattr(embedding, "MAX_ORIGINAL_BYTES", 100_000)
     page = bare(file_figure(heavy))
 
     assert "data-rb-original" not in whole

@@ -85,7 +85,7 @@ def test_a_page_can_ask_for_nothing_else(job: SweepJob, content: Any) -> None:
 
 def test_buttons_beside_a_panel_do_not_carry_it_again(job: SweepJob) -> None:
     """The state alone goes to the page with each change, not the pictures."""
-    beside, whole = Panel(job, whole=False), Panel(job)
+    beside, whole = Panel(job, with_html=False), Panel(job)
     until(whole, "running")
 
     assert beside.html == ""

@@ -13,7 +13,7 @@ from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.catalog import CATALOG
 from ..models.pricing import Estimate, estimate
-from ..util.name_hints import answering
+from ..util.name_hints import with_usage
 from .runs import default_client
 
 if TYPE_CHECKING:
@@ -74,15 +74,15 @@ class _Shop:
 
     def model(self, endpoint_id: str) -> type[Input]:
         """As the catalog has it, else as the service describes it."""
-        return _kind(endpoint_id)
+        return _input_class(endpoint_id)
 
     def account(self) -> Mapping[str, Any]:
         """Of the latest client; nobody is connected for it, not even where one was closed at this moment."""
-        return _connected().account()
+        return _require_client().account()
 
     def features(self) -> frozenset[str]:
         """Of the latest client."""
-        return _connected().features()
+        return _require_client().features()
 
     def service_to_come(self) -> str:
         """The host alone: an address may have a name and a password in it."""
@@ -90,7 +90,7 @@ class _Shop:
         return host or "the embedded service on this machine, at no cost"
 
 
-@answering("rb.form(rb.TextToVideo)")
+@with_usage("rb.form(rb.TextToVideo)")
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
     """A form for a model: its input class, inputs to begin with, or the id of any model that the service describes.
 
@@ -100,19 +100,19 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
     """
     from ..widgets.forms.form import Form
 
-    model = _begun(model)
+    model = _initial_value(model)
     value = model if isinstance(model, Input) else None
-    return Form(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
+    return Form(type(value) if value is not None else _input_class(model), shop=_Shop(), value=value)
 
 
-@answering("rb.controls(rb.TextToVideo)")
+@with_usage("rb.controls(rb.TextToVideo)")
 def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Controls:
     """The fields of a model as plain ipywidgets, to be laid out as one likes: `rb.controls(rb.TextToVideo)["seed"]`."""
     from ..widgets.forms.controls import Controls
 
-    model = _begun(model)
+    model = _initial_value(model)
     value = model if isinstance(model, Input) else None
-    return Controls(type(value) if value is not None else _kind(model), shop=_Shop(), value=value)
+    return Controls(type(value) if value is not None else _input_class(model), shop=_Shop(), value=value)
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
@@ -122,29 +122,29 @@ def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFram
     """
     from ..widgets.studio.studio import Studio
 
-    model = _begun(model)
+    model = _initial_value(model)
     value = model if isinstance(model, Input) else None
-    kind = type(value) if value is not None else CATALOG[0].input if model is None else _kind(model)
+    kind = type(value) if value is not None else CATALOG[0].input if model is None else _input_class(model)
     return Studio(kind, shop=_Shop(), value=value)
 
 
-def _begun(model: Any) -> Any:
+def _initial_value(model: Any) -> Any:
     """What to begin with; of a run or a row its input."""
     if model is None or isinstance(model, (str, type, Input)):
         return model
-    from .run_arguments import input_of
+    from .run_arguments import find_input
 
-    return input_of(model, "rb.form")
+    return find_input(model, "rb.form")
 
 
-def _connected() -> Client:
+def _require_client() -> Client:
     client = latest_client()
     if client is None:
         raise ReelbookError("Nobody is connected. The first run connects, and so does rb.connect().")
     return client
 
 
-def _kind(model: Any) -> type[Input]:
+def _input_class(model: Any) -> type[Input]:
     if isinstance(model, str):
         known = next((row.input for row in CATALOG if model in (row.id, row.input.__name__)), None)
         return known or default_client().model(model)

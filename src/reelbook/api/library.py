@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ..client import latest_client
 from ..errors import ReelbookError
 from ..media.metadata.provenance import Provenance, read, write_with_sidecar
-from ..storage.export import facts_of
+from ..storage.export import get_facts
 from ..storage.ledger import connection, second_copy
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.library_folder import library_folder
-from ..storage.merge.library_merge import library_in
+from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
-from .runs import folder_named
-from .stored_runs import runs_with, runs_without
+from .runs import parse_library_folder
+from .stored_runs import runs_with_client, runs_without_client
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,22 +36,28 @@ def library(folder: str | Path | None = None) -> Library:
     from . import tables  # noqa: F401  # Draws what tables show.
 
     client = latest_client()
-    place = _found(folder_named(folder)) if folder else client.library if client else library_folder()
-    if client is None or client.library != place:
+    folder_path = (
+        _find_folder(parse_library_folder(folder)) if folder else client.library if client else library_folder()
+    )
+    if client is None or client.library != folder_path:
         # Nobody is connected: it can be looked into, and nothing can be sent.
-        ledger, shelf = cache(lambda: Ledger(place)), Shelf(place / "media")
+        ledger, shelf = cache(lambda: Ledger(folder_path)), Shelf(folder_path / "media")
         return Library(
-            place, ledger, shelf, write=write_with_sidecar, runs=lambda entries: runs_without(ledger(), shelf, entries)
+            folder_path,
+            ledger,
+            shelf,
+            write=write_with_sidecar,
+            runs=lambda entries: runs_without_client(ledger(), shelf, entries),
         )
     return Library(
-        place,
+        folder_path,
         client.ledger,
         client.shelf,
         fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
         resend=client.resend,
-        attach=client.settle,
+        attach=client.resolve,
         write=write_with_sidecar,
-        runs=lambda entries: runs_with(client, entries),
+        runs=lambda entries: runs_with_client(client, entries),
     )
 
 
@@ -63,31 +69,31 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
     From the file itself; for a file that its maker has signed, which nothing may be added to, from the sidecar that an export
     has put beside it, or from the run in the library that has made a file of the same content.
     """
-    from .run_arguments import file_of
+    from .run_arguments import find_file
 
-    return read(file_of(file, "rb.provenance"), _by_content)
+    return read(find_file(file, "rb.provenance"), _find_by_content)
 
 
-def _by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
+def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
     """The facts of the newest run of the library that has made a file of this content."""
     try:
-        place = library()
-        runs = place.runs_with(sha256)
+        stored_library = library()
+        runs = stored_library.runs_with(sha256)
     except ReelbookError:
         return None  # A library that cannot be opened has nothing to say about a file; whatever needs it says why.
     if not runs:
         return None
     older = f"; so have {len(runs) - 1} other runs there" if len(runs) > 1 else ""
-    return facts_of(runs[-1]), f"found by its content: run {runs[-1].id} of {place.folder} has made it{older}"
+    return get_facts(runs[-1]), f"found by its content: run {runs[-1].id} of {stored_library.folder} has made it{older}"
 
 
-def _found(folder: Path) -> Path:
+def _find_folder(folder: Path) -> Path:
     """The library that is meant; a folder without one is told, because it is a slip of the pen more often than a new one."""
-    with connection.in_words(folder):
+    with connection.translate_errors(folder):
         if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A ledger that is gone will be put back from its second copy.
         try:
-            return library_in(folder)
+            return find_library(folder)
         except ReelbookError:
             why = f"no {connection.NAME} is in that folder" if folder.is_dir() else "there is no such folder"
     raise ReelbookError(

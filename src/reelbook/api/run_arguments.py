@@ -14,7 +14,7 @@ from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.service_file import File
 from ..runs.run import Run, media_of
-from ..storage.select_runs import rows_in
+from ..storage.select_runs import find_table
 from ..sweeps.results.accessor import Reel
 from .library import library
 
@@ -22,31 +22,31 @@ ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them beside each other"
 
 
-def run_or_file(given: Any, what: str) -> Any:
+def find_run_or_file(given: Any, what: str) -> Any:
     """The run, the file or the path that is meant; anything else as it is. `what` is the function that asks, for messages."""
     if isinstance(given, (Run, LocalFile, Path)):
         return given
     if isinstance(given, str):
-        return _of_text(given)
+        return _find_by_text(given)
     if isinstance(given, File):
         raise ReelbookError(
             f"This is a file at the service, and {what} takes one that is here: run.video, or one of run.images."
         )
     if isinstance(given, Output):
-        return run_or_file(list(media_of(given)), what)
-    if (rows := rows_in(given)) is not None:
-        return _of_rows(rows, given, what)
+        return find_run_or_file(list(media_of(given)), what)
+    if (rows := find_table(given)) is not None:
+        return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
         place = library()
         return place.run(*place.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
-        return run_or_file(_only(list(given), what), what)
+        return find_run_or_file(_single_value(list(given), what), what)
     return given
 
 
-def file_of(given: Any, what: str) -> Any:
+def find_file(given: Any, what: str) -> Any:
     """The same as a file: of a run its video or its first picture."""
-    found = run_or_file(given, what)
+    found = find_run_or_file(given, what)
     if not isinstance(found, Run):
         return found
     if found.status != "completed" or not found.media:
@@ -54,11 +54,11 @@ def file_of(given: Any, what: str) -> Any:
     return found.media[0]
 
 
-def input_of(given: Any, what: str) -> Any:
+def find_input(given: Any, what: str) -> Any:
     """The input of a run or of a row of a table; anything else as it is."""
-    if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or rows_in(given) is None):
+    if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or find_table(given) is None):
         return given
-    run = run_or_file(given, what)
+    run = find_run_or_file(given, what)
     if not isinstance(run, Run) or not isinstance(run.input, Input):
         raise ReelbookError(
             f"Nothing is known here of what was asked for this run, so {what} has no input to begin with. "
@@ -67,7 +67,7 @@ def input_of(given: Any, what: str) -> Any:
     return run.input
 
 
-def _of_text(text: str) -> Any:
+def _find_by_text(text: str) -> Any:
     """A path, unless there is no such file and a run of the library has this request id."""
     path = Path(text).expanduser()
     if path.suffix or path.exists() or len(path.parts) != 1:
@@ -81,7 +81,7 @@ def _of_text(text: str) -> Any:
         ) from None
 
 
-def _of_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
+def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
     if len(rows) != 1:
         count = f"{len(rows):,} rows" if len(rows) else "no row"
         raise ReelbookError(f"This table has {count}, and {what} {ONE}; {MANY}.")
@@ -103,7 +103,7 @@ def _paths(rows: pd.DataFrame) -> list[list[str]]:
         return []
 
 
-def _only(values: list[Any], what: str) -> Any:
+def _single_value(values: list[Any], what: str) -> Any:
     known = [value for value in values if not (pd.api.types.is_scalar(value) and pd.isna(value))]
     if len(known) != 1:
         count = f"These are {len(known):,} values" if known else "Nothing here has a file"

@@ -7,22 +7,22 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..client import Client, another_was_closed, latest_client, open_clients, opened
+from ..client import Client, has_closed_client, latest_client, open_clients, register_client
 from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.pricing import Estimate, Rates
-from ..process_shared import from_keyring
+from ..process_shared import find_keyring_key
 from ..runs.cancel import Cancelled
 from ..runs.run import Run
 from ..shutdown import before_signal
 from ..storage.library_folder import is_from_above, library_folder
-from ..transport.argument_checks import checked
+from ..transport.argument_checks import check_input
 from ..transport.http import Key
-from ..util.name_hints import answering
+from ..util.name_hints import with_usage
 
 log = logging.getLogger("reelbook")
 
-_said: set[Path] = set()
+_reported_folders: set[Path] = set()
 """Libraries of folders above of which this process has been told."""
 
 
@@ -47,24 +47,24 @@ def connect(
         wrong, api_key = type(api_key).__name__, None
         raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
     try:
-        key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (from_keyring(address) if address else None))
+        key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
     finally:
         api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
     if address is not None and not address.lower().startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-    folder = folder_named(library) if library else library_folder()
-    if not library and is_from_above(folder) and folder not in _said:
-        _said.add(folder)
+    folder = parse_library_folder(library) if library else library_folder()
+    if not library and is_from_above(folder) and folder not in _reported_folders:
+        _reported_folders.add(folder)
         log.warning(
             "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
             "For one of this folder alone: rb.connect(library='.reelbook').",
             folder,
         )
     before_signal.install()
-    return opened(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
+    return register_client(Client(address, key, folder, Rates.read(rates) if rates else None, shelf))
 
 
-def folder_named(library: str | Path) -> Path:
+def parse_library_folder(library: str | Path) -> Path:
     """The folder of a library that a person has named, in full; it need not be there."""
     if "://" in str(library):
         raise ReelbookError(
@@ -87,7 +87,7 @@ def default_client() -> Client:
     client = latest_client()
     if client is None:
         client = connect()
-        if another_was_closed():
+        if has_closed_client():
             # Not where a person has never connected: there it is what they expect.
             log.warning(
                 "The client was closed, so a new one is used: %s, with the library %s.", client.base_url, client.library
@@ -95,21 +95,21 @@ def default_client() -> Client:
     return client
 
 
-@answering("rb.run(rb.TextToVideo('…'))")
+@with_usage("rb.run(rb.TextToVideo('…'))")
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Run a model and wait for its media; what the library has already costs nothing."""
-    checked(request)  # Before a service is started for it.
+    check_input(request)  # Before a service is started for it.
     return default_client().run(request, fresh=fresh, take=take)
 
 
-@answering("rb.start(rb.TextToVideo('…'))")
+@with_usage("rb.start(rb.TextToVideo('…'))")
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Start a run and return as soon as the service has it."""
-    checked(request)
+    check_input(request)
     return default_client().start(request, fresh=fresh, take=take)
 
 
-@answering("rb.attach('request-id', model='its/id')")
+@with_usage("rb.attach('request-id', model='its/id')")
 def attach(request_id: str, *, model: str | None = None) -> Run:
     """Pick up a run that was started elsewhere."""
     return default_client().attach(request_id, model=model)
@@ -124,14 +124,14 @@ def cancel_queued() -> Cancelled:
     return sum((client.cancel_queued() for client in clients), Cancelled())
 
 
-@answering("rb.estimate(rb.TextToVideo('…'))")
+@with_usage("rb.estimate(rb.TextToVideo('…'))")
 def estimate(request: Input) -> Estimate:
     """What a run costs."""
-    checked(request)
+    check_input(request)
     return default_client().estimate(request)
 
 
-@answering("rb.model('its/id')")
+@with_usage("rb.model('its/id')")
 def model(endpoint_id: str) -> type[Any]:
     """The input class of any model, built from the service's description of it."""
     return default_client().model(endpoint_id)

@@ -16,9 +16,9 @@ from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.shelf import Shelf
-from ..transport.downloads.downloader import Downloads
+from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
-from ..transport.polling.poller import Watcher
+from ..transport.polling.poller import Poller
 from ..transport.service_calls import ServiceCalls
 from ..util.background_loop import background
 from ..util.printable import readable_id
@@ -29,14 +29,14 @@ NOWHERE = "http://no-service.invalid"
 _ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
 
 
-def runs_with(client: Client, entries: Sequence[Entry]) -> list[Run]:
+def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
     """The runs of these rows of the client's library: those that are over as they are, the others followed on."""
     over = [entry for entry in entries if _is_over(entry, client.shelf)]
-    made = dict(zip((entry.id for entry in over), _made(over, lambda: client.context), strict=True))
-    return [made.get(entry.id) or _followed(client, entry) for entry in entries]
+    runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
+    return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
 
 
-def runs_without(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
+def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
     """The same where nobody is connected to the library: runs that are over."""
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
@@ -44,13 +44,13 @@ def runs_without(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list
             f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
             f"client is connected to that library. Connect first, rb.connect(…, library={str(ledger.folder)!r}), then ask again."
         )
-    return _made(entries, lambda: _reading_parts(ledger, shelf))
+    return _make_runs(entries, lambda: _offline_context(ledger, shelf))
 
 
-def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
+def find_library(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
     """The library that the runs of a table are in: the one it was made with, one that its files lie in, or the one that is open."""
-    told = table.attrs.get("reelbook")
-    named = [told.get("library")] if isinstance(told, dict) else []
+    source = table.attrs.get("reelbook")
+    named = [source.get("library")] if isinstance(source, dict) else []
     named += [str(Path(path).parent.parent) for path in paths]
     folders = [folder for folder in dict.fromkeys(named) if folder and (Path(folder) / connection.NAME).is_file()]
     failure: InvalidInput | None = None
@@ -69,15 +69,15 @@ def library_with(table: pd.DataFrame, opened: Callable[[str | None], Library], p
 _MAX_FOLDERS = 8
 
 
-def _made(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:
-    async def begun() -> list[Run]:
+def _make_runs(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:
+    async def make() -> list[Run]:
         live = context().ledger.live
         return [run if isinstance(run := live.get(entry.id), Run) else Run(context, entry) for entry in entries]
 
-    return background.wait(begun(), CALL_SECONDS)
+    return background.wait(make(), CALL_SECONDS)
 
 
-def _followed(client: Client, entry: Entry) -> Run:
+def _attach(client: Client, entry: Entry) -> Run:
     service = background.wait(client.context.name(), CALL_SECONDS)
     if entry.service != service:
         raise ReelbookError(
@@ -94,9 +94,9 @@ def _is_over(entry: Entry, shelf: Shelf) -> bool:
     return entry.state in _ENDED
 
 
-def _reading_parts(ledger: Ledger, shelf: Shelf) -> ClientContext:
+def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
     http = Http(None)
     calls = ServiceCalls(http, NOWHERE)
     return ClientContext(
-        http, calls, ledger, shelf, Watcher(calls, past=lambda _: ()), Downloads(shelf, lambda: calls.base_url)
+        http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf, lambda: calls.base_url)
     )

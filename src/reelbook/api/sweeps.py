@@ -11,7 +11,7 @@ from ..client import Client, latest_client
 from ..models.base import Input
 from ..models.catalog import CATALOG
 from ..sweeps.execute.job import SweepJob
-from ..sweeps.execute.ledger_lookup import CALL_SECONDS, known
+from ..sweeps.execute.ledger_lookup import CALL_SECONDS, find_known
 from ..sweeps.plan.axes import rows, zipped
 from ..sweeps.plan.forecast import forecast
 from ..sweeps.plan.make_plan import derived
@@ -43,7 +43,7 @@ class _House:
     def known(self, plan: Plan) -> Known | None:
         """Which rows the library of the latest client has. Nothing is connected only to show a plan."""
         client = latest_client()
-        return None if client is None else known(plan, client.context)
+        return None if client is None else find_known(plan, client.context)
 
     def seconds(self, plan: Plan, known: Known | None) -> float | None:
         """Judged by the runs in the library of the latest client."""
@@ -61,9 +61,9 @@ class _House:
 
     def is_looked_at(self) -> bool:
         """In a notebook."""
-        from ..display.run_progress import kernel_shell
+        from ..display.run_progress import get_kernel_shell
 
-        return kernel_shell() is not None
+        return get_kernel_shell() is not None
 
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
         """A panel in a notebook, a line in a terminal."""
@@ -82,17 +82,17 @@ class _Sweep(Sweep):
         Of a run, or of a row of a table of runs such as `table.loc[[7]]`, what was asked there is varied.
         """
         if not isinstance(base, (Input, type)):
-            from .run_arguments import input_of
+            from .run_arguments import find_input
 
-            base = cast("Input", input_of(base, "rb.sweep"))
+            base = cast("Input", find_input(base, "rb.sweep"))
         return replace(super().__call__(base, *parts, **axes), house=_house)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
         """The plan in a file that `plan.to_toml(path)` wrote."""
-        return replace(super().read(path, models=models or _model), house=_house)
+        return replace(super().read(path, models=models or _find_model), house=_house)
 
 
-def _model(endpoint_id: str) -> type[Input]:
+def _find_model(endpoint_id: str) -> type[Input]:
     """The input of a model: of the catalog without anybody's help, else as the service describes it."""
     known_here = next((row.input for row in CATALOG if row.id == endpoint_id), None)
     return known_here or default_client().model(endpoint_id)

@@ -23,28 +23,28 @@ class _Looks:
 
     def sheet(self, table: pd.DataFrame, *, frames: int, labels: str | Sequence[str] | None, width: int) -> Image:
         """A contact sheet."""
-        from ..display.sheets import sheet
+        from ..display.sheets import draw_sheet
 
-        return sheet(table, frames=frames, labels=labels, width=width)
+        return draw_sheet(table, frames=frames, labels=labels, width=width)
 
     def gif(self, table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None, width: int) -> Path:
         """The clips side by side as an animated picture."""
-        from ..display.sheets import gif
+        from ..display.sheets import write_animation
 
-        return gif(table, path, labels=labels, width=width)
+        return write_animation(table, path, labels=labels, width=width)
 
     def report(self, table: pd.DataFrame, path: str | Path, *, title: str | None, folder: bool) -> Path:
         """A page with everything that there is to see and to know."""
-        from ..display.report.make_report import report
+        from ..display.report.make_report import write_report
 
-        return report(table, path, title=title, folder=folder)
+        return write_report(table, path, title=title, folder=folder)
 
     def library(self, table: pd.DataFrame, paths: Sequence[str]) -> Library:
         """The one that the table was made with, that its files lie in, or that is open."""
         from .library import library
-        from .stored_runs import library_with
+        from .stored_runs import find_library
 
-        return library_with(table, library, paths)
+        return find_library(table, library, paths)
 
     def measuring(self, files: int) -> AbstractContextManager[Callable[[int, int], object]]:
         """A bar in a notebook, a line in a terminal."""
@@ -55,9 +55,9 @@ class _Looks:
 
 def read(path: str | Path) -> pd.DataFrame:
     """A table of runs from the `.parquet` or `.csv` that it was written to, with its `.reel`."""
-    from ..sweeps.results.accessor import read
+    from ..sweeps.results.accessor import read_table
 
-    return read(path)
+    return read_table(path)
 
 
 def strip(
@@ -67,10 +67,10 @@ def strip(
 
     Takes a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
     """
-    from ..display.sheets import strip
-    from .run_arguments import run_or_file as found
+    from ..display.sheets import draw_strip
+    from .run_arguments import find_run_or_file as found
 
-    return strip(found(run_or_file, "rb.strip"), frames=frames, width=width)
+    return draw_strip(found(run_or_file, "rb.strip"), frames=frames, width=width)
 
 
 looks.hire(_Looks)

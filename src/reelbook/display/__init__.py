@@ -1,4 +1,4 @@
-"""Pictures of values: pure functions from values to HTML, hung into IPython from here."""
+"""Rich display of values: pure functions from values to HTML, registered with IPython here."""
 
 from __future__ import annotations
 
@@ -19,63 +19,65 @@ HTML = {
     ("reelbook.storage.uncertain", "Uncertainties"): ("library_card", "uncertain_table"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "provenance_table"),
     ("reelbook.settings", "Options"): ("options_table", "options_table"),
-    ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "costs_html"),
-    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "metrics_html"),
+    ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "render_costs"),
+    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "render_metrics"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
 }
-"""Where a type is, by name, so that nothing is imported before it is shown; and what draws it."""
+"""Module and name of a type, to module and name of the function that renders it; imported at the first display."""
 JPEG = {
-    ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip"),
-    ("reelbook.models.base", "Output"): ("output_card", "output_strip"),
+    ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip_jpeg"),
+    ("reelbook.models.base", "Output"): ("output_card", "output_strip_jpeg"),
 }
+"""The same for a JPEG."""
 LINES = {
-    ("reelbook.media.local_file", "LocalFile"): ("run_text", "file_line"),
-    ("reelbook.models.service_file", "File"): ("output_card", "file_line"),
-    ("reelbook.sweeps.results.accessor", "Reel"): ("tables.table_html", "reel_line"),
+    ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file"),
+    ("reelbook.models.service_file", "File"): ("output_card", "format_file"),
+    ("reelbook.sweeps.results.accessor", "Reel"): ("tables.table_html", "format_reel"),
 }
-"""The same for pictures, and for the one line that is left where nothing else is shown."""
-
+"""The same for one line of text, for frontends without HTML."""
 
 NOTEBOOK_LINES = {
-    ("reelbook.media.local_file", "LocalFile"): ("run_text", "short_file_line"),
-    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "provenance_line"),
-    ("reelbook.models.base", "Output"): ("output_card", "output_line"),
-    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_line"),
+    ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file_briefly"),
+    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "format_provenance"),
+    ("reelbook.models.base", "Output"): ("output_card", "format_output"),
+    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "format_plan"),
 }
-"""Of what a terminal shows at length, because it has no other form there."""
+"""Lines that are shorter in a notebook than in a terminal, which has no other form of the value."""
 
 
 def register(shell: Any) -> None:
-    """Teach a shell to show our values."""
+    """Register the rich display of Reelbook's values with an IPython shell."""
     formatter = shell.display_formatter
     html, jpeg, plain = (formatter.formatters[kind] for kind in ("text/html", "image/jpeg", "text/plain"))
     if hasattr(shell, "kernel"):  # In a terminal a run is its line of text, and an error has all its frames.
         # Not as HTML: a run that its cell has shown while it waited is not shown again as the cell's value.
-        formatter.ipython_display_formatter.for_type_by_name("reelbook.runs.run", "Run", _late("run_progress", "show"))
-        _late("error_card", "hang")(shell)
+        formatter.ipython_display_formatter.for_type_by_name(
+            "reelbook.runs.run", "Run", _load_later("run_progress", "show")
+        )
+        _load_later("error_card", "install")(shell)
     html.for_type_by_name(
-        "reelbook.sweeps.execute.job", "SweepJob", lambda job: _late("sweep_panel", "panel_html")(job.progress)
+        "reelbook.sweeps.execute.job", "SweepJob", lambda job: _load_later("sweep_panel", "render_panel")(job.progress)
     )
     for table, of_kind in ((HTML, html), (JPEG, jpeg)):
-        for (module, name), (home, draw) in table.items():
-            of_kind.for_type_by_name(module, name, _late(home, draw))
-    for (module, name), (home, draw) in {**LINES, **(NOTEBOOK_LINES if hasattr(shell, "kernel") else {})}.items():
-        plain.for_type_by_name(module, name, _line(_late(home, draw)))
+        for (module, name), (owner, render) in table.items():
+            of_kind.for_type_by_name(module, name, _load_later(owner, render))
+    for (module, name), (owner, render) in {**LINES, **(NOTEBOOK_LINES if hasattr(shell, "kernel") else {})}.items():
+        plain.for_type_by_name(module, name, _make_printer(_load_later(owner, render)))
 
 
-def _late(home: str, name: str) -> Callable[[Any], Any]:
-    """A function of one of our modules, which is imported when it is first called."""
+def _load_later(owner: str, name: str) -> Callable[[Any], Any]:
+    """A function that imports its module of this package when it is first called."""
 
-    def draw(value: Any) -> Any:
-        return getattr(import_module(f".{home}", __name__), name)(value)
+    def display_value(value: Any) -> Any:
+        return getattr(import_module(f".{owner}", __name__), name)(value)
 
-    return draw
+    return display_value
 
 
-def _line(draw: Callable[[Any], str]) -> Callable[[Any, Any, bool], None]:
-    """For a value by itself; inside a list it is its `repr`, as Python has it."""
+def _make_printer(format_line: Callable[[Any], str]) -> Callable[[Any, Any, bool], None]:
+    """An IPython pretty printer: the line for a value by itself, its `repr` inside a container."""
 
-    def write(value: Any, printer: Any, cycle: bool) -> None:
-        printer.text(draw(value) if len(printer.stack) < 2 else repr(value))
+    def print_line(value: Any, printer: Any, cycle: bool) -> None:
+        printer.text(format_line(value) if len(printer.stack) < 2 else repr(value))
 
-    return write
+    return print_line

@@ -1,4 +1,4 @@
-"""How much of a file goes into the notebook: the file, a small copy, or a picture of it, as `rb.options.embed` says."""
+"""Embedding of media in the notebook: the file, a preview, or a poster, as `rb.options.embed` says."""
 
 from __future__ import annotations
 
@@ -12,106 +12,108 @@ from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
 from ..media.bounded_open import MAX_PIXELS
-from ..models.picture_headers import header_of
+from ..models.picture_headers import parse_header
 from ..settings import options
-from .formatting import size
-from .original_links import MAX_BYTES
+from .formatting import format_size
+from .original_links import MAX_ORIGINAL_BYTES
 
 if TYPE_CHECKING:
     from ..media.local_file import LocalFile
 
-SMALL = 150_000
-"""Bytes of a clip that shows well enough what is in it."""
-LARGEST = 20_000_000
-"""Bytes of a file that `full` still takes; GitHub and nbviewer stop near 25 MB for a whole notebook."""
-PREVIEW_LONGEST = 480
+MAX_PREVIEW_BYTES = 150_000
+"""Bytes of a preview, and of a file that is embedded whole without `embed="full"`."""
+MAX_FULL_BYTES = 20_000_000
+"""Bytes of a file that `embed="full"` takes; GitHub and nbviewer stop near 25 MB for a whole notebook."""
+MAX_PREVIEW_SIDE = 480
 
-KINDS = {
+MIME_TYPES = {
     ".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/quicktime", ".webm": "video/webm", ".mkv": "video/x-matroska",
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif",
 }  # fmt: skip
-"""What browsers call the files that they show."""
-PLAYED = ("video/mp4", "video/webm")
-"""Of the others they play at best a copy, whatever is inside."""
+"""The MIME types of the files that browsers display, by suffix."""
+PLAYABLE_TYPES = ("video/mp4", "video/webm")
+"""Browsers play no others; of those a preview is embedded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What the page holds of a file."""
+    """The part of a file that is embedded in the page."""
 
-    kind: str = ""
+    mime_type: str = ""
     content: bytes = b""
-    """Empty where the page holds no more than a picture of it."""
+    """Empty where the page holds only a poster."""
     is_whole: bool = False
-    """Whether that is the file itself, and not a copy of it."""
+    """Whether `content` is the file itself and not a preview."""
     note: str = ""
-    """What to say about that."""
+    """The note for the caption."""
     size: tuple[int, int] | None = None
-    """Width and height of a copy."""
+    """Width and height of a preview."""
 
 
-def clip(file: LocalFile, *, many: bool = False) -> Embedded:
-    """What the page holds of a clip; of one among many it is a picture only, unless more is asked for."""
+def embed_clip(file: LocalFile, *, many: bool = False) -> Embedded:
+    """What is embedded of a clip; of one among `many` nothing, unless `rb.options.embed` wants more."""
     whole = file.path.stat().st_size
-    kind = KINDS.get(file.path.suffix.lower(), "video/mp4")
+    mime_type = MIME_TYPES.get(file.path.suffix.lower(), "video/mp4")
     if many and options.embed == "poster":
         return Embedded()
-    if kind in PLAYED and whole <= (LARGEST if options.embed == "full" else SMALL):
-        return _counted(Embedded(kind, file.path.read_bytes(), is_whole=True))
+    if mime_type in PLAYABLE_TYPES and whole <= (MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES):
+        return _counted(Embedded(mime_type, file.path.read_bytes(), is_whole=True))
     small = _preview(file.path)
     if small is None:
-        return Embedded(note=f"{size(whole)}, too large to play here")
-    pixels = _size_of(small)
-    note = f"preview {words_of(pixels)}, {size(len(small))}"
-    if kind not in PLAYED:
+        return Embedded(note=f"{format_size(whole)}, too large to play here")
+    pixels = _find_size(small)
+    note = f"preview {format_pixels(pixels)}, {format_size(len(small))}"
+    if mime_type not in PLAYABLE_TYPES:
         note += f", because browsers do not play {file.path.suffix} files"
     elif options.embed == "full":
-        note += f", because a file of {size(whole)} is too large for a notebook"
-    return _counted(Embedded("video/mp4", small, note=note + _where(file), size=pixels))
+        note += f", because a file of {format_size(whole)} is too large for a notebook"
+    return _counted(Embedded("video/mp4", small, note=note + _format_original(file), size=pixels))
 
 
-def picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
-    """What the page holds of a picture: the file where it is small, else a JPEG for this width on the page."""
+def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
+    """What is embedded of a picture: the file where it is small, else a JPEG for this width on the page."""
     from ..media.posters import poster
 
     whole = file.path.stat().st_size
-    kind = KINDS.get(file.path.suffix.lower())
-    fits = whole <= (LARGEST if options.embed == "full" else SMALL // 4 if many else SMALL)
-    # A browser decodes the whole of it, too.
-    if kind and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
-        return _counted(Embedded(kind, file.path.read_bytes(), is_whole=True))
-    # Twice as wide as it is shown, for screens that are fine enough; one among many is not looked at so closely.
+    mime_type = MIME_TYPES.get(file.path.suffix.lower())
+    fits = whole <= (
+        MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES // 4 if many else MAX_PREVIEW_BYTES
+    )
+    # A browser has to decode all of it.
+    if mime_type and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
+        return _counted(Embedded(mime_type, file.path.read_bytes(), is_whole=True))
+    # Twice the width on the page, for screens of high density, except for one among many.
     small = file.poster(longest=width if many else 2 * width)
-    if len(small) > SMALL:
+    if len(small) > MAX_PREVIEW_BYTES:
         small = poster(file.path, longest=width) or small
-    pixels = _size_of(small)
-    note = f"preview {words_of(pixels)}, {size(len(small))}{_where(file)}"
+    pixels = _find_size(small)
+    note = f"preview {format_pixels(pixels)}, {format_size(len(small))}{_format_original(file)}"
     return _counted(Embedded("image/jpeg", small, note=note, size=pixels))
 
 
-def uri(kind: str, content: bytes) -> str:
-    """The content as an address of its own."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+def data_uri(mime_type: str, content: bytes) -> str:
+    """The content as a `data:` URI."""
+    return f"data:{mime_type};base64,{base64.b64encode(content).decode()}"
 
 
-def words_of(pixels: tuple[int, int]) -> str:
-    """Width and height in words.
+def format_pixels(pixels: tuple[int, int]) -> str:
+    """Width and height as text.
 
-    >>> words_of((480, 270))
+    >>> format_pixels((480, 270))
     '480×270'
     """
     return "×".join(map(str, pixels))
 
 
-def _where(file: LocalFile) -> str:
-    """Where a file is that is too large to be brought to the page."""
+def _format_original(file: LocalFile) -> str:
+    """The note about the original of a preview, where it is too large to be fetched by the page; else empty."""
     whole = file.path.stat().st_size
-    return f"; the original of {size(whole)} is {file.path}" if whole > MAX_BYTES else ""
+    return f"; the original of {format_size(whole)} is {file.path}" if whole > MAX_ORIGINAL_BYTES else ""
 
 
-def _size_of(copy: bytes) -> tuple[int, int]:
-    """Width and height of a copy that was made here."""
-    header = header_of(copy)
+def _find_size(copy: bytes) -> tuple[int, int]:
+    """Width and height of a preview."""
+    header = parse_header(copy)
     if header is not None:
         return header.width, header.height
     import av
@@ -125,26 +127,26 @@ def _preview(path: Path) -> bytes | None:
     from ..media.previews import preview
 
     try:
-        return preview(path, longest=PREVIEW_LONGEST, most_bytes=SMALL)
+        return preview(path, longest=MAX_PREVIEW_SIDE, most_bytes=MAX_PREVIEW_BYTES)
     except ReelbookError:
         return None
 
 
 class _Count:
-    """The bytes that this session has put into its notebook."""
+    """Counts the bytes that this session has embedded."""
 
     def __init__(self) -> None:
-        self.total, self._told, self._guard = 0, 0, threading.Lock()
+        self.total, self._warned_steps, self._guard = 0, 0, threading.Lock()
 
     def add(self, count: int) -> None:
-        """Warns each time when another 20 MB are full."""
+        """Count embedded bytes; warns at each 20 MB."""
         with self._guard:
             self.total += count
-            steps = self.total // LARGEST
-            told, self._told = self._told, max(self._told, steps)
-        if steps > told:
+            steps = self.total // MAX_FULL_BYTES
+            warned, self._warned_steps = self._warned_steps, max(self._warned_steps, steps)
+        if steps > warned:
             warnings.warn(
-                f"About {size(self.total)} of media have been put into this notebook since it started; GitHub and nbviewer "
+                f"About {format_size(self.total)} of media have been put into this notebook since it started; GitHub and nbviewer "
                 'stop near 25 MB. rb.options.embed = "poster" puts in less; cleared outputs take their bytes along.',
                 stacklevel=2,
             )

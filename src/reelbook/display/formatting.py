@@ -1,43 +1,43 @@
-"""Numbers, times and states as a person reads them: the same words wherever something is shown."""
+"""Numbers, durations, sizes and states as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-MARKS: Mapping[str, str] = {
+STATE_SIGNS: Mapping[str, str] = {
     "planned": "○", "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
     "from library": "◉", "failed": "✕", "rejected": "✕", "expired": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?",
     "unfinished": "◔",
 }  # fmt: skip
-"""One sign for each state, beside its word."""
+"""One sign for each state, displayed beside its word."""
 STATE_COLOURS: Mapping[str, str] = {
     "completed": "good", "from library": "good", "failed": "bad", "rejected": "bad", "expired": "warn", "impossible": "bad", "uncertain": "warn",
     "unfinished": "warn", "waiting": "accent", "running": "accent", "IN_QUEUE": "accent", "IN_PROGRESS": "accent",
 }  # fmt: skip
-"""The colour of a state's sign, by its name in the style sheet; that of others is soft."""
+"""The colour of a state's sign, by its name in the style sheet; `soft` for the others."""
 
 
-def joined(*parts: str | None) -> str:
-    """What there is of these, with dots between.
+def join_with_dots(*parts: str | None) -> str:
+    """The parts that are not empty, joined with dots.
 
-    >>> joined("seed 7", "", "49 frames")
+    >>> join_with_dots("seed 7", "", "49 frames")
     'seed 7 · 49 frames'
     """
     return " · ".join(part for part in parts if part)
 
 
-def cut(text: object, longest: int) -> str:
-    """A text on one line, no longer than this.
+def shorten(text: object, max_length: int) -> str:
+    """A text on one line, cut to a maximum length.
 
-    >>> cut("a paper boat on a rainy street", 12)
+    >>> shorten("a paper boat on a rainy street", 12)
     'a paper boa…'
     """
     flat = " ".join(str(text).split())
-    return flat if len(flat) <= longest else f"{flat[: longest - 1].rstrip()}…"
+    return flat if len(flat) <= max_length else f"{flat[: max_length - 1].rstrip()}…"
 
 
 def format_credits(amount: int | None, source: str | None = None) -> str:
-    """An amount of credits; one that is not certain is marked.
+    """An amount of credits, with `≈` where it was not charged for certain.
 
     >>> format_credits(1272), format_credits(53, "estimated"), format_credits(1), format_credits(None)
     ('1,272 credits', '≈ 53 credits', '1 credit', '')
@@ -48,10 +48,10 @@ def format_credits(amount: int | None, source: str | None = None) -> str:
     return f"{about}{amount:,} credit{'' if amount == 1 else 's'}"
 
 
-def duration(seconds: float) -> str:
-    """A time as one says it.
+def format_duration(seconds: float) -> str:
+    """A duration in the units a person would use.
 
-    >>> duration(4.2), duration(48), duration(200), duration(720), duration(9000)
+    >>> format_duration(4.2), format_duration(48), format_duration(200), format_duration(720), format_duration(9000)
     ('4.2 s', '48 s', '3 min 20 s', '12 min', '2 h 30 min')
     """
     if seconds < 9.95:
@@ -67,10 +67,10 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def size(count: int) -> str:
-    """A number of bytes.
+def format_size(count: int) -> str:
+    """A number of bytes with its unit.
 
-    >>> size(900), size(41_300), size(4_100_000)
+    >>> format_size(900), format_size(41_300), format_size(4_100_000)
     ('900 B', '41 kB', '4.1 MB')
     """
     if count < 1000:

@@ -1,4 +1,4 @@
-"""An input as a cell shows it: what differs from the defaults, what it will cost, and the rest folded away."""
+"""An input as a card: the fields that differ from their defaults, the price, and the rest folded."""
 
 from __future__ import annotations
 
@@ -7,46 +7,53 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..models.catalog import endpoint_for
+from ..models.catalog import find_endpoint
 from ..models.pricing import estimate
 from ..settings import options
-from .fact_table import card, code_block, fact_table, folded, heading, small
-from .formatting import format_credits, cut, joined
-from .input_code import LONGEST, code_of
-from .run_text import text_of
+from .fact_table import render_card, render_code, render_details, render_fact_table, render_heading, render_small_print
+from .formatting import format_credits, join_with_dots, shorten
+from .input_code import MAX_CODE_LENGTH, format_input_code
+from .run_text import format_value
 
 if TYPE_CHECKING:
     from ..models.base import Input
 
 
 def input_card(request: Input) -> str:
-    """The card; nothing is asked of any service for it."""
+    """The card of an input, rendered without a request to any service."""
     changed = request.changed()
-    # By the names that the service knows; what is null says nothing.
+    # By the names of the service; null values are left out.
     rest = {name: value for name, value in request.wire().items() if name not in changed}
-    parts = [heading(joined(type(request)._spelling(), cut(request.endpoint_id, 120))), _table(changed)]
+    parts = [
+        render_heading(join_with_dots(type(request)._spelling(), shorten(request.endpoint_id, 120))),
+        _table(changed),
+    ]
     if line := _price(request):
-        parts.append(small(line))
+        parts.append(render_small_print(line))
     if rest:
         parts.append(
-            folded(f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value", _table(rest))
+            render_details(
+                f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value", _table(rest)
+            )
         )
-    code = code_of(request)
-    if len(code) <= LONGEST:
-        parts.append(folded("Code", code_block(code)))
-    return card(*parts, width=options.max_width)
+    code = format_input_code(request)
+    if len(code) <= MAX_CODE_LENGTH:
+        parts.append(render_details("Code", render_code(code)))
+    return render_card(*parts, width=options.max_width)
 
 
 def _table(values: dict[str, Any]) -> Markup:
-    return fact_table((cut(name, 60), "none" if value is None else text_of(value)) for name, value in values.items())
+    return render_fact_table(
+        (shorten(name, 60), "none" if value is None else format_value(value)) for name, value in values.items()
+    )
 
 
 def _price(request: Input) -> str:
-    """What the catalog says that it costs; `rb.estimate` asks the service."""
+    """The price from the built-in catalog; `rb.estimate` asks the service."""
     try:
         guess = estimate(request)
     except ReelbookError:
         return ""
-    if guess.credits is None or endpoint_for(request) is None:
+    if guess.credits is None or find_endpoint(request) is None:
         return "rb.estimate(…) tells the price"
     return f"{format_credits(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"

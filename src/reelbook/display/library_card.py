@@ -1,4 +1,4 @@
-"""A library as a card: what is in it, what it cost, how large it is, and its last runs with small pictures."""
+"""A library as a card, its uncertain runs, and the report of a prune."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from .embedding import uri
-from .fact_table import SMALL, card, dotted, small, state_words
-from .formatting import format_credits, cut
-from .poster_player import opens, posters
+from .embedding import data_uri
+from .fact_table import SMALL_STYLE, render_card, render_dotted, render_small_print, render_state
+from .formatting import format_credits, shorten
+from .poster_player import render_open_attributes, render_posters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..storage.library import Library, Recent, Summary
-    from ..storage.prune import Going, Pruned
+    from ..storage.prune import Pruned, PrunedRun
     from ..storage.uncertain import Uncertain
 
 POSTER_WIDTH, POSTER_HEIGHT = 96, 54
-LONGEST_WORDS = 44
+MAX_TEXT_LENGTH = 44
 WIDTH = 640
 HYPHEN = "\N{NON-BREAKING HYPHEN}"
-MAX_GOING = 24
-"""Rows of what would be removed."""
+MAX_REMOVED = 24
+"""Rows of runs that would be removed."""
 
 CELL = "text-align:left;padding:4px 12px 4px 0;vertical-align:middle;border:0"
 NUMBER = "text-align:right;padding:4px 0;vertical-align:middle;white-space:nowrap;border:0"
-"""The host draws its tables in its own way; ours has no lines, and numbers on the right."""
+"""Overrides the table style of the host: no lines, numbers on the right."""
 
 
 def library_card(library: Library) -> str:
-    """The card of a library."""
+    """The card of a library: its runs, credits, size, folder, and last runs with posters."""
     return summary_card(library.summary())
 
 
 def summary_card(summary: Summary) -> str:
-    """The same from its numbers."""
-    parts = [Markup("<div>{}</div>").format(_headline(summary)), _where(summary)]
+    """The card of a library from its summary."""
+    parts = [Markup("<div>{}</div>").format(_render_headline(summary)), _render_folder(summary)]
     if summary.uncertain:
-        parts.append(_warning(summary.uncertain))
+        parts.append(_render_warning(summary.uncertain))
     if summary.last:
-        parts.append(posters(_recent_table(summary.last)))
+        parts.append(render_posters(_recent_table(summary.last)))
     if summary.runs > len(summary.last) > 0:
         parts.append(
-            small(
+            render_small_print(
                 f"The newest {len(summary.last)} of {summary.runs:,} runs. rb.library().frame.reel shows and plays all of them."
             )
         )
-    return card(*parts, width=WIDTH)
+    return render_card(*parts, width=WIDTH)
 
 
 def uncertain_table(entries: Sequence[Uncertain]) -> str:
-    """Runs whose answer was lost, with what they may have cost and what to do about them."""
+    """The uncertain runs, with their possible cost and how to resolve them."""
     if not entries:
-        return card(Markup("<div>No uncertain runs.</div>"))
+        return render_card(Markup("<div>No uncertain runs.</div>"))
     head = Markup(
         '<tr><th style="{}">run</th><th style="{}">asked</th><th style="{}">sent</th><th style="{}">at most</th></tr>'
     )
@@ -67,50 +67,52 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
     table = Markup(
         '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%"><thead>{}</thead><tbody>{}</tbody></table>'
     ).format(head.format(CELL, CELL, CELL, NUMBER), Markup("").join(rows))
-    return card(table, small(advice), width=WIDTH)
+    return render_card(table, render_small_print(advice), width=WIDTH)
 
 
 def pruned_card(report: Pruned) -> str:
-    """What was removed, and a table of what can only be had again for money, with what it has cost."""
-    said = Markup("<div>{}</div>").format(report.words)
+    """The report of `prune`: what was removed, and a table of the runs that would have to be paid again."""
+    message = Markup("<div>{}</div>").format(report.words)
     if not report.going:
-        return card(said, width=WIDTH)
-    rows = Markup("").join(map(_going_row, report.going[:MAX_GOING]))
-    more = len(report.going) - MAX_GOING
+        return render_card(message, width=WIDTH)
+    rows = Markup("").join(map(_going_row, report.going[:MAX_REMOVED]))
+    more = len(report.going) - MAX_REMOVED
     table = Markup(
         '<table class="rb-facts rb-rows" style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 0" aria-label="{}"><tbody>{}</tbody></table>'
     ).format("removed" if report.done else "what would be removed", rows)
-    return card(said, table, *([small(f"and {more:,} more, see .frame")] if more > 0 else []), width=WIDTH)
+    return render_card(
+        message, table, *([render_small_print(f"and {more:,} more, see .frame")] if more > 0 else []), width=WIDTH
+    )
 
 
-def _going_row(one: Going) -> Markup:
+def _going_row(one: PrunedRun) -> Markup:
     files = "" if one.files == 1 else f"{one.files:,} files"
-    model = cut(one.model.rpartition("/")[2], LONGEST_WORDS)
-    facts = dotted([f"run {one.run}", model, _day(one.finished).replace("-", HYPHEN), files])
+    model = shorten(one.model.rpartition("/")[2], MAX_TEXT_LENGTH)
+    facts = render_dotted([f"run {one.run}", model, _format_day(one.finished).replace("-", HYPHEN), files])
     price = "credits unknown" if one.credits is None else format_credits(one.credits)
     return Markup(
         '<tr><td style="{};width:{}px">{}</td><td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
     ).format(
-        CELL, POSTER_WIDTH, _poster(one), CELL, cut(one.what, 4_000), cut(one.what, LONGEST_WORDS), SMALL, facts, NUMBER,
-        str(one.size), SMALL, price,
+        CELL, POSTER_WIDTH, _poster(one), CELL, shorten(one.what, 4_000), shorten(one.what, MAX_TEXT_LENGTH), SMALL_STYLE, facts, NUMBER,
+        str(one.size), SMALL_STYLE, price,
     )  # fmt: skip
 
 
-def _headline(summary: Summary) -> Markup:
+def _render_headline(summary: Summary) -> Markup:
     if not summary.runs:
         return Markup("<b>No runs yet.</b> What you run from here on is kept.")
     about = "" if summary.certain else "≈ "
-    kinds = _whole(*(state_words(word, f"{count:,} {word}") for word, count in summary.by_status.items()))
+    kinds = _render_unbroken(*(render_state(word, f"{count:,} {word}") for word, count in summary.by_status.items()))
     runs = Markup("<b>{:,} {}</b>").format(summary.runs, "run" if summary.runs == 1 else "runs")
-    return dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"]) + kinds
+    return render_dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"]) + kinds
 
 
-def _where(summary: Summary) -> Markup:
-    return small(f"Library in {summary.folder}")
+def _render_folder(summary: Summary) -> Markup:
+    return render_small_print(f"Library in {summary.folder}")
 
 
-def _warning(count: int) -> Markup:
+def _render_warning(count: int) -> Markup:
     runs = "1 run is" if count == 1 else f"{count:,} runs are"
     return Markup(
         '<div style="margin:6px 0 0"><b>? {} uncertain:</b> rb.library().uncertain says what to do.</div>'
@@ -131,14 +133,14 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
     )
     cost = format_credits(run.credits, run.credits_source)
     # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
-    day = _day(run.created).replace("-", HYPHEN)
-    seed = "" if run.seed is None else cut(f"seed {run.seed}", LONGEST_WORDS)
-    facts = dotted([f"run {run.run}", seed, cut(run.model.rpartition("/")[2], LONGEST_WORDS), day])
+    day = _format_day(run.created).replace("-", HYPHEN)
+    seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_TEXT_LENGTH)
+    facts = render_dotted([f"run {run.run}", seed, shorten(run.model.rpartition("/")[2], MAX_TEXT_LENGTH), day])
     return Markup(
         '<tr>{}<td style="{}" title="{}"><bdi>{}</bdi><div style="{}">{}</div></td>'
         '<td style="{}">{}<br><span style="{}">{}</span></td></tr>'
     ).format(
-        poster, CELL, cut(run.what, 4_000), cut(run.what, LONGEST_WORDS), SMALL, facts, NUMBER, state_words(run.status, cut(run.status, 40)), SMALL,
+        poster, CELL, shorten(run.what, 4_000), shorten(run.what, MAX_TEXT_LENGTH), SMALL_STYLE, facts, NUMBER, render_state(run.status, shorten(run.status, 40)), SMALL_STYLE,
         cost,
     )  # fmt: skip
 
@@ -149,33 +151,38 @@ def _uncertain_row(entry: Uncertain) -> Markup:
         '<tr><td style="{}">{}</td><td style="{}" title="{}"><bdi>{}</bdi><br><span style="{}">{}</span></td>'
         '<td style="{}">{}</td><td style="{}">{}</td></tr>'
     ).format(
-        CELL, f"? {entry.run}", CELL, cut(entry.what, 4_000), cut(entry.what, LONGEST_WORDS), SMALL, cut(entry.reason, 160), CELL,
+        CELL, f"? {entry.run}", CELL, shorten(entry.what, 4_000), shorten(entry.what, MAX_TEXT_LENGTH), SMALL_STYLE, shorten(entry.reason, 160), CELL,
         f"{entry.when:%Y-%m-%d %H:%M} UTC", NUMBER, cost,
     )  # fmt: skip
 
 
-def _poster(run: Recent | Going) -> Markup:
-    """A small picture of the run's first file; a plain box where there is none, so that all rows are alike."""
+def _poster(run: Recent | PrunedRun) -> Markup:
+    """The poster of the run's first file; an empty box where there is none, so that all rows have one height."""
     from ..media.posters import thumb
 
-    # Twice the size on the page, for screens that are fine enough to show it.
+    # Twice the size on the page, for screens of high density.
     picture = None if run.path is None else thumb(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
     style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
     if picture is None or run.path is None:
         return Markup('<div class="rb-poster" style="{}"></div>').format(style)
     return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
-        uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, cut(run.what, 200), style, opens(run.path)
+        data_uri("image/jpeg", picture),
+        POSTER_WIDTH,
+        POSTER_HEIGHT,
+        shorten(run.what, 200),
+        style,
+        render_open_attributes(run.path),
     )
 
 
-def _whole(*facts: str) -> Markup:
-    """Facts in a row, which breaks between them and not within one."""
+def _render_unbroken(*facts: str) -> Markup:
+    """Facts separated by commas, with line breaks between them only."""
     ends = [*[","] * (len(facts) - 1), ""]
-    kept = Markup('<span style="white-space:nowrap">{}{}</span>')
-    return Markup(" ").join(kept.format(fact, end) for fact, end in zip(facts, ends, strict=True))
+    span = Markup('<span style="white-space:nowrap">{}{}</span>')
+    return Markup(" ").join(span.format(fact, end) for fact, end in zip(facts, ends, strict=True))
 
 
-def _day(seconds: float) -> str:
+def _format_day(seconds: float) -> str:
     try:
         return f"{datetime.fromtimestamp(seconds, UTC).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""What files carry of their makers' marks, as a line of plain words."""
+"""Signatures and source types of files as one line of text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..media.metadata.signature_check import validation_state
-from .formatting import cut
+from .formatting import shorten
 
 if TYPE_CHECKING:
     from ..media.local_file import LocalFile
 
-_MAX_FILES, _LONGEST = 40, 300
+_MAX_FILES, _MAX_LENGTH = 40, 300
 _STATES = {
     "Trusted": "the signature is valid, by an issuer that is trusted here",
     "Valid": "the signature is valid; who the signer is was not verified",
@@ -20,13 +20,13 @@ _STATES = {
 }
 
 
-def marks_line(files: Iterable[LocalFile]) -> str:
-    """Who has signed the files of a run, as stated, and what they say of their source; each thing once."""
+def format_marks(files: Iterable[LocalFile]) -> str:
+    """Signer, generator, source type and validity of the files of a run, each distinct statement once."""
     here = (file for file in islice(files, _MAX_FILES) if file.path.exists())
-    return cut("; ".join(dict.fromkeys(map(_line, here))), _LONGEST)
+    return shorten("; ".join(dict.fromkeys(map(_format_marks_of, here))), _MAX_LENGTH)
 
 
-def _line(file: LocalFile) -> str:
+def _format_marks_of(file: LocalFile) -> str:
     marks = file.marks
     source = f"ai-marked ({marks.source_type})" if marks.is_ai_marked else marks.source_type
     if not marks.is_signed:

@@ -1,4 +1,4 @@
-"""How far measuring is, for those who wait: a bar in a notebook, a line in a terminal, and nothing for what is quick."""
+"""Progress of measuring: a bar in a notebook, a line in a terminal, and nothing if it is quick."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextvars import copy_context
 
 from markupsafe import Markup
 
-from .formatting import duration, joined
-from .run_progress import Bundle, kernel_shell, updated
-from .terminal_line import is_terminal, line
+from .formatting import format_duration, join_with_dots
+from .run_progress import Bundle, get_kernel_shell, updating_output
+from .terminal_line import is_terminal, updating_line
 
-PATIENCE = 1.0
-"""Seconds that anybody waits without being told anything."""
+QUIET_SECONDS = 1.0
+"""The delay before progress is displayed."""
 BOX = Markup(
     '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
     '<progress max="1" value="{:.3f}" aria-label="files measured" style="display:block;width:100%;margin:6px 0 0"></progress></div>'
@@ -23,8 +23,8 @@ BOX = Markup(
 DONE = Markup('<div style="font-variant-numeric:tabular-nums">{}</div>')
 
 
-class Count:
-    """How many files are done, and of how many; it is told by whoever measures."""
+class FileCount:
+    """Counts the files that are measured; called with `done` and `of` by the measurement."""
 
     def __init__(self, files: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.done, self.of = 0, files
@@ -32,35 +32,35 @@ class Count:
         self._clock, self._began = clock, clock()
 
     def __call__(self, done: int, of: int) -> None:
-        # What is done at the start comes from the library, and tells nothing of how long the rest takes.
+        # Files done at the start came from the library, and do not count for the estimate of time.
         self._known = done if self._known is None else self._known
         self.done, self.of = done, of
 
     @property
     def line(self) -> str:
-        """Where it stands, on one line."""
+        """The progress on one line."""
         spent = self._clock() - self._began
         if self.done >= self.of:
-            return f"{self._files(self.of)} measured in {duration(spent)}"
+            return f"{self._files(self.of)} measured in {format_duration(spent)}"
         fresh = self.done - (self._known or 0)
-        left = f"about {duration(spent / fresh * (self.of - self.done))} left" if fresh else ""
-        return joined(f"measuring: {self.done:,} of {self._files(self.of)} done", duration(spent), left)
+        left = f"about {format_duration(spent / fresh * (self.of - self.done))} left" if fresh else ""
+        return join_with_dots(f"measuring: {self.done:,} of {self._files(self.of)} done", format_duration(spent), left)
 
     @property
-    def left(self) -> str:
-        """What stays to be read when it is over, also before its time."""
+    def final_line(self) -> str:
+        """The line that stays at the end, also after an interrupt."""
         if self.done >= self.of:
             return self.line
         return f"measuring stopped: {self.done:,} of {self._files(self.of)} done, which the library keeps"
 
     def bundle(self) -> Bundle:
-        """The same as words and as a bar."""
+        """The progress as a line and as a bar, by MIME type."""
         share = self.done / self.of if self.of else 1.0
         return {"text/plain": self.line, "text/html": str(BOX.format(self.line, share))}
 
-    def last(self) -> Bundle:
-        """What stays, as words and as a page's."""
-        return {"text/plain": self.left, "text/html": str(DONE.format(self.left))}
+    def final_bundle(self) -> Bundle:
+        """The final line, by MIME type."""
+        return {"text/plain": self.final_line, "text/html": str(DONE.format(self.final_line))}
 
     @staticmethod
     def _files(count: int) -> str:
@@ -68,31 +68,31 @@ class Count:
 
 
 @contextmanager
-def watch_measuring(files: int) -> Iterator[Count]:
-    """What to tell how many files are done; it shows itself while the block lasts, once that takes longer than a moment."""
-    count, over = Count(files), threading.Event()
-    screen = _screen(count)
-    if screen is None:
+def watch_measuring(files: int) -> Iterator[FileCount]:
+    """A counter of measured files, displayed while the block lasts, if it lasts longer than `QUIET_SECONDS`."""
+    count, over = FileCount(files), threading.Event()
+    display = _choose_display(count)
+    if display is None:
         yield count
         return
 
     def show() -> None:
-        if not over.wait(PATIENCE):
-            with screen:
+        if not over.wait(QUIET_SECONDS):
+            with display:
                 over.wait()
 
-    # The thread belongs to the cell that waits: without its context, a kernel would show this in any other.
-    shower = threading.Thread(target=copy_context().run, args=(show,), name="reelbook-measuring", daemon=True)
-    shower.start()
+    # Without the context of this cell, a kernel would display the output in another one.
+    displayer = threading.Thread(target=copy_context().run, args=(show,), name="reelbook-measuring", daemon=True)
+    displayer.start()
     try:
         yield count
     finally:
         over.set()
-        shower.join()
+        displayer.join()
 
 
-def _screen(count: Count) -> AbstractContextManager[object] | None:
-    """Where there is somebody to see it."""
-    if kernel_shell() is not None:
-        return updated(count.bundle, lambda _: count.last())
-    return line(lambda: count.line, lambda: count.left) if is_terminal() else None
+def _choose_display(count: FileCount) -> AbstractContextManager[object] | None:
+    """The output of a cell or the line of a terminal; None where there is neither."""
+    if get_kernel_shell() is not None:
+        return updating_output(count.bundle, lambda _: count.final_bundle())
+    return updating_line(lambda: count.line, lambda: count.final_line) if is_terminal() else None

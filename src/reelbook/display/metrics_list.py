@@ -1,4 +1,4 @@
-"""What can be measured, as a table of sentences: aligned left and whole, whatever the width of the page."""
+"""The available metrics as a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..sweeps.results.metrics_table import COLUMNS
-from .fact_table import SMALL, card
+from .fact_table import SMALL_STYLE, render_card
 
 if TYPE_CHECKING:
     from ..sweeps.results.metrics_table import Metrics
@@ -22,17 +22,17 @@ ROW = Markup(
 )
 
 
-def metrics_html(metrics: Metrics) -> str:
-    """A row for each figure, its definition in small print; one with other columns is shown as pandas does."""
+def render_metrics(metrics: Metrics) -> str:
+    """A row for each metric, its definition in small print; with other columns, the table as pandas renders it."""
     if tuple(metrics.columns) != COLUMNS:
         return str(pd.DataFrame(metrics).to_html(notebook=True))
     head = Markup("").join(HEAD.format(CELL, name) for name in ("metric", "meaning", "unit", "range", "better"))
     rows = Markup("").join(
-        ROW.format(CELL, name, CELL, meaning, SMALL, definition, CELL, unit, CELL, span, CELL, better)
+        ROW.format(CELL, name, CELL, meaning, SMALL_STYLE, definition, CELL, unit, CELL, span, CELL, better)
         for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
     )
     table = Markup(
         '<div style="overflow-x:auto"><table class="rb-facts rb-rows" style="border-collapse:collapse;margin:0">'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
     )
-    return card(table.format(head, rows), width=WIDTH)
+    return render_card(table.format(head, rows), width=WIDTH)

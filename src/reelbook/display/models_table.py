@@ -1,4 +1,4 @@
-"""The models that a service lists, as a table: what each is called, what it is for, and what a run of it costs."""
+"""The models that a service lists, as a table of id, purpose, and lowest price."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from ..models.catalog import CATALOG
-from .fact_table import SMALL, SOFT, card, heading, small
-from .formatting import format_credits, cut, joined
+from .fact_table import SMALL_STYLE, SOFT_STYLE, render_card, render_heading, render_small_print
+from .formatting import format_credits, join_with_dots, shorten
 
 MAX_MODELS = 200
 _CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;overflow-wrap:anywhere;border:0"
@@ -24,20 +24,22 @@ _TABLE = Markup(
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> str:
-    """The table; what a service does not tell is left out."""
+    """A row for each model; what the service does not report is left out."""
     count = len(models)
     if not count:
-        return card(heading("No models"), small("The service lists none for this key."))
+        return render_card(render_heading("No models"), render_small_print("The service lists none for this key."))
     heads = Markup("").join(
-        Markup('<th scope="col" style="{};font-weight:normal;{};text-align:{}">{}</th>').format(_CELL, SOFT, side, name)
+        Markup('<th scope="col" style="{};font-weight:normal;{};text-align:{}">{}</th>').format(
+            _CELL, SOFT_STYLE, side, name
+        )
         for name, side in (("model", "left"), ("from", "right"))
     )
     rows = Markup("").join(map(_row, models[:MAX_MODELS]))
-    parts = [heading(f"{count:,} model{'' if count == 1 else 's'}"), _TABLE.format(_HEAD.format(heads), rows)]
+    parts = [render_heading(f"{count:,} model{'' if count == 1 else 's'}"), _TABLE.format(_HEAD.format(heads), rows)]
     if count > MAX_MODELS:
-        parts.append(small(f"and {count - MAX_MODELS:,} more"))
-    parts.append(small('rb.model("…") gives the input of any of them.'))
-    return card(*parts)
+        parts.append(render_small_print(f"and {count - MAX_MODELS:,} more"))
+    parts.append(render_small_print('rb.model("…") gives the input of any of them.'))
+    return render_card(*parts)
 
 
 def _row(model: Mapping[str, Any]) -> Markup:
@@ -46,7 +48,11 @@ def _row(model: Mapping[str, Any]) -> Markup:
     purpose = _first(model, "purpose", "description", "summary") or (known.purpose if known else "")
     kind = _first(model, "category", "type", "kind") or (known.category if known else "")
     return _ROW.format(
-        _CELL, cut(name or "unnamed", 160), SMALL, joined(cut(kind, 60), cut(purpose, 200)), _price(model)
+        _CELL,
+        shorten(name or "unnamed", 160),
+        SMALL_STYLE,
+        join_with_dots(shorten(kind, 60), shorten(purpose, 200)),
+        _price(model),
     )
 
 
@@ -55,7 +61,7 @@ def _first(model: Mapping[str, Any], *names: str) -> str:
 
 
 def _price(model: Mapping[str, Any]) -> str:
-    """The least that a run costs, where the service tells it."""
+    """The lowest price of a run, where the service reports it."""
     places = [model, *(inner for inner in model.values() if isinstance(inner, Mapping))]
     names = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
     found = (

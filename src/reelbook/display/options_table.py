@@ -1,10 +1,10 @@
-"""The options as a table: each with its value and what it decides."""
+"""`rb.options` as a table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .fact_table import card, fact_table, heading, small
+from .fact_table import render_card, render_fact_table, render_heading, render_small_print
 
 if TYPE_CHECKING:
     from ..settings import Options
@@ -21,7 +21,9 @@ MEANING = {
 
 
 def options_table(options: Options) -> str:
-    """The table, and how to choose."""
+    """A row for each option with its value and meaning, and how to set one."""
     rows = [(name, f"{getattr(options, name)!r} · {MEANING.get(name, '')}".rstrip(" ·")) for name in dir(options)]
-    advice = small('rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.')
-    return card(heading("Options"), fact_table(rows), advice)
+    advice = render_small_print(
+        'rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.'
+    )
+    return render_card(render_heading("Options"), render_fact_table(rows), advice)

@@ -1,31 +1,31 @@
-"""The way from a figure to its whole file: whoever can bring files to the page is asked for a word to fetch each by."""
+"""Links from figures to their original files: a registered provider gives the key by which the page fetches each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-MAX_BYTES = 50_000_000
-"""Of a file that is brought as soon as its figure is in view."""
+MAX_ORIGINAL_BYTES = 50_000_000
+"""Of a file that is sent to the page when its figure comes into view."""
 
-Offer = Callable[[Path | None], str]
+LinkProvider = Callable[[Path | None], str]
 
-_bringers: list[Offer] = []
-
-
-def bring_by(offer: Offer) -> None:
-    """Name who brings files to the page; asked with None before there is a file."""
-    _bringers[:] = [offer]
+_providers: list[LinkProvider] = []
 
 
-def ready() -> None:
-    """Open the way in the thread of the cell; what is shown later, by another thread, can use it then."""
-    for offer in _bringers:
-        offer(None)
+def set_link_provider(provider: LinkProvider) -> None:
+    """Register the provider of keys; it is called with None to prepare, before there is a file."""
+    _providers[:] = [provider]
 
 
-def word_for(path: Path) -> str:
-    """The word by which a figure asks for this file; empty where nobody brings it."""
-    if path.stat().st_size > MAX_BYTES:
+def prepare_links() -> None:
+    """Let the provider open its connection in the thread of the cell, so that outputs of other threads can use it later."""
+    for provider in _providers:
+        provider(None)
+
+
+def get_link_key(path: Path) -> str:
+    """The key by which a figure requests this file; empty without a provider, or if the file is too large."""
+    if path.stat().st_size > MAX_ORIGINAL_BYTES:
         return ""
-    return next((word for offer in _bringers if (word := offer(path))), "")
+    return next((key for provider in _providers if (key := provider(path))), "")

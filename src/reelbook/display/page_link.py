@@ -1,4 +1,4 @@
-"""The path of a page that was written, which a notebook shows as a link."""
+"""A path that a notebook displays as a link."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LINK = Markup('<a href="{}" target="_blank" rel="noopener">{}</a>')
 
 
 class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on this system, which mypy does not know.
-    """A path like any other. As the value of a cell it is a link, where the notebook's server can reach it."""
+    """A path that is displayed as a link, where the notebook's server can reach it."""
 
     def _repr_html_(self) -> str | None:
-        """The link; None for what lies outside of the folder that the notebook is in, which no link of a page can reach."""
+        """The link; None for a path outside of the notebook's folder, which no link of the page can reach."""
         try:
             place = self.absolute().relative_to(Path.cwd())
         except (ValueError, OSError):

@@ -1,4 +1,4 @@
-"""A plan before it runs: what varies, what it costs and how long it may take, what cannot run, and its first rows."""
+"""A plan as a card: axes, price, duration, impossible rows, and the first rows."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..models.problems import shown
-from ..sweeps.money_text import paid_price
-from ..sweeps.plan.plan_summary import listed
-from .formatting import format_credits, cut, duration, joined
-from .theme import style
+from ..models.problems import format_literal
+from ..sweeps.money_text import format_paid_price
+from ..sweeps.plan.plan_summary import format_values
+from .formatting import format_credits, format_duration, join_with_dots, shorten
+from .theme import render_style
 
 if TYPE_CHECKING:
     from ..sweeps.plan.plan import Plan
     from ..sweeps.plan.plan_rows import Row
-    from ..sweeps.plan.plan_summary import Facts
+    from ..sweeps.plan.plan_summary import PlanFacts
 
-MAX_REASONS, FIRST_ROWS, LONGEST = 4, 5, 40
+MAX_REASONS, FIRST_ROWS, MAX_VALUE_LENGTH = 4, 5, 40
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 AXIS = Markup(
     '<tr style="background:transparent"><th scope="row" style="text-align:left;font-weight:600;padding:2px 16px 2px 0;vertical-align:top">{}</th>'
@@ -36,57 +36,57 @@ def plan_card(plan: Plan) -> str:
     """The card of a plan."""
     facts = plan.facts
     return str(
-        CARD.format(style(), runs(facts), "".join(f" · {part}" for part in price(facts)), _axes(facts), _notes(facts), _rows(plan))
+        CARD.format(render_style(), format_run_count(facts), "".join(f" · {part}" for part in format_price(facts)), _axes(facts), _notes(facts), _rows(plan))
     )  # fmt: skip
 
 
-def plan_line(plan: Plan) -> str:
+def format_plan(plan: Plan) -> str:
     """A plan on one line."""
-    return headline(plan.facts)
+    return format_headline(plan.facts)
 
 
-def headline(facts: Facts) -> str:
-    """Runs, model, price and time on one line."""
-    return joined(runs(facts), *price(facts))
+def format_headline(facts: PlanFacts) -> str:
+    """Runs, model, price and duration of a plan on one line."""
+    return join_with_dots(format_run_count(facts), *format_price(facts))
 
 
-def runs(facts: Facts) -> str:
-    """How many runs of which model."""
+def format_run_count(facts: PlanFacts) -> str:
+    """How many runs of which model, and how many takes."""
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""
     return f"{facts.runs:,} run{'' if facts.runs == 1 else 's'} of {facts.model}{takes}"
 
 
-def price(facts: Facts) -> list[str]:
-    """What they cost, what of that is paid, and how long they may take."""
-    if paid := paid_price(facts):
+def format_price(facts: PlanFacts) -> list[str]:
+    """Price, credits due, and duration, as far as they are known."""
+    if paid := format_paid_price(facts):
         return [paid]
     if facts.credits is None:
-        parts = [f"price unknown{_unpriced(facts)}"]
+        parts = [f"price unknown{_format_unpriced(facts)}"]
     else:
         parts = [f"{format_credits(facts.credits)} ({'exact' if facts.is_exact else 'assumed'})"]
     if facts.in_library:
         due = "unknown" if facts.credits_due is None else f"{facts.credits_due:,}"
         parts.append(f"{facts.in_library:,} in the library already, {due} credits due")
     if facts.seconds is not None:
-        parts.append(f"about {duration(facts.seconds)}")
+        parts.append(f"about {format_duration(facts.seconds)}")
     return parts
 
 
-def _unpriced(facts: Facts) -> str:
-    """How many runs have no price, where that is not all of them."""
+def _format_unpriced(facts: PlanFacts) -> str:
+    """The note on how many runs have no price; empty where none has one."""
     if facts.unpriced == facts.possible:
         return ""
     noun = "run" if facts.unpriced == 1 else "runs"
     return f" ({facts.unpriced:,} {noun} without one, counting what is the same once)"
 
 
-def _axes(facts: Facts) -> Markup:
-    rows = [AXIS.format(axis.name, f"{len(axis.values):,}", listed(axis.values)) for axis in facts.axes]
-    rows += [AXIS.format(name, "", shown(value, 400)) for name, value in facts.held.items()]
+def _axes(facts: PlanFacts) -> Markup:
+    rows = [AXIS.format(axis.name, f"{len(axis.values):,}", format_values(axis.values)) for axis in facts.axes]
+    rows += [AXIS.format(name, "", format_literal(value, 400)) for name, value in facts.held.items()]
     return TABLE.format(Markup("").join(rows)) if rows else Markup("")
 
 
-def _notes(facts: Facts) -> Markup:
+def _notes(facts: PlanFacts) -> Markup:
     notes = [
         f"✕ {found.count:,} impossible, the first is run {found.first}: {found.reason}"
         for found in facts.impossible[:MAX_REASONS]
@@ -107,7 +107,7 @@ def _rows(plan: Plan) -> Markup:
     names = [*plan.columns[:6], "credits"]
     sides = ["right" if _is_number(plan.rows[0], name) else "left" for name in names]
     head = Markup("").join(
-        CELL.format("th", side, SOFT, cut(name, LONGEST)) for name, side in zip(names, sides, strict=True)
+        CELL.format("th", side, SOFT, shorten(name, MAX_VALUE_LENGTH)) for name, side in zip(names, sides, strict=True)
     )
     body = Markup("").join(_row(row, names, sides) for row in islice(plan.rows, FIRST_ROWS))
     more = f" · plan.frame has all {len(plan):,}" if len(plan) > FIRST_ROWS else ""
@@ -124,7 +124,12 @@ def _row(row: Row, names: list[str], sides: list[str]) -> Markup:
         if name == "credits" and row.input is None:
             value = "✕ impossible"
         cells.append(
-            CELL.format("td", side, "", Markup("<bdi>{}</bdi>").format("" if value is None else cut(value, LONGEST)))
+            CELL.format(
+                "td",
+                side,
+                "",
+                Markup("<bdi>{}</bdi>").format("" if value is None else shorten(value, MAX_VALUE_LENGTH)),
+            )
         )
     return Markup('<tr style="background:transparent">{}</tr>').format(Markup("").join(cells))
 

@@ -1,4 +1,4 @@
-"""Posters that open: what our script needs to play the file of a picture, in its place or below a row of small ones."""
+"""Posters that play their file on a click, in place or below a row of small ones."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from .original_links import word_for
-from .theme import script, small
+from .original_links import get_link_key
+from .theme import minify_style, render_script
 
 POSTERS = Markup('<div data-rb-posters="">{}</div>')
-"""Small posters, below which their files open."""
+"""A row of small posters, below which their files open."""
 
 
-def opens(path: Path) -> Markup:
-    """The attributes of an `<img>` that plays this file on a click, while there is a kernel that brings it."""
-    return Markup(' data-rb-opens="{}" data-rb-path="{}"').format(_word(path), str(path))
+def render_open_attributes(path: Path) -> Markup:
+    """The attributes of an `<img>` that plays this file on a click, while there is a kernel to send it."""
+    return Markup(' data-rb-opens="{}" data-rb-path="{}"').format(_find_link_key(path), str(path))
 
 
-def posters(content: Markup) -> Markup:
-    """Markup with small posters in it, and what opens them."""
-    return sheet() + POSTERS.format(content) + script("opens.js")
+def render_posters(content: Markup) -> Markup:
+    """Markup that contains small posters, with the style and script that open them."""
+    return render_player_style() + POSTERS.format(content) + render_script("opens.js")
 
 
-def sheet() -> Markup:
-    """The style of players, for what has the ten colours already."""
-    return Markup("<style>{}</style>").format(small("player.css"))
+def render_player_style() -> Markup:
+    """The style element of players, for pages that have the ten colours already."""
+    return Markup("<style>{}</style>").format(minify_style("player.css"))
 
 
-def _word(path: Path) -> str:
+def _find_link_key(path: Path) -> str:
     try:
-        return word_for(path)
+        return get_link_key(path)
     except OSError:
         return ""

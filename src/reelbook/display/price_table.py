@@ -1,4 +1,4 @@
-"""An estimate as a small table: how the price comes about, the price, and who says so."""
+"""An estimate as a table: its lines, the price, and the source."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from .fact_table import card, small
-from .formatting import format_credits, cut
+from .fact_table import render_card, render_small_print
+from .formatting import format_credits, shorten
 
 if TYPE_CHECKING:
     from ..models.pricing import Estimate, Line
 
-LONGEST = 200
+MAX_LABEL_LENGTH = 200
 ROW = Markup(
     '<tr><{0} style="text-align:left;padding:3px 32px 3px 0;border:0">{1}</{0}><{0} style="text-align:right;border:0">{2}</{0}></tr>'
 )
@@ -21,15 +21,17 @@ ORIGINS = {"exact": "exact, quoted by the service"}
 
 
 def estimate_table(estimate: Estimate) -> str:
-    """The table, with its source in small print."""
+    """The table of an estimate, with its source in small print."""
     total = format_credits(estimate.credits) or "unknown"
-    rows = [ROW.format("td", cut(line.label, LONGEST), _amount(line)) for line in estimate.breakdown]
+    rows = [
+        ROW.format("td", shorten(line.label, MAX_LABEL_LENGTH), _format_amount(line)) for line in estimate.breakdown
+    ]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     if estimate.is_suspect:
         origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
-    return card(TABLE.format(Markup("").join(rows)), small(origin))
+    return render_card(TABLE.format(Markup("").join(rows)), render_small_print(origin))
 
 
-def _amount(line: Line) -> str:
+def _format_amount(line: Line) -> str:
     return f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"

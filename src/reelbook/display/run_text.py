@@ -1,4 +1,4 @@
-"""What there is to say about a run and its files, as plain words: captions, tables of facts, and where it stands."""
+"""Runs and their files as text: status lines, captions, and rows of facts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..models.images import Image
 from ..models.images_to_video import Frame
 from ..models.service_file import File
 from ..models.smart_resize import Size
-from .formatting import MARKS, format_credits, cut, duration, joined, size
-from .input_code import run_code
-from .marks_line import marks_line
+from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
+from .input_code import format_run_code
+from .marks_line import format_marks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,143 +23,158 @@ if TYPE_CHECKING:
     from ..media.local_file import LocalFile
     from ..runs.run import Run
 
-Facts = list[tuple[str, str]]
-"""Names and values."""
+FactRows = list[tuple[str, str]]
+"""Rows of a fact table: name and value."""
 
-LONGEST_LEAD, LONGEST_VALUE, MAX_FACTS = 60, 300, 40
-FOUND = f"{MARKS['from library']} from library"
+MAX_PROMPT_LENGTH, MAX_VALUE_LENGTH, MAX_FACTS = 60, 300, 40
+FROM_LIBRARY = f"{STATE_SIGNS['from library']} from library"
 PAID_BEFORE = "paid when it was made; nothing now"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is known of how something was made."""
+class RunText:
+    """How a run or a file was made, as text."""
 
-    lead: str = ""
-    """The prompt, on one line."""
+    prompt: str = ""
+    """On one line."""
     seed: str = ""
     credits: str = ""
-    asked: tuple[tuple[str, str], ...] = ()
-    answered: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
     code: str = ""
-    """What runs it again."""
-    again: str = ""
-    """What fetches it again."""
+    """The call that runs it again."""
+    attach_code: str = ""
+    """The call that fetches it again."""
 
 
-def of_run(run: Run) -> Told:
-    """What is known of a finished run."""
+def describe_run(run: Run) -> RunText:
+    """How a finished run was made."""
     seed = getattr(run.output, "seed", None)
     paid = format_credits(run.credits, run.credits_source)
-    answered = [*output_facts(run.output, beside=run.input), *_run_facts(run)]
+    outputs = [*format_output_facts(run.output, beside=run.input), *_run_facts(run)]
     request = run.input if isinstance(run.input, Input) else None
-    return Told(
-        lead=lead(run),
-        seed="" if seed is None else f"seed {cut(seed, 40)}",
-        credits=joined(paid, FOUND if run.from_library else ""),
-        asked=tuple(input_facts(request)) if request else (),
-        answered=tuple(answered),
-        code=run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
-        again=attach_code(run.request_id, run.endpoint_id),
+    return RunText(
+        prompt=get_prompt(run),
+        seed="" if seed is None else f"seed {shorten(seed, 40)}",
+        credits=join_with_dots(paid, FROM_LIBRARY if run.from_library else ""),
+        inputs=tuple(format_input_facts(request)) if request else (),
+        outputs=tuple(outputs),
+        code=format_run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
+        attach_code=format_attach_code(run.request_id, run.endpoint_id),
     )
 
 
-def of_file(file: LocalFile) -> Told:
-    """What is known of a file by itself, from the run that made it."""
+def describe_file(file: LocalFile) -> RunText:
+    """How a file was made, from the facts of its run; empty where none are known."""
     facts = file.facts
     if not facts:
-        return Told()
-    asked, seed, source = facts.get("input"), facts.get("seed"), facts.get("credits_source")
-    values = asked if isinstance(asked, Mapping) else {}
-    request = _typed(str(facts.get("model")), values)
+        return RunText()
+    inputs, seed, source = facts.get("input"), facts.get("seed"), facts.get("credits_source")
+    values = inputs if isinstance(inputs, Mapping) else {}
+    request = _parse_input(str(facts.get("model")), values)
     paid = format_credits(facts.get("credits"), source)
     known = [
         ("seed", seed),
         ("model", facts.get("model")),
         ("request", facts.get("request_id")),
-        ("credits", _by(paid, source)),
-        ("marks", marks_line([file])),
+        ("credits", _format_charge(paid, source)),
+        ("marks", format_marks([file])),
     ]
-    return Told(
-        lead=" ".join(str(values.get("prompt") or "").split()),
-        seed="" if seed is None else f"seed {cut(seed, 40)}",
+    return RunText(
+        prompt=" ".join(str(values.get("prompt") or "").split()),
+        seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=paid,
-        asked=tuple(input_facts(request) if request else _some((str(k), text_of(v)) for k, v in values.items())),
-        answered=tuple((name, cut(value, LONGEST_VALUE)) for name, value in known if value not in (None, "")),
-        code=run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
-        again=attach_code(str(facts.get("request_id") or ""), str(facts.get("model") or "")),
+        inputs=tuple(
+            format_input_facts(request) if request else _limit((str(k), format_value(v)) for k, v in values.items())
+        ),
+        outputs=tuple((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in known if value not in (None, "")),
+        code=format_run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
+        attach_code=format_attach_code(str(facts.get("request_id") or ""), str(facts.get("model") or "")),
     )
 
 
-def lead(run: Run) -> str:
+def get_prompt(run: Run) -> str:
     """The prompt of a run on one line; empty where its model takes none."""
     return " ".join(str(getattr(run.input, "prompt", "") or "").split())
 
 
-def measures(file: LocalFile) -> list[str]:
+def format_media_facts(file: LocalFile) -> list[str]:
     """Size, frames, seconds and bytes of a file; nothing where it cannot be read."""
     try:
-        return [*str(file.probe).split(" · "), size(file.path.stat().st_size)]
+        return [*str(file.probe).split(" · "), format_size(file.path.stat().st_size)]
     except (ReelbookError, OSError):
         return []  # The figure says what is wrong with it.
 
 
-def file_line(file: LocalFile) -> str:
-    """A file on one line, with where it is."""
-    return joined(*_of_file(file), str(file.path))
+def format_file(file: LocalFile) -> str:
+    """A file on one line, with its path."""
+    return join_with_dots(*_file_line_parts(file), str(file.path))
 
 
-def short_file_line(file: LocalFile) -> str:
-    """The same with no more of its place than tells it from others."""
-    return joined(*_of_file(file), _place(file.path))
+def format_file_briefly(file: LocalFile) -> str:
+    """A file on one line, with a shortened path."""
+    return join_with_dots(*_file_line_parts(file), _format_short_path(file.path))
 
 
-def _of_file(file: LocalFile) -> list[str]:
-    told = of_file(file)
-    return [cut(told.lead, LONGEST_LEAD), told.seed, *measures(file), told.credits]
+def _file_line_parts(file: LocalFile) -> list[str]:
+    text = describe_file(file)
+    return [shorten(text.prompt, MAX_PROMPT_LENGTH), text.seed, *format_media_facts(file), text.credits]
 
 
-def run_line(run: Run) -> str:
-    """A finished run on one line: how it went, what was asked, what came of it."""
-    told = of_run(run)
+def format_run(run: Run) -> str:
+    """A finished run on one line: status, prompt, seed, credits, and its first file."""
+    text = describe_run(run)
     files = run.media[:1]
-    known = [*(fact for file in files for fact in measures(file)), *(_place(file.path) for file in files)]
-    return joined(
-        status_line(run), cut(told.lead, LONGEST_LEAD), told.seed, format_credits(run.credits, run.credits_source), *known
+    known = [
+        *(fact for file in files for fact in format_media_facts(file)),
+        *(_format_short_path(file.path) for file in files),
+    ]
+    return join_with_dots(
+        format_status(run),
+        shorten(text.prompt, MAX_PROMPT_LENGTH),
+        text.seed,
+        format_credits(run.credits, run.credits_source),
+        *known,
     )
 
 
-def _place(path: Path) -> str:
-    """Where a file is, in short: its name is a hash, of which the first letters tell it from others."""
+def _format_short_path(path: Path) -> str:
+    """Folder and name of a file; of a name that is a hash, the first letters."""
     name = path.name if len(path.name) <= 24 else f"{path.stem[:8]}…{path.suffix[:8]}"
-    return f"{cut(path.parent.name, 24)}/{name}"
+    return f"{shorten(path.parent.name, 24)}/{name}"
 
 
-def status_line(run: Run) -> str:
-    """Where a run stands, in one line."""
+def format_status(run: Run) -> str:
+    """The status of a run on one line, with its stage and progress."""
     fraction, stage = run.progress
     if run.status in ("failed", "cancelled", "unfinished"):
-        return f"{MARKS[run.status]} {run.status}: {run.failure}"
+        return f"{STATE_SIGNS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
-        mark, how = (MARKS["from library"], "from library") if run.from_library else (MARKS["completed"], "completed")
-        return f"{mark} {how} · {duration(run.timings['total'])}"
-    seconds = f"{run.timings['total']:.0f} s" if run.timings["total"] < 60 else duration(run.timings["total"])
+        mark, how = (
+            (STATE_SIGNS["from library"], "from library")
+            if run.from_library
+            else (STATE_SIGNS["completed"], "completed")
+        )
+        return f"{mark} {how} · {format_duration(run.timings['total'])}"
+    seconds = f"{run.timings['total']:.0f} s" if run.timings["total"] < 60 else format_duration(run.timings["total"])
     if run.status == "IN_QUEUE":
-        return joined(f"{MARKS['IN_QUEUE']} {cut(stage, 80)}", seconds)
-    # A service that tells no progress has not stopped at nought.
-    return joined(f"{MARKS['IN_PROGRESS']} {cut(stage, 80)}", f"{fraction:.0%}" if fraction else "", seconds)
+        return join_with_dots(f"{STATE_SIGNS['IN_QUEUE']} {shorten(stage, 80)}", seconds)
+    # Without a reported progress there is no percentage, rather than 0 %.
+    return join_with_dots(
+        f"{STATE_SIGNS['IN_PROGRESS']} {shorten(stage, 80)}", f"{fraction:.0%}" if fraction else "", seconds
+    )
 
 
-def attach_code(request_id: str, model: str) -> str:
-    """The line that picks a run up again."""
+def format_attach_code(request_id: str, model: str) -> str:
+    """The call that attaches to a run; empty without a request id."""
     return f"rb.attach({request_id!r}, model={model!r})" if request_id else ""
 
 
-def input_facts(request: Part) -> Facts:
-    """What was asked and differs from the defaults; how many fields do not is said at the end."""
+def format_input_facts(request: Part) -> FactRows:
+    """The fields of an input that differ from their defaults, then how many do not."""
     changed = request.changed()
     rest = len(type(request).model_fields) - len(changed)
-    facts = _some((name, text_of(value)) for name, value in changed.items())
+    facts = _limit((name, format_value(value)) for name, value in changed.items())
     return (
         [*facts, ("other fields", f"{rest} with default values" if rest > 1 else "1 with its default value")]
         if rest
@@ -167,33 +182,33 @@ def input_facts(request: Part) -> Facts:
     )
 
 
-def output_facts(output: Output, *, beside: Any = None) -> Facts:
-    """What the answer says beside its files; nothing that was asked in the same words."""
+def format_output_facts(output: Output, *, beside: Any = None) -> FactRows:
+    """The fields of an output beside its files, without those that repeat the input `beside`."""
     pairs = [(name, value) for name, value in output if value not in (None, "", (), [], {}) and not _holds_files(value)]
-    return _some(
-        (name, text_of(value)) for name, value in pairs if value != getattr(beside, name, None) or name == "seed"
+    return _limit(
+        (name, format_value(value)) for name, value in pairs if value != getattr(beside, name, None) or name == "seed"
     )
 
 
-def text_of(value: Any) -> str:
-    """A value on one line, as a person would say it.
+def format_value(value: Any) -> str:
+    """A value of an input or output on one line.
 
-    >>> text_of([Size(1080, 1920), Size(1500, 500)]), text_of((Frame(url="https://example.org/a.png", frames=12),))
+    >>> format_value([Size(1080, 1920), Size(1500, 500)]), format_value((Frame(url="https://example.org/a.png", frames=12),))
     ('1080x1920, 1500x500', 'https://example.org/a.png for 12 frames')
     """
     if isinstance(value, Image):
         value = value.label
     elif isinstance(value, Frame):
-        value = f"{text_of(value.url)} for {value.frames:,} {'frame' if value.frames == 1 else 'frames'}"
+        value = f"{format_value(value.url)} for {value.frames:,} {'frame' if value.frames == 1 else 'frames'}"
     elif isinstance(value, tuple | list) and value and all(isinstance(one, str | Part | Size | Image) for one in value):
-        # No more of them than can be shown: a list can be long.
-        value = ", ".join(map(text_of, value[:LONGEST_VALUE]))
+        # A list can be long; no more of it is formatted than can be displayed.
+        value = ", ".join(map(format_value, value[:MAX_VALUE_LENGTH]))
     # Cut first, because a value can be a whole picture as text.
-    return cut(str(value)[: 4 * LONGEST_VALUE], LONGEST_VALUE)
+    return shorten(str(value)[: 4 * MAX_VALUE_LENGTH], MAX_VALUE_LENGTH)
 
 
-def download_name(file: LocalFile) -> str:
-    """A name to save a file under, without anything that a disk does not take."""
+def make_download_name(file: LocalFile) -> str:
+    """A readable file name to save a file under, safe on every file system."""
     facts = file.facts or {}
     seed, request = facts.get("seed"), str(facts.get("request_id") or "")
     parts = [str(facts.get("model") or "").rpartition("/")[2], "" if seed is None else f"seed-{seed}", request[:8]]
@@ -201,32 +216,35 @@ def download_name(file: LocalFile) -> str:
     return "_".join(part for part in plain if part) + re.sub(r"[^A-Za-z0-9.]", "", file.path.suffix)
 
 
-def _run_facts(run: Run) -> Facts:
+def _run_facts(run: Run) -> FactRows:
     timings = run.timings
-    times = joined(*(f"{name} {duration(timings[name])}" for name in ("queued", "running", "total") if name in timings))
-    paid = joined(
-        _by(format_credits(run.credits, run.credits_source), run.credits_source), PAID_BEFORE if run.from_library else ""
+    times = join_with_dots(
+        *(f"{name} {format_duration(timings[name])}" for name in ("queued", "running", "total") if name in timings)
     )
-    known = [("credits", paid), ("time", times), ("marks", marks_line(run.media))]
+    paid = join_with_dots(
+        _format_charge(format_credits(run.credits, run.credits_source), run.credits_source),
+        PAID_BEFORE if run.from_library else "",
+    )
+    known = [("credits", paid), ("time", times), ("marks", format_marks(run.media))]
     known += [("model", run.endpoint_id), ("request", run.request_id)]
-    return [(name, cut(value, LONGEST_VALUE)) for name, value in known if value]
+    return [(name, shorten(value, MAX_VALUE_LENGTH)) for name, value in known if value]
 
 
-def _by(paid: str, source: Any) -> str:
-    """Credits, and from where the figure is."""
+def _format_charge(paid: str, source: Any) -> str:
+    """Credits, and where the figure is from."""
     words = {"charged": "charged by the service", "estimated": "estimated; the service reports no charge"}
-    return joined(paid, words.get(str(source), "")) if paid else ""
+    return join_with_dots(paid, words.get(str(source), "")) if paid else ""
 
 
-def _typed(model: str, values: Mapping[str, Any]) -> Input | None:
+def _parse_input(model: str, values: Mapping[str, Any]) -> Input | None:
     from ..media.metadata.input_record import typed_input
 
     return typed_input(model, values)
 
 
-def _some(facts: Iterable[tuple[str, str]]) -> Facts:
-    """As many as a person reads; a stranger's answer may name thousands."""
-    found = [(cut(name, 60), value) for name, value in facts]
+def _limit(facts: Iterable[tuple[str, str]]) -> FactRows:
+    """The first `MAX_FACTS` facts, and how many more there are: an output may have thousands of fields."""
+    found = [(shorten(name, 60), value) for name, value in facts]
     more = len(found) - MAX_FACTS
     return [*found[:MAX_FACTS], ("…", f"and {more:,} more")] if more > 0 else found
 

@@ -1,4 +1,4 @@
-"""A clip as six frames over time, side by side: for places where nothing moves."""
+"""Six frames of a clip side by side as a JPEG, for output where nothing plays."""
 
 from __future__ import annotations
 
@@ -18,54 +18,54 @@ FRAMES, HEIGHT, GAP, FILM = 6, 90, 2, "#16191c"
 FOLDER, WIDTH, QUALITY = "strips", 640, 78
 
 
-def strip(file: LocalFile) -> bytes:
-    """Six frames from first to last as one JPEG, made once; a picture alone if it is one."""
+def strip_jpeg(file: LocalFile) -> bytes:
+    """Six frames from first to last as one JPEG, cached; of a picture file, the picture."""
     original = derived_cache.original(file.path)
     if original is None:
         raise ReelbookError(f"{file.path} is not there any more.")
     return _strip(file, original)
 
 
-@lru_cache(maxsize=64)  # A run is shown again and again.
+@lru_cache(maxsize=64)  # A run is displayed repeatedly.
 def _strip(file: LocalFile, original: derived_cache.Original) -> bytes:
     place = derived_cache.place(original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg")
     content = derived_cache.find(place, _is_jpeg) if place else None
     if content is None:
-        content = _jpeg(_drawn(file))
+        content = _encode(_draw(file))
         if place:
             derived_cache.keep(place, content)
     return content
 
 
-def _drawn(file: LocalFile) -> Image.Image:
+def _draw(file: LocalFile) -> Image.Image:
     try:
-        return _sheet(file) if file.is_video else _alone(file)
+        return _draw_frames(file) if file.is_video else _draw_picture(file)
     except ReelbookError:
         raise
-    # Whatever a decoder stumbles over, it is the file.
+    # Any failure of a decoder is due to the file.
     except Exception as error:
         raise ReelbookError(
             f"{file.path} cannot be read ({type(error).__name__}). Pick the run up with rb.attach, which fetches it anew."
         ) from error
 
 
-def _sheet(file: LocalFile) -> Image.Image:
+def _draw_frames(file: LocalFile) -> Image.Image:
     film = stills.spread(file.path, FRAMES, (WIDTH, HEIGHT))
     width = min(WIDTH, max(1, round(HEIGHT * film.size[0] / film.size[1])))
     sheet = Image.new("RGB", (FRAMES * (width + GAP) - GAP, HEIGHT), FILM)
     for place, frame in enumerate(film.frames):
-        # One that is lower than a strip is enlarged.
+        # Clips lower than the strip are enlarged.
         small = frame.resize((width, HEIGHT), Image.Resampling.LANCZOS)
         sheet.paste(small, (place * (width + GAP), 0))
     return sheet
 
 
-def _alone(file: LocalFile) -> Image.Image:
-    # A high one is as high as it is.
+def _draw_picture(file: LocalFile) -> Image.Image:
+    # The height is not limited.
     return stills.picture(file.path, (WIDTH, 100 * WIDTH))
 
 
-def _jpeg(picture: Image.Image) -> bytes:
+def _encode(picture: Image.Image) -> bytes:
     out = io.BytesIO()
     picture.convert("RGB").save(out, "JPEG", quality=QUALITY, subsampling="4:4:4", optimize=True)
     return out.getvalue()

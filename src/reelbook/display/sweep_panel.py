@@ -1,4 +1,4 @@
-"""A sweep while it runs and after: one bar, one line of figures, what just arrived, and what went wrong."""
+"""The panel of a sweep: a bar, figures, the latest results, and failures by reason."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..media.posters import thumb
-from ..sweeps.money_text import money_of
-from .embedding import uri
-from .fact_table import dotted, state_words
-from .formatting import cut, duration, joined
-from .poster_player import opens, posters
-from .report.layout import worded
-from .theme import style
+from ..sweeps.money_text import format_spending
+from .embedding import data_uri
+from .fact_table import render_dotted, render_state
+from .formatting import format_duration, join_with_dots, shorten
+from .poster_player import render_open_attributes, render_posters
+from .report.layout import format_named_value
+from .theme import render_style
 
 if TYPE_CHECKING:
     from ..sweeps.execute.progress import Progress, Result
 
 Bundle = dict[str, Any]
 POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64
-"""How many posters are shown while it goes on, how many are as fine as screens are, and their size."""
+"""How many posters are displayed while it runs, up to how many have high density, and their size in pixels."""
 FILM_HEIGHT = POSTER_HEIGHT + 18
-"""Of a poster with one line below it."""
-MAX_BYTES = 60_000
-"""Of the posters that stay in the notebook."""
-MAX_REASONS, LONGEST = 4, 300
+"""Pixels of a poster with one line below it."""
+MAX_POSTER_BYTES = 60_000
+"""Of all posters that stay in the notebook."""
+MAX_REASONS, MAX_TEXT_LENGTH = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
     ("completed", "completed", "#1a7f37", "--rb-good"),
@@ -39,7 +39,7 @@ STATES = (
     ("impossible", "impossible", "#57606a", "--rb-soft"),
     ("not started", "not started", "transparent", "--rb-none"),
 )
-"""The states of runs in the order of the bar: their word, and their colour, where the page has none and where it has."""
+"""The states of runs in the order of the bar: status, word, fallback colour, and the variable of the colour."""
 FILM = Markup(
     '<div style="display:flex;gap:4px 8px;flex-wrap:wrap;align-items:flex-start;margin:8px 0 4px;min-height:{}px">{}</div>'
 )
@@ -56,38 +56,38 @@ AFTERWARDS = (
     "It was {state} at {at}. If the kernel has ended since, the sweep ended with it: run its cells again. What is paid for is "
     "fetched, and nothing is paid twice."
 )
-"""What a panel says that may stand in a saved notebook, where nothing moves any more."""
+"""The note of an unfinished sweep, for a saved notebook that is opened later."""
 
 
 def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
-    """How a sweep stands, as words and as a panel; the panel needs no script and stays in a saved notebook."""
-    return {"text/plain": panel_line(progress), "text/html": panel_html(progress, hint=hint)}
+    """The progress of a sweep as text and as a panel; the panel needs no script and stays in a saved notebook."""
+    return {"text/plain": format_panel(progress), "text/html": render_panel(progress, hint=hint)}
 
 
-def panel_line(progress: Progress) -> str:
-    """The same on one line."""
-    return joined(
+def format_panel(progress: Progress) -> str:
+    """The progress of a sweep on one line."""
+    return join_with_dots(
         f"{progress.finished:,} of {progress.total:,}",
         progress.waits,
-        *_counts(progress),
-        *money_of(progress),
-        *_time(progress),
+        *_format_counts(progress),
+        *format_spending(progress),
+        *_format_time(progress),
     )
 
 
-def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
-    """Counts, money, time, the latest results, and failures by reason."""
+def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -> str:
+    """The panel: counts, credits, time, the latest results, and failures by reason."""
     parts = [
         Markup("<div>{}</div>").format(
-            dotted(
+            render_dotted(
                 [
                     Markup("<b>{}</b>").format(f"{progress.finished:,} of {progress.total:,}"),
-                    *money_of(progress),
-                    *_time(progress),
+                    *format_spending(progress),
+                    *_format_time(progress),
                 ]
             )
         ),
-        _waits(progress),
+        _render_waiting(progress),
         _bar(progress),
         Markup('<div style="{}">{}</div>').format(SOFT, _legend(progress)),
         _reason(progress),
@@ -97,19 +97,19 @@ def panel_html(progress: Progress, *, hint: str = "", has_film: bool = True) -> 
     if progress.state != "done":
         parts.append(
             Markup('<div style="{};margin-top:4px">{}</div>').format(
-                SOFT, AFTERWARDS.format(state=progress.state, at=_now())
+                SOFT, AFTERWARDS.format(state=progress.state, at=_format_now())
             )
         )
     if hint and progress.state in ("running", "preparing"):
         parts.append(Markup('<div style="{};margin-top:4px">{}</div>').format(SOFT, hint))
     root = '<div class="rb mathjax_ignore tex2jax_ignore" style="max-width:720px;margin:4px 0 8px;font-variant-numeric:tabular-nums;overflow-wrap:anywhere">{}{}</div>'
-    return str(Markup(root).format(style(), Markup("").join(parts)))
+    return str(Markup(root).format(render_style(), Markup("").join(parts)))
 
 
 def _bar(progress: Progress) -> Markup:
-    """One bar in the colours of the states; what is beside it in words says the same."""
+    """One bar in the colours of the states; the legend has the same as text."""
     pieces = [
-        # A page that trusts nobody drops what it does not know: of each pair it keeps the first.
+        # A sanitiser drops declarations that it does not know: of each pair the first remains.
         Markup(
             '<div style="flex-grow:{0};flex:{0} 0 0;height:8px;background:{1};background:var({2},{1});opacity:{3}"></div>'
         ).format(progress.counts[status], plain, colour, FAINT.get(status, "1"))
@@ -124,17 +124,17 @@ def _bar(progress: Progress) -> Markup:
 
 
 def _legend(progress: Progress) -> Markup:
-    """Each state with its sign, its number and its word; a line may break between two of them only."""
-    kept = Markup('<span style="white-space:nowrap;margin-right:12px">{}</span>')
+    """Sign, number and word of each state; lines break between states only."""
+    entry = Markup('<span style="white-space:nowrap;margin-right:12px">{}</span>')
     words = [
-        state_words(status, f"{progress.counts[status]:,} {word}")
+        render_state(status, f"{progress.counts[status]:,} {word}")
         for status, word, *_ in STATES
         if progress.counts.get(status)
     ]
     if progress.from_library:
-        words.insert(1, state_words("from library", f"{progress.from_library:,} of them from the library"))
-    # A space between them, for whoever copies the line or loses its styles.
-    return Markup(" ").join(map(kept.format, words))
+        words.insert(1, render_state("from library", f"{progress.from_library:,} of them from the library"))
+    # Spaces between them, for copied text and lost styles.
+    return Markup(" ").join(map(entry.format, words))
 
 
 def _reason(progress: Progress) -> Markup:
@@ -145,11 +145,11 @@ def _reason(progress: Progress) -> Markup:
 
 
 def _film(progress: Progress) -> Markup:
-    """Results as small pictures: the latest while it goes on, whose place is kept so that nothing jumps, then all that fit."""
+    """Results as posters: the latest while it runs, in reserved space so that nothing jumps, then all that fit."""
     is_moving = progress.state in ("preparing", "running", "stopping")
     pictures = list[Markup]()
-    # Many are not looked at so closely.
-    room, scale = MAX_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
+    # Fewer pixels for each where there are many.
+    room, scale = MAX_POSTER_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
     for result in progress.results[: POSTERS if is_moving else None]:
         picture = thumb(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
         room -= len(picture or b"")
@@ -157,64 +157,64 @@ def _film(progress: Progress) -> Markup:
             pictures.append(_poster(result, picture, is_moving))
     if not pictures and not is_moving:
         return Markup("")
-    film = FILM.format(FILM_HEIGHT, Markup("").join(pictures)) + _how_many(
+    film = FILM.format(FILM_HEIGHT, Markup("").join(pictures)) + _render_result_count(
         len(pictures), progress.counts.get("completed", 0), is_moving
     )
-    # It is drawn anew again and again while it goes on, which would take an open clip away.
-    return film if is_moving else posters(film)
+    # It is redrawn while the sweep runs, which would remove an open clip.
+    return film if is_moving else render_posters(film)
 
 
-def _how_many(shown: int, made: int, is_moving: bool) -> Markup:
-    """Of how many results these are, and where the others are."""
+def _render_result_count(displayed: int, total: int, is_moving: bool) -> Markup:
+    """The note on how many of the results are displayed, and where the others are."""
     if is_moving:
-        words = [f"{shown} of {made:,} results" if 0 < shown < made else ""]
+        words = [f"{displayed} of {total:,} results" if 0 < displayed < total else ""]
     else:
         words = [
-            f"{shown} of {made:,} results" if shown < made else "",
-            "table.reel plays, sorts and compares all of them" if made > 1 else "",
+            f"{displayed} of {total:,} results" if displayed < total else "",
+            "table.reel plays, sorts and compares all of them" if total > 1 else "",
         ]
-    return Markup('<div style="{}">{}</div>').format(SOFT, dotted(words)) if any(words) else Markup("")
+    return Markup('<div style="{}">{}</div>').format(SOFT, render_dotted(words)) if any(words) else Markup("")
 
 
 def _poster(result: Result, picture: bytes, is_moving: bool) -> Markup:
-    """A result with what it differs by under it."""
-    values = (worded(name, value) for name, value in result.values.items() if value is not None)
-    name = cut(joined(*values) or f"run {result.number}", LONGEST)
+    """The poster of a result, with the values that it differs by."""
+    values = (format_named_value(name, value) for name, value in result.values.items() if value is not None)
+    name = shorten(join_with_dots(*values) or f"run {result.number}", MAX_TEXT_LENGTH)
     return POSTER.format(
-        POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, uri("image/jpeg", picture),
-        Markup("") if is_moving else opens(result.path), SOFT, name,
+        POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, data_uri("image/jpeg", picture),
+        Markup("") if is_moving else render_open_attributes(result.path), SOFT, name,
     )  # fmt: skip
 
 
 def _failure(name: str, count: int, first: int, example: str) -> Markup:
     return Markup('<div style="{}">{} · {} · run {}: <bdi>{}</bdi></div>').format(
-        SOFT, state_words("failed", f"{count:,}"), name.replace("_", " "), first, cut(example, LONGEST)
+        SOFT, render_state("failed", f"{count:,}"), name.replace("_", " "), first, shorten(example, MAX_TEXT_LENGTH)
     )
 
 
-def _counts(progress: Progress) -> list[str]:
+def _format_counts(progress: Progress) -> list[str]:
     found = [f"{progress.counts[status]:,} {word}" for status, word, *_ in STATES if progress.counts.get(status)]
     if progress.from_library:
         found.insert(1, f"{progress.from_library:,} of them from the library")
     return found
 
 
-def _now() -> str:
+def _format_now() -> str:
     return time.strftime("%H:%M:%S")
 
 
-def _waits(progress: Progress) -> Markup:
-    """Why nothing seems to go on, where it waits for the service."""
-    return Markup("<div>{}</div>").format(state_words("waiting", progress.waits)) if progress.waits else Markup("")
+def _render_waiting(progress: Progress) -> Markup:
+    """The reason for waiting, while the service makes it wait."""
+    return Markup("<div>{}</div>").format(render_state("waiting", progress.waits)) if progress.waits else Markup("")
 
 
-def _time(progress: Progress) -> list[str]:
-    """How long it has taken, and takes."""
-    found = [duration(progress.elapsed)]
+def _format_time(progress: Progress) -> list[str]:
+    """Elapsed time, state, speed, and remaining time."""
+    found = [format_duration(progress.elapsed)]
     if progress.state in ("paused", "stopping", "preparing"):
         found.append(progress.state)
     if progress.per_minute and progress.state == "running":
         found.append(f"{progress.per_minute:.0f} a minute")
     if progress.seconds_left is not None and progress.state == "running":
-        found.append(f"about {duration(progress.seconds_left)} left")
+        found.append(f"about {format_duration(progress.seconds_left)} left")
     return found

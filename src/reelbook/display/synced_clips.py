@@ -1,4 +1,4 @@
-"""Clips on one clock: a group of players with one set of buttons, that start, stop and step together."""
+"""Synchronised clips: a group of players with one set of controls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from markupsafe import Markup
 
 STYLE, SCRIPT = "clock.css", "clock.js"
-"""What a page with clips needs, once: `style(clock.STYLE)`, and `script(clock.SCRIPT)` after the last group."""
+"""The assets of a page with clips, once: `render_style(STYLE)`, and `render_script(SCRIPT)` after the last group."""
 
 SPEEDS = ((0.25, "¼ ×"), (0.5, "½ ×"), (1.0, "1 ×"), (2.0, "2 ×"))
 
@@ -24,7 +24,7 @@ _LOOP = _ICON.format(
     "M4.5 4H11a2.5 2.5 0 0 1 2.5 2.5V8H12V6.5a1 1 0 0 0-1-1H4.5V7.5L1.5 4.75 4.5 2zM11.5 12H5a2.5 2.5 0 0 1-2.5-2.5V8H4v1.5a1 1 0 0 0 1 1h6.5V8.5l3 2.75-3 2.75z",
 )
 
-# The picture lies under the video: it shows until there is something to play, where nothing plays, and on paper.
+# The poster lies under the video: it is visible until there is something to play, where nothing plays, and on paper.
 _CLIP = Markup(
     '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}" style="aspect-ratio:{width}/{height}">{poster}'
     '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '
@@ -52,33 +52,33 @@ _MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One player: where its film is, and what a browser cannot tell of it."""
+    """One player: its addresses, and the facts that a browser cannot know."""
 
     src: str
-    """The address of the film; one that we made, never one of somebody else."""
+    """The address of the video; made here, never taken from a response."""
     poster: str
-    """The address of a picture of it; empty for none."""
+    """The address of the poster; empty for none."""
     width: int
     height: int
     frames: int
     rate: Fraction
     name: str
-    """What it is, for those who do not see it."""
+    """The label for screen readers."""
 
     @property
     def markup(self) -> Markup:
-        """The player, as wide as its place."""
+        """The player, as wide as its container."""
         size = {"width": self.width, "height": self.height}
         poster = _POSTER.format(self.poster, self.name, *size.values()) if self.poster else ""
         rate = f"{self.rate.numerator}/{self.rate.denominator}"
         return _CLIP.format(src=self.src, frames=self.frames, rate=rate, poster=poster, name=self.name, **size)
 
 
-def on_one_clock(body: Markup, clips: Sequence[Clip], *, name: str) -> Markup:
-    """The buttons around a body, which has the markup of these clips in it somewhere.
+def render_synced_clips(body: Markup, clips: Sequence[Clip], *, name: str) -> Markup:
+    """Controls around a body that contains the markup of these clips.
 
     >>> clip = Clip("a.mp4", "", 640, 360, 25, Fraction(24), "a boat")
-    >>> page = on_one_clock(clip.markup, [clip], name="1 clip")
+    >>> page = render_synced_clips(clip.markup, [clip], name="1 clip")
     >>> 'data-frames="25" data-rate="24/1"' in page, 'max="24"' in page
     (True, True)
     """
@@ -89,7 +89,7 @@ def _transport(clips: Sequence[Clip]) -> Markup:
     rate = max(clip.rate for clip in clips)
     ends = sorted({round(clip.frames / clip.rate * rate) for clip in clips})
     last = max(ends[-1] - 1, 1)
-    # A mark on the line for the end of each length but the longest.
+    # A mark on the time line at the end of each clip but the longest.
     marks = Markup("").join(_MARK.format((end - 1) / last, end) for end in ends[:-1])
     speeds = Markup("").join(
         Markup('<option value="{}"{}>{}</option>').format(speed, Markup(" selected") if speed == 1 else "", words)

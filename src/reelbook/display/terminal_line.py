@@ -1,4 +1,4 @@
-"""One line of a terminal that is written over and over while something goes on."""
+"""One line of a terminal that is rewritten in place."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ UPDATE_SECONDS = 0.25
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at what is written to stderr."""
+    """Whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
-def line(now: Callable[[], str], left: Callable[[], str]) -> Iterator[None]:
-    """Show `now()` while the block lasts, and leave `left()` behind; nothing where that is empty."""
+def updating_line(now: Callable[[], str], final: Callable[[], str]) -> Iterator[None]:
+    """Write `now()` repeatedly while the block lasts, and `final()` at its end, unless that is empty."""
     over = threading.Event()
 
-    def keep_up() -> None:
+    def rewrite() -> None:
         while not over.wait(UPDATE_SECONDS):
             write(now())
 
-    ticker = threading.Thread(target=keep_up, name="reelbook-progress", daemon=True)
-    ticker.start()
+    writer = threading.Thread(target=rewrite, name="reelbook-progress", daemon=True)
+    writer.start()
     try:
         yield
     finally:
         over.set()
-        ticker.join()
-        last = left()
+        writer.join()
+        last = final()
         write(last, "\n" if last else "")
 
 
 def write(text: str, end: str = "") -> None:
-    """Put this in place of what stands on the line."""
+    """Replace the text on the line."""
     room = shutil.get_terminal_size().columns - 1
-    words = " ".join(printable(text).splitlines())
-    sys.stderr.write(f"\r\x1b[K{words[:room]}{end}")
+    flat = " ".join(printable(text).splitlines())
+    sys.stderr.write(f"\r\x1b[K{flat[:room]}{end}")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""One line that says what a cell waits for before it can go on; gone when it goes on."""
+"""One line that says what a cell waits for, removed when it continues."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from markupsafe import escape
 
-from .formatting import MARKS
-from .run_progress import Bundle, kernel_shell, new_output
+from .formatting import STATE_SIGNS
+from .run_progress import Bundle, get_kernel_shell, new_output
 from .terminal_line import is_terminal, write
 
-MARK = MARKS["waiting"]
+MARK = STATE_SIGNS["waiting"]
 
 
 @contextmanager
 def waiting_line() -> Iterator[Callable[[str], None]]:
-    """Gives what shows a text, in a notebook in the cell and in a terminal on one line; nothing where nobody looks."""
+    """A function that displays a text: in the cell of a notebook, on one line of a terminal, elsewhere not at all."""
     line = _Line()
     try:
         yield line.show
@@ -27,20 +27,20 @@ def waiting_line() -> Iterator[Callable[[str], None]]:
 
 class _Line:
     def __init__(self) -> None:
-        self._shown = ""
+        self._text = ""
         self._handle: Any = None
 
     def show(self, text: str) -> None:
-        """Show this in place of what was there before."""
-        if text == self._shown:
+        """Display a text in place of the one before."""
+        if text == self._text:
             return
-        self._shown = text
-        if kernel_shell() is not None:
-            self._in_cell(text)
+        self._text = text
+        if get_kernel_shell() is not None:
+            self._update_cell(text)
         elif is_terminal():
             write(f"{MARK} {text}" if text else "")
 
-    def _in_cell(self, text: str) -> None:
+    def _update_cell(self, text: str) -> None:
         words = f"{MARK} {text}" if text else ""
         bundle: Bundle = {"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""}
         if self._handle is None:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from PIL import Image
 
 from ..errors import ReelbookError
-from ..models.picture_headers import header_of
+from ..models.picture_headers import parse_header
 from .local_file import CONTAINERS
 
 if TYPE_CHECKING:
@@ -131,5 +131,5 @@ def _check(path: object, size: Size, needed: int) -> None:
 def _head(path: str | Path) -> Size | None:
     """The size of a picture of a common kind; None where it is of another, or says it later."""
     with Path(path).open("rb") as file:
-        header = header_of(file.read(HEAD_BYTES))
+        header = parse_header(file.read(HEAD_BYTES))
     return (header.width, header.height) if header is not None and header.pixels else None

@@ -6,8 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ReelbookError
-from ..models.picture_encoding import MAX_PIXELS, NotAPicture, checked
-from ..models.picture_headers import guessed, header_of
+from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
+from ..models.picture_headers import guess_kind, parse_header
 from ..models.service_file import File
 from .local_file import CONTAINERS, LocalFile
 
@@ -19,7 +19,7 @@ def is_video(path: Path) -> bool:
     if path.suffix.lower() not in CONTAINERS:
         return False
     with path.open("rb") as file:
-        return header_of(file.read(HEAD_BYTES)) is None
+        return parse_header(file.read(HEAD_BYTES)) is None
 
 
 def last_frame(path: Path) -> bytes:
@@ -31,7 +31,7 @@ def last_frame(path: Path) -> bytes:
         )
     try:
         with path.open("rb") as file:
-            what = guessed(file.read(HEAD_BYTES))
+            what = guess_kind(file.read(HEAD_BYTES))
         facts = path.stat()
     except OSError:
         raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
@@ -51,7 +51,7 @@ def _decoded(path: str, size: int, changed: int) -> bytes:
                 f"has {film.probe.width:,} × {film.probe.height:,} pixels; {MAX_PIXELS / 1e6:g} megapixels are the most. "
                 "Make it smaller."
             )
-        return checked(film.__reel_picture__()[0])
+        return require_picture(film.__reel_picture__()[0])
     except ReelbookError:
         raise NotAPicture(
             "is a video that cannot be read: it is damaged or cut short. Give another one, or a picture."

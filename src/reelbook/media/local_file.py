@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
-from ..util.name_hints import Hinting
+from ..util.name_hints import NameHints
 
 if TYPE_CHECKING:
     from av import VideoFrame, VideoStream
@@ -58,7 +58,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class LocalFile(Hinting):
+class LocalFile(NameHints):
     """A video or a picture on this machine."""
 
     path: Path

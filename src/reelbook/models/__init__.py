@@ -1,1 +1,1 @@
-"""The service's specification as typed Python: what goes in, what comes out, what it costs. No input or output here."""
+"""The service's specification as typed Python: inputs, outputs and prices. Nothing here does I/O."""

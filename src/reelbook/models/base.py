@@ -1,4 +1,4 @@
-"""What all inputs and outputs of models have in common."""
+"""Base classes of all model inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ WIRE: Mapping[str, bool] = {"wire": True}
 
 
 def _first_paragraph(schema: dict[str, Any]) -> None:
-    """Keep docstring examples out of JSON schemas: they are Python, and a reader there may not be."""
+    """Keep docstring examples out of JSON schemas, whose readers may not know Python."""
     if "description" in schema:
         schema["description"] = schema["description"].partition("\n\n")[0]
 
 
 def _arguments(values: dict[str, Any]) -> str:
-    """Values as arguments of a call, also those whose names Python would not take as such."""
+    """Values as arguments of a call; names that are no Python identifiers go into `**{…}`."""
     plain = {name: value for name, value in values.items() if _is_argument(name)}
-    odd = {name: value for name, value in values.items() if name not in plain}
-    return ", ".join([*(f"{name}={value!r}" for name, value in plain.items()), *([f"**{odd!r}"] if odd else [])])
+    other = {name: value for name, value in values.items() if name not in plain}
+    return ", ".join([*(f"{name}={value!r}" for name, value in plain.items()), *([f"**{other!r}"] if other else [])])
 
 
 def _is_argument(name: str) -> bool:
@@ -38,7 +38,7 @@ def _is_argument(name: str) -> bool:
 
 
 def _by_name(kind: type[Part], by_position: tuple[Any, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The one value that may come without a name, under its field's name."""
+    """The one positional argument, under its field's name."""
     name = positional_field(kind)
     if name is None:
         wrong = "takes its values by name, such as seed=7"
@@ -111,7 +111,7 @@ class Part(BaseModel):
     __str__ = __repr__
 
     def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Every source picture in it, with its place; `pictures_of` is the way to ask."""
+        """Every source picture in it, with its place. Call `pictures_of` instead."""
         for name, field in type(self).model_fields.items():
             value, extra = getattr(self, name), field.json_schema_extra
             if isinstance(extra, dict) and extra.get("x-media") == "image" and isinstance(value, str):
@@ -123,7 +123,7 @@ class Part(BaseModel):
 
     @classmethod
     def _spelling(cls) -> str:
-        """The expression that names this class in code."""
+        """The Python expression for this class."""
         return cls.__name__
 
     def changed(self) -> dict[str, Any]:
@@ -179,12 +179,12 @@ class Input(Part):
 
 
 class Output(BaseModel):
-    """What a model answers. Fields the spec does not show are kept, not refused."""
+    """What a model returns. Fields that the spec does not show are preserved."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
     if TYPE_CHECKING:
-        # Fields beyond the declared ones are kept, so any name may be there.
+        # Undeclared fields are preserved, so any name may be there.
         def __getattr__(self, name: str) -> Any: ...
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:

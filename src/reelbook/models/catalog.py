@@ -1,4 +1,4 @@
-"""The catalog: one row per model, and the only place that says what belongs to it and what it costs."""
+"""The catalog: one row per model, with its classes and its price."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .text_to_video import TextToVideo, TextToVideoOutput
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model: what it is for, what goes in, what comes out, what it costs."""
+    """One model: its purpose, input and output classes, and price."""
 
     id: str
     category: str
@@ -27,12 +27,12 @@ class Endpoint:
     minimum_credits: int
     multipliers: tuple[tuple[str, Decimal], ...] = ()
     """Switches of the input that multiply the base price."""
-    priceless: tuple[str, ...] = ("seed", "prompt", "negative_prompt", "image_url", "loras")
-    """Fields that no price depends on, so that runs which differ in them only cost the same."""
-    pure: bool = False
-    """Whether there is nothing in it to draw by chance: the same input always gives the same result."""
+    price_neutral: tuple[str, ...] = ("seed", "prompt", "negative_prompt", "image_url", "loras")
+    """Fields that do not affect the price: runs that differ only in them cost the same."""
+    is_deterministic: bool = False
+    """Whether it uses no randomness: the same input always gives the same result."""
     without_effect: tuple[tuple[str, str], ...] = ()
-    """Fields that change nothing, or hardly anything, in what is made, each with the reason."""
+    """Fields with hardly any effect on the result, each with the reason."""
 
 
 CATALOG: tuple[Endpoint, ...] = (
@@ -78,16 +78,16 @@ CATALOG: tuple[Endpoint, ...] = (
         rate_card="video-standard",
         base_credits=53,
         minimum_credits=53,
-        priceless=("url",),
-        pure=True,
+        price_neutral=("url",),
+        is_deterministic=True,
     ),
 )
 
 
-def endpoint(endpoint_id: str) -> Endpoint:
-    """The row of a model.
+def get_endpoint(endpoint_id: str) -> Endpoint:
+    """The catalog row of a model; raises `UnknownModel` where there is none.
 
-    >>> endpoint("svc/smart-resize").base_credits
+    >>> get_endpoint("svc/smart-resize").base_credits
     11
     """
     for row in CATALOG:
@@ -96,15 +96,15 @@ def endpoint(endpoint_id: str) -> Endpoint:
     raise UnknownModel(endpoint_id, [row.id for row in CATALOG])
 
 
-def endpoint_for(request: Input) -> Endpoint | None:
-    """The row of an input; None for a model that the catalog does not know."""
+def find_endpoint(request: Input) -> Endpoint | None:
+    """The catalog row for an input; None for a model that the catalog does not have."""
     return next((row for row in CATALOG if row.id == request.endpoint_id), None)
 
 
 def is_reusable(request: Input) -> bool:
-    """Whether the same input gives the same result: it names its seed, or its model has nothing to draw by chance."""
-    row = endpoint_for(request)
-    if row is not None and row.pure:
+    """Whether the same input gives the same result: it has a seed, or its model is deterministic."""
+    row = find_endpoint(request)
+    if row is not None and row.is_deterministic:
         return True
     try:
         return request["seed"] is not None

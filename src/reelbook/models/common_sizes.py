@@ -1,4 +1,4 @@
-"""Sizes that are often wanted, by their names."""
+"""Common picture sizes by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image to video: a picture starts to move."""
+"""Input and output of image-to-video."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source pictures: whatever a person has of one, as a value that an input can hold."""
+"""Source pictures as values of an input: paths, addresses and pictures in memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, Val
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
-from .picture_encoding import NotAPicture, encoded, is_encodable, is_made_for_this
-from .value_types import Text, on_the_wire
+from .picture_encoding import NotAPicture, encode_picture, has_picture_method, is_encodable
+from .value_types import Text, is_wire_json
 
 if TYPE_CHECKING:
     from .base import Part
@@ -23,7 +23,7 @@ Kind = Literal["path", "memory", "library"]
 Place = tuple[str | int, ...]
 
 _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z", re.IGNORECASE)
-"""What a service reads by itself: an address, the content as an address, or what it called an upload."""
+"""What a service reads by itself: an http(s) or `data:` address, or the `file_id` of an upload."""
 _IN_LIBRARY = re.compile(r"sha256:([0-9a-f]{64})\Z")
 
 
@@ -64,10 +64,10 @@ class Image(str):
         label: str = "",
         content: bytes | None = None,
     ) -> Self:
-        made = super().__new__(cls, path)
+        image = super().__new__(cls, path)
         for name, value in (("kind", kind), ("sha256", sha256), ("label", label or path), ("content", content)):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(image, name, value)
+        return image
 
     @classmethod
     def of(cls, value: Any) -> str:
@@ -77,7 +77,7 @@ class Image(str):
         uint8, bool, or floats from 0 to 1), a matplotlib figure, a file of the service, or an earlier result.
         """
         try:
-            return picture_of(value)
+            return parse_picture(value)
         except NotAPicture as error:
             raise InvalidInput("Image", [Problem((), f"The picture {error}", "picture")]) from None
 
@@ -113,7 +113,7 @@ def _revived(text: str, kind: Kind, sha256: str | None, label: str, content: byt
 
 
 def is_picture(value: Any) -> bool:
-    """Whether a value is there to be one picture, though it may turn out to be a bad one.
+    """Whether a value is meant as one picture, though it may turn out to be a bad one.
 
     >>> is_picture("boat.png"), is_picture({"url": "boat.png"})
     (True, False)
@@ -121,25 +121,25 @@ def is_picture(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike)) or _is_service_file(value) or is_encodable(value)
 
 
-def picture_of(value: Any) -> str:
-    """What `Image.of` gives; `NotAPicture` says why not, in words that go on after the name of a field."""
+def parse_picture(value: Any) -> str:
+    """What `Image.of` returns; raises `NotAPicture`, whose text continues after the name of a field."""
     if isinstance(value, Image):
         return value
     if isinstance(value, str):
         return _of_text(str.__str__(value))
     if _is_service_file(value):
         return _address_of(value)
-    if isinstance(value, os.PathLike) and not is_made_for_this(value):
+    if isinstance(value, os.PathLike) and not has_picture_method(value):
         path = os.fsdecode(value)
         return Image(path, label=PurePath(path).name)
     try:
-        return Image._in_memory(*encoded(value))
+        return Image._in_memory(*encode_picture(value))
     except NotAPicture:
         raise
     except ReelbookError as error:
         raise NotAPicture(f"could not be read. {error}") from error
     except Exception as error:
-        # An object of a stranger's library may raise anything while it is turned into a picture.
+        # An object of any library may raise anything while it is converted.
         raise NotAPicture(f"could not be read: {str(error)[:300] or type(error).__name__}.") from error
 
 
@@ -154,7 +154,7 @@ def _of_text(text: str) -> str:
 
 
 def _is_service_file(value: Any) -> bool:
-    """Whether it is a file of a service's answer. Not judged by its class, which stands above this module."""
+    """Whether it is a file in a service's response. Not tested by its class, which would be a circular import."""
     return isinstance(value, BaseModel) and isinstance(getattr(value, "url", None), str) and hasattr(value, "file_name")
 
 
@@ -164,8 +164,8 @@ def _address_of(file: Any) -> str:
     return str(file.url)
 
 
-class _FromAnything:
-    """Reads a source picture: in Python from anything that is one, on the wire from text alone, which stays as it is."""
+class _PictureValidator:
+    """Validates a source picture: in Python from any supported value, in a service from text, which stays as it is."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_wrap_validator_function(
@@ -175,18 +175,18 @@ class _FromAnything:
         )
 
     def _validated(self, value: Any, as_text: ValidatorFunctionWrapHandler, info: ValidationInfo) -> str:
-        if on_the_wire(info):
+        if is_wire_json(info):
             return str(as_text(value))
         try:
-            found = picture_of(value)
+            found = parse_picture(value)
         except NotAPicture as error:
             raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
-        # As text, half of a surrogate pair is found out, which can neither be sent nor be written.
+        # Validation as text finds half of a surrogate pair, which can neither be sent nor be written.
         plain = str(as_text(str(found)))
         return found if isinstance(found, Image) else plain
 
 
-Picture = Annotated[Text, _FromAnything(), Field(json_schema_extra={"x-media": "image"})]
+Picture = Annotated[Text, _PictureValidator(), Field(json_schema_extra={"x-media": "image"})]
 """A source picture: an `Image`, or as plain text an http(s) or `data:` address or the `file_id` of an upload.
 
 `x-media` tells a form that this text names a picture.
@@ -194,7 +194,7 @@ Picture = Annotated[Text, _FromAnything(), Field(json_schema_extra={"x-media": "
 
 
 def pictures_of(request: Part) -> list[tuple[Place, str]]:
-    """Every source picture that an input names, with its place; an `Image`, or an address.
+    """Every source picture in an input with its place: an `Image`, or an address.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
@@ -203,10 +203,10 @@ def pictures_of(request: Part) -> list[tuple[Place, str]]:
     return list(request.__reel_pictures__())
 
 
-def with_replaced(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:
-    """The JSON of an input with other values where its pictures are.
+def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:
+    """Set other values where the pictures of an input's JSON are; returns the same object.
 
-    >>> with_replaced({"images": [{"url": "a.png"}]}, {("images", 0, "url"): "https://example.org/a.png"})
+    >>> replace_pictures({"images": [{"url": "a.png"}]}, {("images", 0, "url"): "https://example.org/a.png"})
     {'images': [{'url': 'https://example.org/a.png'}]}
     """
     for place, value in pictures.items():

@@ -1,4 +1,4 @@
-"""Images to video: pictures in a row, each held for its own number of frames."""
+"""Input and output of images-to-video."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .base import Input, Output, Part
 from .images import Picture, is_picture
 from .picture_encoding import is_one_array
 from .service_file import File
-from .value_types import Ordered, Real, Whole, on_the_wire, ordered, real
+from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000
 """The longest video; the spec shows no limit, and one is needed."""
@@ -23,17 +23,17 @@ class Frame(Part):
 
     url: Picture
     """The picture to show."""
-    frames: Whole = Field(ge=1, le=MAX_FRAMES)
+    frames: Integer = Field(ge=1, le=MAX_FRAMES)
     """For how many frames it is shown."""
 
 
 class _OrBarePicture:
-    """Shows in the schema that a picture may be given by its address alone."""
+    """Adds to the schema that a picture may be given by its address alone."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        shown = handler(schema)
-        shown["items"] = {"anyOf": [shown["items"], {"type": "string", "x-media": "image"}]}
-        return shown
+        array_schema = handler(schema)
+        array_schema["items"] = {"anyOf": [array_schema["items"], {"type": "string", "x-media": "image"}]}
+        return array_schema
 
 
 class ImagesToVideo(Input):
@@ -56,17 +56,17 @@ class ImagesToVideo(Input):
     def _hold_bare_pictures_for_a_second(cls, values: Any, info: ValidationInfo) -> Any:
         if not isinstance(values, dict) or "images" not in values:
             return values
-        exact = on_the_wire(info)
+        exact = is_wire_json(info)
         if not exact and _is_alone(values["images"]):
             words = "`images` needs a list and has one picture: put it in brackets."
             raise PydanticCustomError("one_picture", words, {"field": "images"})
-        # What is wrong with either value is told by its own field; until then any number will do.
+        # Each field reports its own problems; until then any number will do.
         try:
-            images = ordered(values["images"])
+            images = coerce_tuple(values["images"])
         except PydanticCustomError:
             return values
         try:
-            second = min(max(1, round(real(values.get("fps", 24)))), 120)
+            second = min(max(1, round(coerce_float(values.get("fps", 24)))), 120)
         except PydanticCustomError:
             second = 24
         bare = [isinstance(image, str) or (not exact and is_picture(image)) for image in images]
@@ -93,7 +93,7 @@ class ImagesToVideo(Input):
 
 
 def _is_alone(value: Any) -> bool:
-    """Whether one picture was given where a list of them is needed; an array can be either."""
+    """Whether one picture was given where a list is required; an array can be either."""
     return isinstance(value, Frame) or is_one_array(value) or (is_picture(value) and not hasattr(value, "__array__"))
 
 

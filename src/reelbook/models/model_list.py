@@ -1,4 +1,4 @@
-"""The models that a service lists."""
+"""The list of a service's models."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import Any
 
 
 class Models(list[Mapping[str, Any]]):
-    """A list of models as a service tells them: their id, and whatever it says of each. A notebook shows it as a table."""
+    """The models of a service, each with its id and whatever else the service reports; a table in a notebook."""

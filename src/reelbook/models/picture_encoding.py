@@ -1,4 +1,4 @@
-"""Pictures in memory as the bytes of a file: what is one already stays as it is, all else becomes a PNG."""
+"""Pictures in memory as the bytes of a file: picture files stay unchanged, all else becomes a PNG."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from inspect import getattr_static
 from pathlib import PurePath
 from typing import Any
 
-from .picture_headers import guessed, header_of
+from .picture_headers import guess_kind, parse_header
 
 MAX_BYTES = 50_000_000
-"""The largest picture that is taken; services of this family refuse larger ones."""
+"""The largest picture that is accepted; services of this family refuse larger ones."""
 MAX_PIXELS = 40_000_000
 
 _ACCEPTED_ARRAYS = (
     "An array is taken with the shape (height, width), (height, width, 3) or (height, width, 4), "
     "as uint8, as bool, or as floats from 0 to 1"
 )
-_WAYS = (
+_ACCEPTED_KINDS = (
     "Give a path, an http(s) address, the bytes of a PNG, JPEG, WebP or GIF, a PIL image, an array, "
     "a matplotlib figure, or an earlier result."
 )
 _ONE_TO_ONE = {"L", "LA", "RGB", "RGBA", "I;16"}
-"""What a PNG holds as it is, and every reader of PNG knows."""
+"""Modes of Pillow that every reader of PNG supports."""
 _COMPRESSION = 4
-"""zlib's default level of 6 takes no less room for pictures, and level 1 an eighth more."""
+"""zlib's default level of 6 makes pictures no smaller, and level 1 an eighth larger."""
 
 
 class NotAPicture(ValueError):
-    """A value that no picture can be made of; its text goes on after the name of a field."""
+    """A value that cannot be converted to a picture; its text continues after the name of a field."""
 
 
 def is_encodable(value: Any) -> bool:
-    """Whether a value is there to be one picture, though it may turn out to be a bad one.
+    """Whether a value is meant as one picture, though it may turn out to be a bad one.
 
     >>> is_encodable(b"..."), is_encodable({"url": "a.png"}), is_encodable(3)
     (True, False, False)
     """
     return (
         isinstance(value, (bytes, bytearray, memoryview))
-        or is_made_for_this(value)
+        or has_picture_method(value)
         or _is_pil(value)
         or _is_figure(value)
         or _is_file(value)
@@ -59,33 +59,33 @@ def is_one_array(value: Any) -> bool:
     return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
 
 
-def encoded(value: Any) -> tuple[bytes, str]:
-    """The content of a picture file, and a few words on where it is from."""
+def encode_picture(value: Any) -> tuple[bytes, str]:
+    """The content of a picture file, and a short label of its origin."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return checked(bytes(value)), "bytes"
-    if is_made_for_this(value):
+        return require_picture(bytes(value)), "bytes"
+    if has_picture_method(value):
         content, label = value.__reel_picture__()
-        return checked(bytes(content)), str(label)
+        return require_picture(bytes(content)), str(label)
     if _is_pil(value):
-        return _from_pil(value), f"picture {value.width} × {value.height}"
+        return _encode_pil(value), f"picture {value.width} × {value.height}"
     if _is_figure(value):
-        return _from_figure(value), "figure"
+        return _encode_figure(value), "figure"
     if _is_file(value):
-        return _from_file(value), _name_of(value)
+        return _read_file(value), _name_of(value)
     if _is_array(value):
-        return _from_array(value), f"array {' × '.join(map(str, _shape(value)))}"
-    raise NotAPicture(f"needs a picture and has {_named(value)}. {_WAYS}")
+        return _encode_array(value), f"array {' × '.join(map(str, _shape(value)))}"
+    raise NotAPicture(f"needs a picture and has {_named(value)}. {_ACCEPTED_KINDS}")
 
 
-def checked(content: bytes) -> bytes:
-    """The same bytes, if they are a picture that can be sent."""
+def require_picture(content: bytes) -> bytes:
+    """The same bytes; raises `NotAPicture` where they cannot be sent."""
     if len(content) > MAX_BYTES:
         raise NotAPicture(f"has {len(content) / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller.")
-    header = header_of(content)
+    header = parse_header(content)
     if header is None:
-        what = guessed(content)
-        way = " A picture of another kind can be opened with PIL.Image.open and given as that."
-        raise NotAPicture(f"is {what}; PNG, JPEG, WebP and GIF can be sent.{way if what != 'empty' else ''}")
+        what = guess_kind(content)
+        advice = " A picture of another kind can be opened with PIL.Image.open and given as that."
+        raise NotAPicture(f"is {what}; PNG, JPEG, WebP and GIF can be sent.{advice if what != 'empty' else ''}")
     if header.pixels == 0:
         raise NotAPicture(f"is a {header.kind} that is damaged or cut short: it does not say how large it is.")
     _check_pixels(header.width, header.height)
@@ -99,15 +99,15 @@ def _check_pixels(width: int, height: int) -> None:
         )
 
 
-def is_made_for_this(value: Any) -> bool:
-    """Whether a value knows by itself how to be a picture: `__reel_picture__()` gives its bytes and a label."""
-    # Asked of the type: a mock, and a client that makes up methods, have any attribute.
+def has_picture_method(value: Any) -> bool:
+    """Whether a value's class has `__reel_picture__()`, which returns bytes and a label."""
+    # Looked up on the type: a mock, or a client with dynamic methods, has any attribute.
     return hasattr(type(value), "__reel_picture__")
 
 
 def _is_pil(value: Any) -> bool:
-    # Whoever has such an image has imported the library already, so nothing needs to be imported to know.
-    # Another thread may be half way through that import, and then nobody has an image yet.
+    # An image can only exist once Pillow is imported, so nothing is imported here.
+    # While another thread is importing it, `Image` may be missing.
     image = getattr(sys.modules.get("PIL.Image"), "Image", None)
     return image is not None and isinstance(value, image)
 
@@ -117,10 +117,10 @@ def _is_figure(value: Any) -> bool:
 
 
 def _is_file(value: Any) -> bool:
-    # Not a class's own `read`, which makes a value such as a size from its text.
+    # Not a class method `read`, which parses a value such as a size.
     reads = getattr_static(type(value), "read", None)
     return (callable(reads) and not isinstance(reads, (classmethod, staticmethod))) or (
-        # The files of `tempfile` pass everything on to another object.
+        # The files of `tempfile` delegate to another object.
         hasattr(value, "file") and callable(getattr(value, "read", None))
     )
 
@@ -149,8 +149,8 @@ def _name_of(file: Any) -> str:
     return PurePath(name).name if isinstance(name, str) and name else "file"
 
 
-def _from_file(file: Any) -> bytes:
-    """Everything in an open file; from its start where it can be rewound, as most have just been written."""
+def _read_file(file: Any) -> bytes:
+    """The whole of an open file, from its start where it can be rewound, as most have just been written."""
     start = file.tell() if hasattr(file, "seekable") and file.seekable() else None
     if start is not None:
         file.seek(0)
@@ -159,42 +159,42 @@ def _from_file(file: Any) -> bytes:
         file.seek(start)
     if not isinstance(content, (bytes, bytearray)):
         raise NotAPicture('is a file opened as text. Open it with open(path, "rb").')
-    return checked(bytes(content))
+    return require_picture(bytes(content))
 
 
-def _from_figure(figure: Any) -> bytes:
-    # The inner figure of seaborn's grids knows its size; it must not be drawn to find out that it is too large.
+def _encode_figure(figure: Any) -> bytes:
+    # The inner figure of seaborn's grids has the size, so that one that is too large is not drawn.
     inner = getattr(figure, "figure", figure)
     if hasattr(inner, "get_size_inches") and hasattr(inner, "dpi"):
         width, height = (math.ceil(side * inner.dpi) for side in inner.get_size_inches())
         _check_pixels(width, height)
     out = io.BytesIO()
-    # Without the version of matplotlib, which has no part in what the picture is.
+    # Without the version of matplotlib, so that the same picture has the same bytes.
     figure.savefig(out, format="png", metadata={"Software": None})
-    return checked(out.getvalue())
+    return require_picture(out.getvalue())
 
 
-def _from_pil(image: Any) -> bytes:
+def _encode_pil(image: Any) -> bytes:
     _check_pixels(image.width, image.height)
     if not image.width or not image.height:
         raise NotAPicture(f"is a picture of {image.width} × {image.height} pixels.")
     image.load()
-    return _png(_plain(_upright(image)))
+    return _encode_png(_plain(_upright(image)))
 
 
 def _upright(image: Any) -> Any:
-    """A copy of the image, turned as the camera says."""
+    """A copy of the image, with its EXIF orientation applied."""
     from PIL import ImageOps
 
     try:
         return ImageOps.exif_transpose(image)
     except Exception:
-        # A damaged note beside a picture raises anything, and is no reason to refuse the picture.
+        # Damaged metadata may raise anything, and is no reason to refuse the picture.
         return image.copy()
 
 
 def _plain(image: Any) -> Any:
-    """The image in a mode that every reader of PNG knows."""
+    """The image in a mode that every reader of PNG supports."""
     mode = image.mode
     if mode == "LAB":
         from PIL import ImageCms
@@ -213,7 +213,7 @@ def _plain(image: Any) -> Any:
 
 
 def _plain_grey(image: Any) -> Any:
-    """Grey with more than 8 bits: as 8 bits where that is all there is to it, else as 16."""
+    """A grey image of more than 8 bits, as 8 bits where the values fit, else as 16."""
     import numpy
     from PIL import Image
 
@@ -221,10 +221,10 @@ def _plain_grey(image: Any) -> Any:
     low, high = float(values.min()), float(values.max())
     if image.mode == "F" and low >= 0 and high <= 1:
         return Image.fromarray(_in_bytes(values))
-    most = 65535 if image.mode != "F" else 255
-    if not 0 <= low <= high <= most:
+    largest = 65535 if image.mode != "F" else 255
+    if not 0 <= low <= high <= largest:
         raise NotAPicture(
-            f"is a grey image of mode {image.mode} with values from {low:g} to {high:g}; 0 to {most} can be sent. "
+            f"is a grey image of mode {image.mode} with values from {low:g} to {high:g}; 0 to {largest} can be sent. "
             "Scale it first."
         )
     if image.mode.startswith("I;16") or high > 255:
@@ -232,7 +232,7 @@ def _plain_grey(image: Any) -> Any:
     return Image.fromarray(numpy.rint(values).astype(numpy.uint8))
 
 
-def _from_array(value: Any) -> bytes:
+def _encode_array(value: Any) -> bytes:
     import numpy
     from PIL import Image
 
@@ -246,7 +246,7 @@ def _from_array(value: Any) -> bytes:
     try:
         array = numpy.asarray(value)
     except Exception as error:
-        # A tensor on a graphics card, or one that still learns, says itself what to do.
+        # A tensor on a GPU, or one with gradients, says itself what to do.
         raise NotAPicture(f"is of the type {type(value).__name__}, which does not become an array: {error}") from None
     _check_shape(array.shape)
     if array.dtype == numpy.bool_:
@@ -255,7 +255,7 @@ def _from_array(value: Any) -> bytes:
         array = _in_bytes(_within(array))
     elif array.dtype != numpy.uint8:
         raise NotAPicture(f"is an array of {array.dtype}{_range(array)}. {_ACCEPTED_ARRAYS}{_hint(array)}")
-    return _png(Image.fromarray(numpy.ascontiguousarray(array[:, :, 0] if array.shape[2:] == (1,) else array)))
+    return _encode_png(Image.fromarray(numpy.ascontiguousarray(array[:, :, 0] if array.shape[2:] == (1,) else array)))
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
@@ -270,7 +270,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 
 
 def _within(array: Any) -> Any:
-    """Floats from 0 to 1, without the noise that arithmetic leaves at either end."""
+    """Floats clipped to 0 to 1, where they exceed it by rounding noise only."""
     low, high = float(array.min()), float(array.max())
     if math.isnan(low) or math.isnan(high):
         raise NotAPicture(f"is an array of {array.dtype} with values that are no numbers (nan). {_ACCEPTED_ARRAYS}.")
@@ -283,7 +283,7 @@ def _within(array: Any) -> Any:
 
 
 def _in_bytes(array: Any) -> Any:
-    """0 to 1 as 0 to 255. In single precision, as a large picture in double would fill the memory twice."""
+    """0 to 1 as 0 to 255. In single precision, as double would need twice the memory."""
     import numpy
 
     return numpy.rint(numpy.multiply(array, 255, dtype=numpy.float32, casting="same_kind")).astype(numpy.uint8)
@@ -301,8 +301,8 @@ def _hint(array: Any) -> str:
     return ": give array / 65535." if array.dtype.name == "uint16" else ": scale it first."
 
 
-def _png(image: Any) -> bytes:
-    """The image as a PNG that holds nothing but its pixels: no place, no date, no name of a camera."""
+def _encode_png(image: Any) -> bytes:
+    """The image as a PNG without metadata: no location, no date, no camera."""
     image.info = {}
     image.encoderinfo = {}
     out = io.BytesIO()

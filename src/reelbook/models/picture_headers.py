@@ -1,4 +1,4 @@
-"""What the first bytes of a file say: which kind of picture it is, and how large; nothing is decoded."""
+"""Kind and size of a picture from the first bytes of its file, without decoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A picture that can be sent to a service, as its own first bytes describe it."""
+    """Kind and size of a picture that can be sent to a service."""
 
     kind: str
     content_type: str
@@ -19,7 +19,7 @@ class Header:
 
     @property
     def pixels(self) -> int:
-        """How many there are; 0 where the file breaks off before it says so."""
+        """Number of pixels; 0 where the file ends before its size."""
         return self.width * self.height
 
 
@@ -40,12 +40,12 @@ _OTHERS = (
 )
 
 
-def header_of(content: bytes) -> Header | None:
+def parse_header(content: bytes) -> Header | None:
     r"""The header of a PNG, JPEG, WebP or GIF; None for anything else.
 
-    >>> header_of(b"GIF89a\x40\x00\x30\x00...")
+    >>> parse_header(b"GIF89a\x40\x00\x30\x00...")
     Header(kind='GIF', content_type='image/gif', suffix='.gif', width=64, height=48)
-    >>> header_of(b"GIF but no picture") is None
+    >>> parse_header(b"GIF but no picture") is None
     True
     """
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -59,10 +59,10 @@ def header_of(content: bytes) -> Header | None:
     return None
 
 
-def guessed(content: bytes) -> str:
-    r"""What something is that cannot be sent, as far as it can be told.
+def guess_kind(content: bytes) -> str:
+    r"""The kind of a file that cannot be sent, for a sentence.
 
-    >>> guessed(b"%PDF-1.7"), guessed(b"hello"), guessed(b"")
+    >>> guess_kind(b"%PDF-1.7"), guess_kind(b"hello"), guess_kind(b"")
     ('a PDF', 'no picture', 'empty')
     """
     if not content:
@@ -95,15 +95,15 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
 
 
 def _webp_size(content: bytes) -> tuple[int, int]:
-    kind, told = content[12:16], content[20:30]
-    if len(told) < 10:
+    kind, frame = content[12:16], content[20:30]
+    if len(frame) < 10:
         return 0, 0
     if kind == b"VP8 ":
-        width, height = _size("<HH", told, 6)
+        width, height = _size("<HH", frame, 6)
         return width & 0x3FFF, height & 0x3FFF
     if kind == b"VP8L":
-        bits = int.from_bytes(told[1:5], "little")
+        bits = int.from_bytes(frame[1:5], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     if kind == b"VP8X":
-        return int.from_bytes(told[4:7], "little") + 1, int.from_bytes(told[7:10], "little") + 1
+        return int.from_bytes(frame[4:7], "little") + 1, int.from_bytes(frame[7:10], "little") + 1
     return 0, 0

@@ -1,4 +1,4 @@
-"""What a run costs: an input becomes an estimate, exact to the credit."""
+"""Price estimates of runs, exact to the credit."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..errors import BadRates
-from ..util.name_hints import Hinting
+from ..util.name_hints import NameHints
 from .base import Input
-from .catalog import CATALOG, Endpoint, endpoint_for
+from .catalog import CATALOG, Endpoint, find_endpoint
 from .image_to_video import ImageToVideo
 from .images_to_video import ImagesToVideo
-from .problems import shown
+from .problems import format_literal
 from .smart_resize import SmartResize
 from .text_to_video import TextToVideo
 
 MAX_RATE, MAX_PLACES = 1_000_000, 12
-"""The largest rate and the most decimal places that a table may name."""
+"""The largest rate, and the most decimal places, in a rates file."""
 
 Source = Literal["exact", "assumed"]
 Unit = Literal["second", "image", "megapixel"]
@@ -34,12 +34,12 @@ UNITS: Mapping[type[Input], tuple[Unit, ...]] = {
     SmartResize: ("image", "megapixel"),
     ImagesToVideo: ("second", "image"),
 }
-"""The units that can be counted before a run; the size of a clip from a picture, say, is not known until then."""
+"""The units that are known before a run; the size of a clip from a picture, for example, is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a breakdown: either an amount of credits, or a factor on what stands above it."""
+    """One line of a breakdown: either an amount of credits, or a factor on the lines above."""
 
     label: str
     credits: Decimal | None = None
@@ -50,27 +50,27 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(Hinting):
-    """What a run will cost, how that comes about, and who says so."""
+class Estimate(NameHints):
+    """The price of a run, its breakdown and its source."""
 
     credits: int | None
-    """Whole credits; None where nobody can tell."""
+    """Whole credits; None where the price is not known."""
     breakdown: tuple[Line, ...] = ()
     rate_card: str | None = None
     source: Source = "assumed"
     """`exact` from the service itself, `assumed` from the built-in catalog."""
     catalog: int | None = field(default=None, compare=False)
-    """The price in the catalog; None where that does not have the model."""
+    """The price in the catalog; None where the catalog does not have the model."""
 
     @property
     def counted(self) -> int | None:
-        """What a budget counts: where the service says less than the catalog, that is no reason to spend more."""
-        told = [price for price in (self.credits, self.catalog) if price is not None]
-        return max(told, default=None)
+        """What a budget counts: the higher of the service's and the catalog's price."""
+        prices = [price for price in (self.credits, self.catalog) if price is not None]
+        return max(prices, default=None)
 
     @property
     def is_suspect(self) -> bool:
-        """Whether the service says less than the catalog."""
+        """Whether the service's price is below the catalog's."""
         return self.credits is not None and self.counted != self.credits
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class Estimate(Hinting):
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Credits for one unit of what a run makes."""
+    """Credits for one unit of a run's output."""
 
     unit: Unit
     rate: Decimal
@@ -90,7 +90,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Per-unit rates by model, for a lab that knows its own. An assumption, and labelled so."""
+    """Per-unit rates by model, for a lab that knows its own. Estimates from them are labelled as assumed."""
 
     by_model: Mapping[str, Rate] = field(default_factory=dict)
 
@@ -108,12 +108,12 @@ class Rates:
 
 
 def estimate(request: Input, rates: Rates | None = None) -> Estimate:
-    """What the catalog says a run costs.
+    """The estimate of a run by the catalog, or by the given rates.
 
     >>> estimate(TextToVideo(prompt="a paper boat", enable_detail_pass=True))
     Estimate(106 credits, assumed): base 53, detail pass × 2.0
     """
-    row = endpoint_for(request)
+    row = find_endpoint(request)
     if row is None:
         return Estimate(credits=None)
     base, lines = _base(row, request, rates)
@@ -131,7 +131,7 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
 
 
 def quantity(request: Input, unit: Unit) -> Fraction:
-    """How many units a run makes, as an exact fraction: a third of a second must not round a price up.
+    """How many units a run produces, as an exact fraction: a third of a second must not round a price up.
 
     >>> quantity(TextToVideo(prompt="a paper boat", num_frames=121), "second")
     Fraction(121, 24)
@@ -163,7 +163,7 @@ def _base(row: Endpoint, request: Input, rates: Rates | None) -> tuple[Fraction,
     units = quantity(request, rate.unit)
     amount = Fraction(rate.rate) * units
     label = f"{float(units):g} {rate.unit}{'' if units == 1 else 's'} at {rate.rate} each (your rates)"
-    # Rounded up, so that the sum of what is shown never rounds to fewer credits than are charged.
+    # Rounded up, so that the sum of the lines never rounds to fewer credits than are charged.
     return amount, [Line(label, credits=Decimal(math.ceil(amount * 10_000)).scaleb(-4))]
 
 
@@ -181,19 +181,19 @@ def _rate(path: str, model: str, table: Any) -> Rate:
     rate = _credits(text)
     if rate is None:
         raise BadRates(
-            f"{path}: the rate of {model} is {shown(text)}; write it as text, "
+            f"{path}: the rate of {model} is {format_literal(text)}; write it as text, "
             f'such as rate = "0.4375", from 0 to {MAX_RATE:,} with at most {MAX_PLACES} places.'
         )
     return Rate(cast(Unit, unit), rate)
 
 
 def _credits(text: Any) -> Decimal | None:
-    """A rate as it is written; None for what is none, such as a TOML float, which has already lost its last digits."""
+    """A rate from its text; None for anything else, such as a TOML float, which has already lost its last digits."""
     if isinstance(text, bool) or not isinstance(text, (str, int)) or len(str(text)) > MAX_PLACES * 3:
         return None
     try:
         rate = Decimal(text)
-        # Asked in this order, because the exact value of 1e999999999 would fill the memory.
+        # In this order, because the exact value of 1e999999999 would fill the memory.
         fits = rate.is_finite() and 0 <= rate <= MAX_RATE and rate == round(rate, MAX_PLACES)
     except InvalidOperation:
         return None

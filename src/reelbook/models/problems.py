@@ -1,4 +1,4 @@
-"""What is wrong with a value, in words: pydantic's findings as sentences that name field, value, bounds and a way out."""
+"""Validation errors as sentences that name the field, the value, its bounds and a correction."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Schema = Mapping[str, Any]
 Loc = tuple[str | int, ...]
 
 MAX_PROBLEMS = 100
-"""How many problems of one input are told; a hostile list can have a million, and each takes time to word."""
+"""How many problems of one input are listed; a hostile list can have a million, and each takes time to format."""
 MAX_LISTED = 40
 """How many names or choices a sentence lists; a hostile description can have thousands."""
 MAX_COMPARED = 1000
-"""Among how many the one that was probably meant is looked for, which takes time for each."""
+"""How many names or choices are compared to find the one that was meant, as each takes time."""
 
 WANTED = {
     "int_type": "a whole number",
@@ -45,7 +45,7 @@ WANTED = {
 
 
 def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]:
-    """Every finding as a problem, in the order of the fields.
+    """Each validation error as a problem, in the order of the fields.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> try:
@@ -57,33 +57,33 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
     schema = _schema(model)
     findings = error.errors(include_url=False)
     places = {found["loc"] for found in findings}
-    telling = [found for found in findings if not _follows_from_another(found, places)]
-    told = [_problem(schema, found) for found in telling[:MAX_PROBLEMS]]
-    if len(telling) > MAX_PROBLEMS:
-        rest = f"{len(telling) - MAX_PROBLEMS:,} more problems are not listed; mend these first."
-        told.append(Problem((), rest, "more"))
-    return told
+    independent = [found for found in findings if not _is_consequence(found, places)]
+    problems = [_problem(schema, found) for found in independent[:MAX_PROBLEMS]]
+    if len(independent) > MAX_PROBLEMS:
+        rest = f"{len(independent) - MAX_PROBLEMS:,} more problems are not listed; mend these first."
+        problems.append(Problem((), rest, "more"))
+    return problems
 
 
-def field_of(loc: Sequence[str | int]) -> str:
-    """A place as one would type it.
+def format_field_path(loc: Sequence[str | int]) -> str:
+    """A place as a Python expression.
 
-    >>> field_of(("loras", 0, "scale"))
+    >>> format_field_path(("loras", 0, "scale"))
     'loras[0].scale'
     """
     return Problem(tuple(loc), "", "").field
 
 
-def shown(value: Any, most: int = 60) -> str:
+def format_literal(value: Any, max_chars: int = 60) -> str:
     """A value as code, shortened, because a prompt or a data URI can be megabytes long.
 
-    >>> shown("a paper boat", most=8), shown(10**400), shown([[[[["deep"]]]]])
+    >>> format_literal("a paper boat", max_chars=8), format_literal(10**400), format_literal([[[[["deep"]]]]])
     ("'a paper…'", 'a number of about 401 digits', '[[[[...]]]]')
     """
-    if isinstance(value, str) and len(value) > most:
+    if isinstance(value, str) and len(value) > max_chars:
         # Cut before repr, so that a long text costs nothing.
-        return repr(value[: most - 1] + "…")
-    if isinstance(value, (bytes, bytearray)) and len(value) > most // 4:
+        return repr(value[: max_chars - 1] + "…")
+    if isinstance(value, (bytes, bytearray)) and len(value) > max_chars // 4:
         return f"{len(value):,} bytes"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
         return f"a number of about {math.ceil(value.bit_length() * math.log10(2)):,} digits"
@@ -92,18 +92,18 @@ def shown(value: Any, most: int = 60) -> str:
     try:
         text = _SHORT.repr(value)
     except Exception:
-        # A stranger's object may raise anything when asked what it is.
+        # The `repr` of any object may raise anything.
         return f"a {type(value).__name__} that cannot be shown"
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def kept(value: Any) -> Any:
-    """The value if it is plain and short, else what it looks like: a problem must be light, and survive a pickle."""
+def compact_value(value: Any) -> Any:
+    """The value if it is plain and short, else its literal: a problem must be small, and survive a pickle."""
     if type(value) is str:
         plain = len(value) <= 100 and _is_utf8(value)
     else:
         plain = value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() <= 200)
-    return value if plain else shown(value)
+    return value if plain else format_literal(value)
 
 
 def _is_utf8(text: str) -> bool:
@@ -115,7 +115,7 @@ def _is_utf8(text: str) -> bool:
 
 
 class _Short(reprlib.Repr):
-    """Looks neither into the depths of a list nor at the whole of a long text in it."""
+    """A `repr` with bounds on nesting and on the length of texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,11 +136,11 @@ def _schema(model: type[BaseModel]) -> Schema:
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
     facts: Mapping[str, Any] = found.get("ctx", {})
     if isinstance(facts.get("problem"), Problem):
-        # A described input knows its own problems.
+        # A described input has made its own problems.
         ready: Problem = facts["problem"]
         return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
-    kind, value, field = found["type"], found["input"], field_of(loc)
+    kind, value, field = found["type"], found["input"], format_field_path(loc)
     rule = _rule(schema, loc)
     match kind:
         case "missing":
@@ -149,7 +149,7 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
             return unknown_field(loc, value, _rule(schema, loc[:-1]).get("properties", ()))
         case "greater_than_equal" | "less_than_equal":
             nearest = facts["ge"] if kind == "greater_than_equal" else facts["le"]
-            return outside(loc, kind, value, f"is outside {bounds(rule)}", nearest)
+            return outside(loc, kind, value, f"is outside {format_bounds(rule)}", nearest)
         case "multiple_of":
             step = facts["multiple_of"]
             nearest = nearest_multiple(value, repr(step))
@@ -157,38 +157,45 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         case "literal_error" | "enum":
             return not_a_choice(loc, kind, value, rule.get("enum", [rule["const"]] if "const" in rule else []))
         case "string_too_long":
-            most = facts["max_length"]
-            message = f"`{field}` has {len(value):,} characters; {most:,} at most are allowed. Shorten it."
-            return Problem(loc, message, kind, kept(value), value[:most])
+            max_chars = facts["max_length"]
+            message = f"`{field}` has {len(value):,} characters; {max_chars:,} at most are allowed. Shorten it."
+            return Problem(loc, message, kind, compact_value(value), value[:max_chars])
         case "too_short" | "too_long":
             return _wrong_length(loc, kind, value, facts)
         case "picture":
-            return Problem(loc, f"{subject(loc)} {facts['reason']}", kind, kept(value))
+            return Problem(loc, f"{format_subject(loc)} {facts['reason']}", kind, compact_value(value))
         case "size_form" | "size_range" | "no_preset":
             nearest = facts.get("nearest") or None
             hint = f" The nearest allowed value is {nearest}." if nearest else ""
-            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg']}.{hint}", kind, kept(value), nearest)
+            return Problem(
+                loc, f"`{field}` = {format_literal(value)}: {found['msg']}.{hint}", kind, compact_value(value), nearest
+            )
         case "string_unicode" if "properties" in rule:
             return Problem(
-                loc, f"{subject(loc)} has a field {shown(value)}, which is no text in UTF-8.", kind, kept(value)
+                loc,
+                f"{format_subject(loc)} has a field {format_literal(value)}, which is no text in UTF-8.",
+                kind,
+                compact_value(value),
             )
         case _ if kind in WANTED:
-            return wrong_type(loc, kind, value, WANTED[kind], _legal(converted(value, kind), rule))
+            return wrong_type(loc, kind, value, WANTED[kind], _legal(find_meant_value(value, kind), rule))
         case _ if not found["loc"]:
             return Problem(loc, f"{found['msg']}", kind, None, facts.get("nearest"))
         case _:
-            return Problem(loc, f"`{field}` = {shown(value)}: {found['msg'].rstrip('.')}.", kind, kept(value))
+            return Problem(
+                loc, f"`{field}` = {format_literal(value)}: {found['msg'].rstrip('.')}.", kind, compact_value(value)
+            )
 
 
-def _follows_from_another(found: ErrorDetails, places: set[tuple[str | int, ...]]) -> bool:
-    """Whether a list only counts as too short because its entries are wrong, which has its own sentence."""
+def _is_consequence(found: ErrorDetails, places: set[tuple[str | int, ...]]) -> bool:
+    """Whether a list only counts as too short because its entries are wrong, which is reported separately."""
     loc = found["loc"]
     return found["type"] == "too_short" and any(place[: len(loc)] == loc != place for place in places)
 
 
 def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:
     """The choice that was probably meant: by number where all are numbers ("1080p" → "720p"), else by spelling."""
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool) or kept(value) is not value:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool) or compact_value(value) is not value:
         # Neither a text nor a number, or one of a length that nobody meant.
         return None
     numbers = [_leading_number(item) for item in (value, *choices)]
@@ -204,79 +211,91 @@ def _leading_number(value: Any) -> float | None:
 
 
 def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
-    """A field that does not exist, with the one that was probably meant."""
+    """The problem of a field that does not exist, with the one that was probably meant."""
     name, names = str(loc[-1]), sorted(known)
     close = difflib.get_close_matches(name[:100], names[:MAX_COMPARED], n=1, cutoff=0.6)
-    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {listed(names)}." if names else ""
-    where = f" of `{field_of(loc[:-1])}`" if len(loc) > 1 else ""
-    words = f"There is no field `{shown(name)[1:-1]}`{where}.{hint}"
-    return Problem(loc, words, "extra_forbidden", kept(value), *close)
+    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {format_list(names)}." if names else ""
+    where = f" of `{format_field_path(loc[:-1])}`" if len(loc) > 1 else ""
+    words = f"There is no field `{format_literal(name)[1:-1]}`{where}.{hint}"
+    return Problem(loc, words, "extra_forbidden", compact_value(value), *close)
 
 
 def not_a_choice(loc: Loc, kind: str, value: Any, choices: Sequence[Any]) -> Problem:
-    """A value that is not on the list, with the choice that was probably meant."""
+    """The problem of a value that is not on the list, with the choice that was probably meant."""
     nearest = _nearest_choice(value, choices[:MAX_COMPARED])
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
-    names = listed([shown(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
-    return Problem(loc, f"{subject(loc)} = {shown(value)} is not one of {names}.{hint}", kind, kept(value), nearest)
+    names = format_list([format_literal(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
+    return Problem(
+        loc,
+        f"{format_subject(loc)} = {format_literal(value)} is not one of {names}.{hint}",
+        kind,
+        compact_value(value),
+        nearest,
+    )
 
 
 def outside(loc: Loc, kind: str, value: Any, what: str, nearest: Any) -> Problem:
-    """A number that is out of bounds or off its steps, with the nearest one that is not."""
-    hint = f" The nearest allowed value is {number(nearest)}." if nearest is not None else ""
-    return Problem(loc, f"{subject(loc)} = {shown(value)} {what}.{hint}", kind, kept(value), nearest)
+    """The problem of a number out of bounds or off its steps, with the nearest allowed one."""
+    hint = f" The nearest allowed value is {format_number(nearest)}." if nearest is not None else ""
+    return Problem(
+        loc, f"{format_subject(loc)} = {format_literal(value)} {what}.{hint}", kind, compact_value(value), nearest
+    )
 
 
 def wrong_type(loc: Loc, kind: str, value: Any, wanted: str, nearest: Any) -> Problem:
-    """A value of another type than wanted, with what was probably meant."""
+    """The problem of a value of the wrong type, with what was probably meant."""
     hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
-    given = "nothing (null)" if value is None else f"{shown(value)} ({type(value).__name__})"
-    return Problem(loc, f"{subject(loc)} needs {wanted}, not {given}.{hint}", kind, kept(value), nearest)
+    given = "nothing (null)" if value is None else f"{format_literal(value)} ({type(value).__name__})"
+    return Problem(
+        loc, f"{format_subject(loc)} needs {wanted}, not {given}.{hint}", kind, compact_value(value), nearest
+    )
 
 
 def _wrong_length(loc: Loc, kind: str, value: Any, facts: Mapping[str, Any]) -> Problem:
     bound = facts["min_length" if kind == "too_short" else "max_length"]
     wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} entr{'y' if bound == 1 else 'ies'}"
-    # Without a length of its own, the value was cut off where it became too long.
+    # A value without a length is an iterator, which was read up to its limit.
     has = f"{len(value):,}" if hasattr(value, "__len__") else "none" if kind == "too_short" else "more"
-    return Problem(loc, f"{subject(loc)} needs {wanted} and has {has}.", kind, kept(value))
+    return Problem(loc, f"{format_subject(loc)} needs {wanted} and has {has}.", kind, compact_value(value))
 
 
-def subject(loc: Loc) -> str:
-    """What a sentence about a place begins with."""
-    return f"`{field_of(loc)}`" if loc else "The input"
+def format_subject(loc: Loc) -> str:
+    """The subject of a sentence about a place."""
+    return f"`{format_field_path(loc)}`" if loc else "The input"
 
 
-def bounds(rule: Schema) -> str:
-    """The bounds of a number in words.
+def format_bounds(rule: Schema) -> str:
+    """The bounds of a number as text.
 
-    >>> bounds({"minimum": 9, "maximum": 1441}), bounds({"exclusiveMinimum": 0, "maximum": 2147483647})
+    >>> format_bounds({"minimum": 9, "maximum": 1441}), format_bounds({"exclusiveMinimum": 0, "maximum": 2147483647})
     ('9 to 1441', 'the bounds (more than 0 and at most 2147483647)')
     """
     if "minimum" in rule and "maximum" in rule and not {"exclusiveMinimum", "exclusiveMaximum"} & set(rule):
-        return f"{number(rule['minimum'])} to {number(rule['maximum'])}"
+        return f"{format_number(rule['minimum'])} to {format_number(rule['maximum'])}"
     words = {
         "minimum": "at least",
         "exclusiveMinimum": "more than",
         "maximum": "at most",
         "exclusiveMaximum": "less than",
     }
-    return f"the bounds ({' and '.join(f'{words[key]} {number(rule[key])}' for key in words if key in rule)})"
+    return f"the bounds ({' and '.join(f'{words[key]} {format_number(rule[key])}' for key in words if key in rule)})"
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A number as one writes it, 24 rather than 24.0.
 
-    >>> number(24.0), number(0.15), number(1234567)
+    >>> format_number(24.0), format_number(0.15), format_number(1234567)
     ('24', '0.15', '1234567')
     """
-    return shown(int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value)
+    return format_literal(
+        int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
+    )
 
 
-def listed(words: Sequence[str], total: int | None = None) -> str:
-    """Words in a row, those beyond the first forty only counted.
+def format_list(words: Sequence[str], total: int | None = None) -> str:
+    """Words separated by commas; those beyond the first forty are only counted.
 
-    >>> listed(["'a'", "'b'"])
+    >>> format_list(["'a'", "'b'"])
     "'a', 'b'"
     """
     more = (len(words) if total is None else total) - MAX_LISTED
@@ -288,8 +307,8 @@ _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
-def converted(value: Any, kind: str) -> Any:
-    """What a value of the wrong type was probably meant to be; None where nobody can tell."""
+def find_meant_value(value: Any, kind: str) -> Any:
+    """What a value of the wrong type was probably meant to be; None where that is unclear."""
     try:
         if kind == "string_type" and isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
@@ -307,7 +326,7 @@ def converted(value: Any, kind: str) -> Any:
 
 
 def _plain(typed: str) -> str:
-    """A number as Python writes it, from one with its thousands set apart or with a comma for the point.
+    """A number as Python writes it, from one with thousands separators or a decimal comma.
 
     >>> _plain("1,000"), _plain("12 500"), _plain("0,5"), _plain("1,2,3")
     ('1000', '12500', '0.5', '1,2,3')
@@ -318,7 +337,7 @@ def _plain(typed: str) -> str:
 
 
 def _legal(value: Any, rule: Schema) -> Any:
-    """What was probably meant, moved to where the rule allows it."""
+    """The value moved to the nearest one that the rule allows."""
     if value is None or isinstance(value, (bool, str)):
         return value
     inside = min(max(value, rule.get("minimum", value)), rule.get("maximum", value))
@@ -326,7 +345,7 @@ def _legal(value: Any, rule: Schema) -> Any:
 
 
 def _rule(schema: Schema, loc: Sequence[str | int]) -> Schema:
-    """The part of a JSON schema that speaks of one place; empty where it is silent."""
+    """The part of a JSON schema for one place; empty where there is none."""
     rule: Any = _followed(schema, schema)
     for step in loc:
         options = [_followed(schema, option) for option in rule.get("anyOf", ())] or [rule]

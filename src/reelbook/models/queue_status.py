@@ -1,4 +1,4 @@
-"""What the queue says of a request."""
+"""The status of a queued request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPL
 """The three states that the spec names."""
 
 
-def whole_number(value: Any) -> int | None:
-    """A count, also one that is written as text or as 3.0; None for anything else.
+def parse_count(value: Any) -> int | None:
+    """A count, also from text or from 3.0; None for anything else.
 
-    >>> [whole_number(value) for value in (3, 3.0, "3", True, -1, "three", None)]
+    >>> [parse_count(value) for value in (3, 3.0, "3", True, -1, "three", None)]
     [3, 3, 3, None, None, None, None]
     """
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
@@ -28,13 +28,13 @@ def whole_number(value: Any) -> int | None:
 
 
 def _status(value: Any) -> Any:
-    """One of the three, however it is written; every other one as it came."""
+    """One of the three states in their canonical spelling; anything else unchanged."""
     name = value.strip().upper().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
     return name if name in STATUSES else value
 
 
-# An odd value in a field that may be missing is no reason to lose sight of a paid run: it counts as missing.
-_Count = Annotated[int | None, BeforeValidator(whole_number)]
+# A malformed optional field counts as missing, so that a paid run can still be followed.
+_Count = Annotated[int | None, BeforeValidator(parse_count)]
 _Table = Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
 _Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
 
@@ -77,7 +77,7 @@ class QueueStatus(Output):
         """
         return self.last_lines()[0]
 
-    def last_lines(self, most: int | None = None) -> tuple[list[str], int]:
+    def last_lines(self, limit: int | None = None) -> tuple[list[str], int]:
         """The last lines of the log, and how many there are before them."""
         logs = self.logs
         if isinstance(logs, dict) and "entries" in logs:
@@ -89,19 +89,21 @@ class QueueStatus(Output):
         if not isinstance(logs, Iterable):
             logs = [] if logs is None else [logs]
         entries = list(logs)
-        skipped = 0 if most is None else max(len(entries) - most, 0)
-        told = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
-        return [printable(str(entry)) for entry in told], skipped
+        skipped = 0 if limit is None else max(len(entries) - limit, 0)
+        messages = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
+        return [printable(str(entry)) for entry in messages], skipped
 
 
-def fresh_lines(known: Sequence[str], told: Sequence[str]) -> Sequence[str]:
-    """The lines of a log that are new; services send the whole log each time, or a window that moves along it.
+def find_new_lines(known: Sequence[str], reported: Sequence[str]) -> Sequence[str]:
+    """The lines of a log that are new; services send the whole log each time, or its last lines.
 
-    >>> fresh_lines(["a", "b"], ["a", "b", "c"]), fresh_lines(["a", "b"], ["b", "c"]), fresh_lines(["a", "b"], ["a"])
+    >>> find_new_lines(["a", "b"], ["a", "b", "c"]), find_new_lines(["a", "b"], ["b", "c"]), find_new_lines(["a", "b"], ["a"])
     (['c'], ['c'], [])
     """
-    known, told = list(known), list(told)
-    if told == known[: len(told)]:
+    known, reported = list(known), list(reported)
+    if reported == known[: len(reported)]:
         return []
-    overlap = next((size for size in range(min(len(known), len(told)), 0, -1) if known[-size:] == told[:size]), 0)
-    return told[overlap:]
+    overlap = next(
+        (size for size in range(min(len(known), len(reported)), 0, -1) if known[-size:] == reported[:size]), 0
+    )
+    return reported[overlap:]

@@ -1,4 +1,4 @@
-"""A file that a model made, as the service names it."""
+"""A file in a service's response."""
 
 from __future__ import annotations
 

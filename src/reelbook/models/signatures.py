@@ -1,4 +1,4 @@
-"""How an input class presents itself: a signature and a docstring that a person can read, both from its JSON schema."""
+"""Readable signatures and docstrings of input classes, from their JSON schemas."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..util.printable import printable
-from .problems import shown
+from .problems import format_literal
 
 MAX_CHOICES = 8
-"""How many choices a type names; a description can have thousands."""
+"""How many choices a type lists; a description can have thousands."""
 MAX_TYPE_LETTERS = 120
 MAX_HELP_LINES = 400
 EXAMPLES = {"string": "a text", "image": "picture.png", "integer": 1, "number": 1.0, "boolean": True}
@@ -29,7 +29,7 @@ PLAIN_TYPES = {
 
 
 class TypeName(str):
-    """The name of a type as a signature shows it, which would put quotes around a plain string."""
+    """The name of a type, without the quotes that a signature puts around a plain string."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class TypeName(str):
 
 
 def present(cls: type[BaseModel], schema: Mapping[str, Any], about: str, call: str) -> None:
-    """Give a class its signature and docstring; `call` is the expression that names the class in code."""
+    """Set a class's signature and docstring; `call` is the expression for the class in code."""
     signature = signature_of(cls, schema)
     cls.__signature__ = signature
     cls.__doc__ = "\n".join(_paragraphs(cls, schema, about, call, signature))
@@ -106,7 +106,7 @@ def type_name(rule: Any, definitions: Mapping[str, Any] | None = None) -> str:
 
 
 def _reference(name: str, definitions: Mapping[str, Any]) -> str:
-    """An object by its own name; everything else that has a name by what it is."""
+    """The name of an object's definition; the type of any other definition."""
     rule = definitions.get(name)
     is_object = not isinstance(rule, Mapping) or "properties" in rule or "type" not in rule
     return (name if name.isidentifier() else "dict") if is_object else type_name(rule)
@@ -144,7 +144,7 @@ def _paragraphs(
 
 
 def _bounds(rule: Any) -> Iterator[str]:
-    """The bounds of a number or list, in words."""
+    """The bounds of a number, as text."""
     if not isinstance(rule, Mapping):
         return
     inner = next((one for one in rule.get("anyOf", ()) if isinstance(one, Mapping) and one.get("type") != "null"), rule)
@@ -158,11 +158,11 @@ def _bounds(rule: Any) -> Iterator[str]:
 
 
 def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else shown(value)
+    return f"{value:g}" if isinstance(value, float) else format_literal(value)
 
 
 def _example(cls: type[BaseModel], schema: Mapping[str, Any], signature: inspect.Signature) -> str:
-    """Arguments that show how a call is written: the required fields, and a seed where there is one."""
+    """Arguments of an example call: the required fields, and a seed where there is one."""
     rules = schema.get("properties", {})
     parts = []
     for name, parameter in signature.parameters.items():

@@ -1,4 +1,4 @@
-"""Smart resize: one picture, recomposed for as many sizes as you like."""
+"""Input and output of smart-resize, and its sizes and canvases."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .base import Input, Output
 from .common_sizes import find_format
 from .images import Picture
 from .service_file import File
-from .value_types import Flag, Ordered, Seed, Text, Whole, on_the_wire, ordered, whole
+from .value_types import Flag, Integer, Ordered, Seed, Text, coerce_int, coerce_tuple, is_wire_json
 
 Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
-LEAST_SIDE, MAX_SIDE = 16, 6336
+MIN_SIDE, MAX_SIDE = 16, 6336
 MAX_SIZES = 100
 _SPELT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
 
@@ -52,7 +52,7 @@ class Size:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """A size from its text."""
+        """Parse the exact form `<width>x<height>`."""
         if not re.fullmatch(cls.PATTERN, text):
             raise cls._misspelt(text)
         width, _, height = text.partition("x")
@@ -60,7 +60,7 @@ class Size:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """A size as a person writes it: in any spelling, or by the name of a common format.
+        """Parse a size in any spelling, or the name of a common format.
 
         >>> Size.parse("1080 × 1920"), Size.parse("story")
         (Size(1080, 1920), Size(1080, 1920))
@@ -81,12 +81,12 @@ class Size:
 
     @classmethod
     def _validated(cls, value: Any, info: ValidationInfo) -> Self:
-        size = cls._from_any(value, only_text=on_the_wire(info))
+        size = cls._from_any(value, only_text=is_wire_json(info))
         if size != size.clamped():
             raise PydanticCustomError(
                 "size_range",
                 "a side is {least} to {most} pixels long",
-                {"least": LEAST_SIDE, "most": MAX_SIDE, "nearest": str(_nearest_possible(size))},
+                {"least": MIN_SIDE, "most": MAX_SIDE, "nearest": str(_nearest_possible(size))},
             )
         return size
 
@@ -98,8 +98,8 @@ class Size:
             return value
         try:
             if not only_text:
-                width, height = ordered(value)
-                return cls(whole(width), whole(height))
+                width, height = coerce_tuple(value)
+                return cls(coerce_int(width), coerce_int(height))
         except ValueError:
             pass
         raise cls._misspelt("")
@@ -115,12 +115,12 @@ class Size:
 
     def clamped(self) -> Self:
         """The nearest size whose sides are within bounds."""
-        return type(self)(*(min(max(side, LEAST_SIDE), MAX_SIDE) for side in (self.width, self.height)))
+        return type(self)(*(min(max(side, MIN_SIDE), MAX_SIDE) for side in (self.width, self.height)))
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """One of the canvas sizes of the editing model inside."""
+    """One of the editing model's canvas sizes."""
 
     aspect_ratio: str
     resolution: Tier
@@ -132,7 +132,7 @@ class Preset:
         return self.width >= size.width and self.height >= size.height
 
     def stretch(self, size: Size) -> Fraction:
-        """How far the target's shape is from this one: 1 is the same shape, 2 is twice as wide or twice as tall."""
+        """Ratio of the two aspect ratios: 1 is the same shape, 2 is twice as wide or twice as tall."""
         wider = Fraction(self.width * size.height, self.height * size.width)
         return max(wider, 1 / wider)
 
@@ -175,7 +175,7 @@ def _nearest_possible(size: Size) -> Size:
     inside = size.clamped()
     if preset_for(inside):
         return inside
-    # How much it must shrink to fit on the canvas that suits it best.
+    # The largest scale at which it fits some canvas.
     shrink = max(
         min(Fraction(preset.width, inside.width), Fraction(preset.height, inside.height)) for preset in PRESETS
     )
@@ -199,7 +199,7 @@ class SmartResize(Input):
     """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""
     resolution: Tier = "1K"
     """The smallest canvas to work on; a size that needs a larger one gets it. The size of the result does not change."""
-    num_images_per_size: Whole = Field(1, ge=1, le=4)
+    num_images_per_size: Integer = Field(1, ge=1, le=4)
     """How many variants of each size."""
     output_format: Literal["jpeg", "png", "webp"] = "png"
     """The format of the results."""

@@ -1,4 +1,4 @@
-"""Text to video: a prompt becomes a clip, in two passes."""
+"""Input and output of text-to-video."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from .base import Input, Output, Part
 from .service_file import File
-from .value_types import Flag, MultipleOf, Ordered, Real, Seed, Text, Whole
+from .value_types import Flag, Integer, MultipleOf, Ordered, Real, Seed, Text
 
 Resolution = Literal["480p", "720p"]
 AspectRatio = Literal["9:16", "1:1", "16:9"]
@@ -57,15 +57,15 @@ class TextToVideo(Input):
     """The shape of the picture, width to height."""
     seed: Seed | None = None
     """Where the randomness starts: the same seed and settings give the same clip. Without one, the service draws it."""
-    num_frames: Whole = Field(121, ge=9, le=1441)
+    num_frames: Integer = Field(121, ge=9, le=1441)
     """How many frames to make; 121 is about five seconds at 24 per second."""
-    frame_rate: Whole = Field(24, ge=1, le=60)
+    frame_rate: Integer = Field(24, ge=1, le=60)
     """How many frames are shown each second."""
-    first_pass_num_inference_steps: Whole = Field(8, ge=2, le=12)
+    first_pass_num_inference_steps: Integer = Field(8, ge=2, le=12)
     """Steps of the first pass, which lays out the scene."""
-    second_pass_num_inference_steps: Whole = Field(8, ge=2, le=12)
+    second_pass_num_inference_steps: Integer = Field(8, ge=2, le=12)
     """Steps of the second pass, which adds the details."""
-    second_pass_skip_initial_steps: Whole = Field(5, ge=1, le=11)
+    second_pass_skip_initial_steps: Integer = Field(5, ge=1, le=11)
     """Steps left out at the start of the second pass, so that it works on small details only; fewer than the pass has."""
     expand_prompt: Flag = False
     """Let a language model lengthen the prompt first."""

@@ -1,4 +1,4 @@
-"""The types of the spec's tables: strict about JSON types, kind to numpy's scalars."""
+"""Field types of the specification: strict about JSON types, and accepting numpy's scalars."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_DIGITS = 4300
 """The longest whole number: Python, and so `json`, neither reads nor writes a longer one."""
-TOO_LONG = 10**MAX_DIGITS
+_DIGITS_BOUND = 10**MAX_DIGITS
 MAX_ENTRIES = 100_000
-"""How much is taken from an iterator, which may never end."""
+"""How many entries are read from an iterator, which may never end."""
 
 
-def whole(value: Any) -> int:
-    """A whole number: JSON's `49.0` and numpy's integers too, but neither text nor booleans."""
+def coerce_int(value: Any) -> int:
+    """An integer, also from `49.0` and from numpy's integers, but not from text or booleans."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, bool):
-        # What is no number may raise anything when asked for one.
+        # Any object may raise anything here.
         with suppress(Exception):
             return operator.index(value)
     raise PydanticCustomError("int_type", "a whole number is needed")
 
 
-def real(value: Any) -> float:
-    """A finite number; whole numbers and fractions of any size count as numbers, text and booleans do not."""
+def coerce_float(value: Any) -> float:
+    """A finite float from any real number, but not from text or booleans."""
     if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
         try:
             number = float(value)
         except (OverflowError, ValueError):
             number = math.inf
         if math.isfinite(number):
-            # Not -0.0, which is equal to 0 and yet is written, and so hashed for the library, in another way.
+            # Not -0.0, which is equal to 0 but is written, and so hashed for the library, differently.
             return number + 0.0
         raise PydanticCustomError("finite_number", "a finite number is needed")
     raise PydanticCustomError("float_type", "a number is needed")
 
 
-def _writable(value: int) -> int:
-    if abs(value) >= TOO_LONG:
+def _require_writable(value: int) -> int:
+    if abs(value) >= _DIGITS_BOUND:
         raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
     return value
 
 
-def _flag(value: Any) -> bool:
-    """True or false, numpy's included, and nothing that merely looks like it."""
+def _coerce_bool(value: Any) -> bool:
+    """A boolean of Python or numpy, and nothing else."""
     if isinstance(value, bool):
         return value
     if type(value).__name__ in ("bool", "bool_") and type(value).__module__ == "numpy":
@@ -71,30 +71,30 @@ def _flag(value: Any) -> bool:
     raise PydanticCustomError("bool_type", "True or False is needed")
 
 
-def ordered(value: Any) -> tuple[Any, ...]:
+def coerce_tuple(value: Any) -> tuple[Any, ...]:
     """The entries of anything that has an order, such as a list, an array or `zip`; a set or a mapping has none.
 
-    >>> ordered(zip([300, 640], [600, 480]))
+    >>> coerce_tuple(zip([300, 640], [600, 480]))
     ((300, 600), (640, 480))
     """
     if isinstance(value, (list, tuple)):
         return tuple(value)
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Set, Mapping)):
-        # What is no list may raise anything when asked for its entries.
+        # Iterating any object may raise anything.
         with suppress(Exception):
             return tuple(islice(value, MAX_ENTRIES + 1))
     raise PydanticCustomError("tuple_type", "a list in order is needed")
 
 
-def _in_words(value: Any) -> Any:
-    """Anything but a picture, which JSON holds as text (see `images.py`) and which is nothing to say in words."""
+def _reject_picture(value: Any) -> Any:
+    """The value; raises for a picture, which is also a `str` (see `images.py`)."""
     if getattr(value, "is_picture", False):
         raise PydanticCustomError("string_type", "text is needed")
     return value
 
 
-def _utf8(value: str) -> str:
-    """Text that can travel: half of a surrogate pair cannot be written as UTF-8."""
+def _require_utf8(value: str) -> str:
+    """The text; raises where UTF-8 cannot encode it, as for half of a surrogate pair."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -102,18 +102,18 @@ def _utf8(value: str) -> str:
     return value
 
 
-def on_the_wire(info: ValidationInfo) -> bool:
-    """Whether a service is reading JSON, which counts exactly as it is written."""
+def is_wire_json(info: ValidationInfo) -> bool:
+    """Whether a service is validating JSON, which is taken exactly as written."""
     return bool(info.context and info.context.get("wire"))
 
 
-Whole = Annotated[int, BeforeValidator(whole)]
-Seed = Annotated[int, BeforeValidator(whole), AfterValidator(_writable)]
-"""A whole number without bounds, as far as one can be written at all."""
-Real = Annotated[float, BeforeValidator(real)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Text = Annotated[str, BeforeValidator(_in_words), Strict(), AfterValidator(_utf8)]
-Ordered = BeforeValidator(ordered)
+Integer = Annotated[int, BeforeValidator(coerce_int)]
+Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(_require_writable)]
+"""An integer without bounds but the largest number of digits."""
+Real = Annotated[float, BeforeValidator(coerce_float)]
+Flag = Annotated[bool, BeforeValidator(_coerce_bool)]
+Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(_require_utf8)]
+Ordered = BeforeValidator(coerce_tuple)
 
 
 def nearest_multiple(value: float, step: str) -> float:
@@ -127,7 +127,7 @@ def nearest_multiple(value: float, step: str) -> float:
 
 
 def is_multiple(value: float, step: str) -> bool:
-    """Whether the number as written is a multiple, judged in decimal because 0.15 % 0.05 is not 0.
+    """Whether the number as written is a multiple, computed in decimal because 0.15 % 0.05 is not 0.
 
     >>> is_multiple(0.15, "0.05"), is_multiple(0.35, "0.05"), is_multiple(0.07, "0.05")
     (True, True, False)
@@ -142,7 +142,7 @@ class MultipleOf:
     """A decimal `multipleOf` that accepts 0.15 and 0.35.
 
     In Python, noise in the last digits is rounded away, so that `numpy.linspace(0, 1, 21)` works, and so that
-    numpy's single precision does; on the wire the number counts as it is written.
+    numpy's single precision does; in a service the number is taken as written.
     """
 
     step: str
@@ -155,7 +155,7 @@ class MultipleOf:
         return {**handler(schema), "multipleOf": float(self.step)}
 
     def _check(self, value: Any, within_bounds: ValidatorFunctionWrapHandler, info: ValidationInfo) -> float:
-        number: float = within_bounds(value if on_the_wire(info) else self._without_noise(value))
+        number: float = within_bounds(value if is_wire_json(info) else self._without_noise(value))
         if not is_multiple(number, self.step):
             raise PydanticCustomError(
                 "multiple_of", "not a multiple of {multiple_of}", {"multiple_of": float(self.step)}
@@ -164,7 +164,7 @@ class MultipleOf:
 
     def _without_noise(self, value: Any) -> Any:
         try:
-            number = real(value)
+            number = coerce_float(value)
         except PydanticCustomError:
             return value
         nearest = nearest_multiple(number, self.step)

@@ -1,4 +1,4 @@
-"""Cancelling runs that wait in a service's queue: they are not worked on, and their credits come back."""
+"""Cancelling runs that wait in a service's queue, whose credits are then refunded."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from .submission import ClientContext
 
 NOTICE_SECONDS = 5.0
-"""How long the end of a run that was cancelled is waited for; it is noticed later anyway."""
+"""How long to wait for a cancelled run to end; polling notices it later anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What came of asking a service to cancel runs."""
+    """Result of asking a service to cancel runs."""
 
     runs: int = 0
-    """How many it has cancelled."""
+    """Runs that were cancelled."""
     credits: int = 0
-    """What they would have cost, as far as their prices are known."""
+    """What the cancelled runs would have cost, as far as their prices are known."""
     at_work: int = 0
-    """How many it works on already; these go on."""
+    """Runs that are already in progress; these go on."""
     refused: int = 0
-    """How many it did not cancel, or did not answer about."""
+    """Runs that the service did not cancel, or did not answer about."""
 
     def __add__(self, other: Cancelled) -> Cancelled:
         return Cancelled(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -53,23 +53,23 @@ class Cancelled:
         return f"<{self}>"
 
 
-async def cancelled(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
-    """Cancel those of the runs that have not begun; with `at_work`, the others, too."""
-    outcomes = await asyncio.gather(*(_outcome(context, run, at_work) for run in runs))
+async def cancel_runs(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
+    """Cancel the runs that are still queued; with `at_work`, also those in progress."""
+    outcomes = await asyncio.gather(*(_cancel_one(context, run, at_work) for run in runs))
     done = [(run, price) for run, (outcome, price) in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
     if done:
-        await asyncio.wait([asyncio.ensure_future(run.finished()) for run, _ in done], timeout=NOTICE_SECONDS)
+        await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in done], timeout=NOTICE_SECONDS)
     counts = [outcome for outcome, _ in outcomes]
     return Cancelled(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
 
 
-async def _outcome(context: ClientContext, run: Run, at_work: bool) -> tuple[str, int]:
-    """What became of one run, and its price."""
+async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> tuple[str, int]:
+    """Try to cancel one run; return the outcome and its price."""
     price = run.credits or 0
     if run.service_status == COMPLETED:
         return "ended", 0
     try:
-        # Looked at first, because it may have begun meanwhile.
+        # Polled first, because it may have begun meanwhile.
         status = IN_QUEUE if at_work else (await context.calls.status(run.endpoint_id, run.request_id)).status
         if status != IN_QUEUE:
             return ("at work" if status == IN_PROGRESS else "ended"), 0
@@ -77,7 +77,7 @@ async def _outcome(context: ClientContext, run: Run, at_work: bool) -> tuple[str
             return "refused", 0
     except ReelbookError:
         return "refused", 0
-    context.watcher.look_soon(run.request_id)
+    context.poller.poll_soon(run.request_id)
     return "cancelled", price
 
 

@@ -1,4 +1,4 @@
-"""Waiting until the service has taken a run, by somebody who may stop at any moment; what is being paid for goes on."""
+"""Interruptible wait until the service has accepted a run; what is being paid for goes on."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Interrupted
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE
 from ..util.background_loop import TICK_SECONDS, background
-from ..util.interrupts import raised_once
+from ..util.interrupts import raise_once
 
 if TYPE_CHECKING:
     from .run import Run
     from .submission import Submission
 
 
-def accepted(
+def submit_and_wait(
     submission: Submission,
     work: Coroutine[Any, Any, Run],
     mark_stop: Callable[[], None],
-    show: Callable[[str], None] = lambda waits: None,
+    show: Callable[[str], None] = lambda text: None,
 ) -> Run:
-    """The run that comes of some work; an interrupt ends the wait, and nothing is sent after its mark.
+    """Run `work` in the background and return its run; an interrupt ends the wait and calls `mark_stop`, after which nothing is sent.
 
-    `show` is called now and then with what the submission waits for, empty where that is nothing.
+    `show` is called regularly with the submission's pause note, empty while it does not pause.
     """
-    begun: Future[Run] | None = None
-    with raised_once():
+    future: Future[Run] | None = None
+    with raise_once():
         try:
             # No time limit here: each call has its own deadline, and what is being paid for is not given up.
-            begun = background.submit(_shielded(submission, work))
-            return _until(begun, lambda: show(str(submission.waits)))
+            future = background.submit(_run_shielded(submission, work))
+            return _wait_until(future, lambda: show(str(submission.pause_note)))
         except KeyboardInterrupt:
             submission.stopped = True
-            if begun is None:
+            if future is None:
                 work.close()  # It is not begun any more; what has begun ignores this.
             mark_stop()
-            raise Interrupted(_stopped_at(begun)) from None
+            raise Interrupted(_format_interrupt(future)) from None
 
 
-async def _shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
-    """The outcome of some work that goes on if its caller does not wait for it."""
-    return await asyncio.shield(submission.context.begin(work))
+async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
+    """Await `work` as a task that goes on if its caller stops waiting."""
+    return await asyncio.shield(submission.context.create_task(work))
 
 
-def _until(begun: Future[Run], tick: Callable[[], None]) -> Run:
-    """The result of background work, in a wait that an interrupt ends at once and that ends nothing but itself."""
+def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
+    """Wait for background work and return its result; an interrupt ends the wait at once, and not the work."""
     over = threading.Event()
-    begun.add_done_callback(lambda _: over.set())
+    future.add_done_callback(lambda _: over.set())
     while not over.wait(TICK_SECONDS):
         tick()
-    return begun.result()
+    return future.result()
 
 
-def _stopped_at(begun: Future[Run] | None) -> str:
-    """What to tell somebody who has interrupted a submission; on a busy machine it may have been accepted a moment before."""
-    if begun is not None and begun.done() and not begun.cancelled() and begun.exception() is None:
-        run = begun.result()
+def _format_interrupt(future: Future[Run] | None) -> str:
+    """Message for an interrupted submission; the service may have accepted the run a moment before."""
+    if future is not None and future.done() and not future.cancelled() and future.exception() is None:
+        run = future.result()
         if run.status in (IN_QUEUE, IN_PROGRESS):
-            return run.goes_on
+            return run.resume_hint
     return (
         "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any more; "
         "if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."

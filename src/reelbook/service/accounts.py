@@ -1,4 +1,4 @@
-"""Accounts: who may call, what they may do, and every credit that moves."""
+"""Accounts: keys, permissions, credits and the log of charges."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .refusals import Refusal
 from .store import Store
 
 PERMISSIONS = ("run", "upload", "unchecked")
-"""`run` and `upload` are everybody's unless a list says otherwise; `unchecked` may turn the safety checker off."""
+"""`run` and `upload` are granted by default; `unchecked` allows turning the safety checker off."""
 
-USUAL = ("run", "upload")
+DEFAULT_PERMISSIONS = ("run", "upload")
 
 
 class BadAccounts(ReelbookError, ValueError):
-    """A list of accounts that cannot be used as it is."""
+    """A list of accounts with errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One caller."""
+    """The name and permissions of one account."""
 
     name: str
     permissions: frozenset[str]
 
-    def may(self, permission: str) -> None:
-        """Refuse unless this account has the permission."""
+    def require_permission(self, permission: str) -> None:
+        """Raise a refusal unless this account has the permission."""
         if permission not in self.permissions:
             raise Refusal(
                 "forbidden",
@@ -46,16 +46,16 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account to be opened, or brought up to date."""
+    """An account to be created or updated."""
 
     name: str
     key: str
-    budget: int = spec_decisions.GRANT
-    permissions: tuple[str, ...] = USUAL
+    budget: int = spec_decisions.DEFAULT_GRANT
+    permissions: tuple[str, ...] = DEFAULT_PERMISSIONS
 
 
-def read_accounts(path: Path, budget: int = spec_decisions.GRANT) -> list[NewAccount]:
-    """The accounts of a CSV file with the columns name[,key][,budget][,permissions]; missing keys are made up."""
+def read_accounts(path: Path, budget: int = spec_decisions.DEFAULT_GRANT) -> list[NewAccount]:
+    """The accounts of a CSV file with the columns name[,key][,budget][,permissions]; missing keys are generated."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -74,7 +74,7 @@ def _account(path: Path, line: int, row: dict[str, str | None], budget: int) -> 
     def cell(column: str) -> str:
         return (row.get(column) or "").strip()
 
-    name, permissions = cell("name"), tuple(cell("permissions").replace(";", " ").split()) or USUAL
+    name, permissions = cell("name"), tuple(cell("permissions").replace(";", " ").split()) or DEFAULT_PERMISSIONS
     unknown = [permission for permission in permissions if permission not in PERMISSIONS]
     if not name or unknown:
         problem = f"permissions are {', '.join(PERMISSIONS)}, not {unknown[0]!r}" if unknown else "`name` is empty"
@@ -85,28 +85,28 @@ def _account(path: Path, line: int, row: dict[str, str | None], budget: int) -> 
 
 
 def new_key() -> str:
-    """A key nobody can guess."""
+    """A new random key."""
     return f"rb_{secrets.token_urlsafe(24)}"
 
 
 class Accounts:
-    """All accounts of a service, and the log of what they paid."""
+    """All accounts of a service, and their log of charges."""
 
     def __init__(self, store: Store, log: Path, clock: Callable[[], float]) -> None:
         self._store, self._log, self._clock = store, log, clock
         # Keys are random and long, so a plain hash is safe, and quick enough for every request.
         self._by_hash: dict[str, Account] = {}
         self._written = 0
-        self._log_is_whole = True
-        store.ask(self._catch_up).result()
+        self._log_is_complete = True
+        store.submit(self._repair_log).result()
         store.after_commit(self._write_log)
-        store.ask(self._load).result()
+        store.submit(self._load).result()
 
     def open(self, accounts: Iterable[NewAccount], *, grant_again: bool = True) -> None:
-        """Open accounts, or bring existing ones up to date; what they spent stays spent."""
+        """Create or update accounts; what they have spent is preserved."""
         for account in accounts:
-            self._store.ask(partial(self._upsert, account=account, grant_again=grant_again)).result()
-        self._store.ask(self._load).result()
+            self._store.submit(partial(self._upsert, account=account, grant_again=grant_again)).result()
+        self._store.submit(self._load).result()
 
     @property
     def names(self) -> list[str]:
@@ -114,11 +114,11 @@ class Accounts:
         return sorted(account.name for account in self._by_hash.values())
 
     def permissions_of(self, name: str) -> frozenset[str]:
-        """What the account of this name may do now."""
+        """The current permissions of the account of this name."""
         return next((account.permissions for account in self._by_hash.values() if account.name == name), frozenset())
 
     def identify(self, key: str | None) -> Account:
-        """The account of a key."""
+        """The account of a key; raises a refusal for an unknown one."""
         if not key:
             raise Refusal("unauthorized", "This call needs a key: send it in the header x-api-key.")
         account = self._by_hash.get(_hash(key))
@@ -129,7 +129,7 @@ class Accounts:
         return account
 
     def statement(self, db: sqlite3.Connection, account: Account) -> dict[str, Any]:
-        """What an account has, and has spent."""
+        """The available, reserved and spent credits of an account, and its permissions."""
         row = db.execute("SELECT granted, reserved, spent FROM accounts WHERE name = ?", (account.name,)).fetchone()
         return {
             "name": account.name,
@@ -140,7 +140,7 @@ class Accounts:
         }
 
     def reserve(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Put credits aside for a run, or refuse it."""
+        """Reserve credits for a run; raises a refusal where the account has too few."""
         moved = db.execute(
             "UPDATE accounts SET reserved = reserved + ? WHERE name = ? AND granted - reserved - spent >= ?",
             (credits, account, credits),
@@ -152,21 +152,21 @@ class Accounts:
                 f"This run costs {credits} credits and the account has {row[0]} left. Nothing was charged.",
                 facts={"needed": credits, "available": row[0]},
             )
-        self._note(db, account, request_id, credits, "reserve")
+        self._record_charge(db, account, request_id, credits, "reserve")
 
     def settle(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Spend what was put aside."""
+        """Charge reserved credits."""
         db.execute(
             "UPDATE accounts SET reserved = reserved - ?, spent = spent + ? WHERE name = ?", (credits, credits, account)
         )
-        self._note(db, account, request_id, credits, "settle")
+        self._record_charge(db, account, request_id, credits, "settle")
 
     def refund(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Give back what was put aside."""
+        """Release reserved credits."""
         db.execute("UPDATE accounts SET reserved = reserved - ? WHERE name = ?", (credits, account))
-        self._note(db, account, request_id, credits, "refund")
+        self._record_charge(db, account, request_id, credits, "refund")
 
-    def _note(self, db: sqlite3.Connection, account: str, request_id: str, credits: int, kind: str) -> None:
+    def _record_charge(self, db: sqlite3.Connection, account: str, request_id: str, credits: int, kind: str) -> None:
         db.execute(
             "INSERT INTO charges (at, request_id, account, credits, kind) VALUES (?, ?, ?, ?, ?)",
             (self._clock(), request_id, account, credits, kind),
@@ -189,17 +189,17 @@ class Accounts:
         rows = db.execute("SELECT name, key_hash, permissions FROM accounts").fetchall()
         self._by_hash = {row["key_hash"]: Account(row["name"], frozenset(row["permissions"].split())) for row in rows}
 
-    def _catch_up(self, db: sqlite3.Connection) -> None:
-        """Make the log agree with the database, after a crash between the two."""
+    def _repair_log(self, db: sqlite3.Connection) -> None:
+        """Bring the log in line with the database, after a crash between the two."""
         text = self._log.read_bytes() if self._log.exists() else b""
-        whole = text[: text.rfind(b"\n") + 1]
-        if whole != text:
-            self._log.write_bytes(whole)  # A line cut short by a crash is written again, whole.
+        complete = text[: text.rfind(b"\n") + 1]
+        if complete != text:
+            self._log.write_bytes(complete)  # A line cut short by a crash is written again, whole.
         # Rows are only ever added, so the number of lines is the number of rows already written.
-        self._written = whole.count(b"\n")
-        self._append(db)
+        self._written = complete.count(b"\n")
+        self._append_charges(db)
 
-    def _append(self, db: sqlite3.Connection) -> None:
+    def _append_charges(self, db: sqlite3.Connection) -> None:
         rows = db.execute(
             "SELECT at, request_id, account, credits, kind FROM charges WHERE seq > ? ORDER BY seq", (self._written,)
         ).fetchall()
@@ -210,11 +210,11 @@ class Accounts:
 
     def _write_log(self, db: sqlite3.Connection) -> None:
         try:
-            self._append(db) if self._log_is_whole else self._catch_up(db)
-            self._log_is_whole = True
+            self._append_charges(db) if self._log_is_complete else self._repair_log(db)
+            self._log_is_complete = True
         except OSError:
             # The credits are safe in the database; the log is put right as soon as the disk lets us.
-            self._log_is_whole = False
+            self._log_is_complete = False
 
 
 def _hash(key: str) -> str:

@@ -1,4 +1,4 @@
-"""The application: the table of addresses, put behind the checks that hold for all of them."""
+"""The ASGI application: the routes, behind checks that apply to every request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse, Response
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import Service
 from .refusals import Refusal
-from .routes import Row, table
+from .routes import Row, all_routes
 from .service_settings import Settings
 
 log = logging.getLogger("reelbook.service")
@@ -26,34 +26,26 @@ log = logging.getLogger("reelbook.service")
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """A service that is ready to be served; it starts and stops with the application's lifespan."""
+def create_app(settings: Settings) -> Starlette:
+    """The application of a new service, which starts and stops with the application's lifespan."""
     service = Service(settings)
-    routes = [_route(service, row) for row in table() if row.in_spec or not settings.spec_only]
+    routes = [_route(service, row) for row in all_routes() if row.in_spec or not settings.spec_only]
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await service.start()
         yield
         await service.stop()
 
-    app = FastAPI(
-        routes=list(routes),
-        lifespan=lifespan,
-        # Our own description and page instead: they know the catalog, and load nothing from elsewhere.
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        exception_handlers={HTTPException: _http_exception},
-        redirect_slashes=False,
-    )
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_exception})
+    app.router.redirect_slashes = False
     app.state.service = service
-    app.add_middleware(Guard, service=service)
+    app.add_middleware(RequestGuard, service=service)
     return app
 
 
-class Guard:
-    """What holds for every call: it comes to us by a name of ours, from no foreign page, and gets a request id."""
+class RequestGuard:
+    """Middleware: checks host and origin of each request, and adds a request id to the response."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -71,15 +63,15 @@ class Guard:
             await send(message)
 
         http = HTTPRequest(scope)
-        refusal = self._refusal(scope, http)
+        refusal = self._check(scope, http)
         if refusal is not None:
-            await _refused(refusal)(scope, receive, send_named)
+            await _refusal_response(refusal)(scope, receive, send_named)
             return
         await self.app(scope, receive, send_named)
 
-    def _refusal(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
+    def _check(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
         host = http.headers.get("host", "").lower()
-        if not self._is_ours(scope, host):
+        if not self._is_own_host(scope, host):
             # A page on the internet can point its own name at 127.0.0.1; the Host header gives it away.
             return Refusal(
                 "forbidden",
@@ -88,10 +80,10 @@ class Guard:
         origin = http.headers.get("origin")
         if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
             return Refusal("forbidden", "Pages of other origins may not call this service.")
-        self.service.own(f"{scope['scheme']}://{host}")
+        self.service.add_own_addresses(f"{scope['scheme']}://{host}")
         return None
 
-    def _is_ours(self, scope: Scope, host: str) -> bool:
+    def _is_own_host(self, scope: Scope, host: str) -> bool:
         name, port = host, 80
         if not host.endswith("]") and ":" in host:
             name, _, digits = host.rpartition(":")
@@ -109,21 +101,21 @@ def _route(service: Service, row: Row) -> Route:
         try:
             return await row.handler(service, http)
         except Refusal as refusal:
-            return _refused(refusal)
+            return _refusal_response(refusal)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("%s %s broke off", row.method, row.path)
-            trouble = Refusal(
+            unavailable = Refusal(
                 "unavailable",
                 "Something went wrong inside the service, and nothing was charged for this call. Try again; its log says more.",
             )
-            return _refused(trouble)
+            return _refusal_response(unavailable)
 
     return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
 
 
-def _refused(refusal: Refusal) -> Response:
+def _refusal_response(refusal: Refusal) -> Response:
     return JSONResponse(refusal.body(), status_code=refusal.status, headers=refusal.headers)
 
 
@@ -131,11 +123,13 @@ async def _http_exception(http: HTTPRequest, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
     if status == 405:
         allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
-        return _refused(
+        return _refusal_response(
             Refusal(
                 "method_not_allowed",
                 f"This address does not take {http.method}. It takes {allowed}.",
                 headers={"Allow": allowed},
             )
         )
-    return _refused(Refusal("not_found", "There is nothing at this address. /docs lists the addresses that there are."))
+    return _refusal_response(
+        Refusal("not_found", "There is nothing at this address. /docs lists the addresses that there are.")
+    )

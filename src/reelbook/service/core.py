@@ -1,4 +1,4 @@
-"""The service as one object: its store, accounts, files, queue and worker processes, and what can be asked of them."""
+"""The service without HTTP: its store, accounts, files, queue and workers, and the operations on them."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from .._version import __version__
 from ..errors import ReelbookError, UnknownModel
 from ..models import pricing
 from ..models.base import WIRE, Input
-from ..models.catalog import CATALOG, Endpoint, endpoint
+from ..models.catalog import CATALOG, Endpoint, get_endpoint
 from ..models.images import pictures_of
 from ..models.pricing import Estimate
 from ..models.queue_status import COMPLETED, IN_QUEUE
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .fetch_pictures import SourceError, data_uri
+from .fetch_pictures import SourceError, decode_data_uri
 from .folder_lock import FolderLock
 from .queue import Queue, Request
-from .refusals import Refusal, invalid, invalid_at, overlong
+from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files
 from .service_settings import Settings
 from .store import Store
 from .worker_pool import WorkerPool
 
-SWEEP_SECONDS = 3600.0
-MAX_LOG = 2_000_000
+CLEANUP_INTERVAL_SECONDS = 3600.0
+MAX_LOG_BYTES = 2_000_000
 
 
 class Service:
-    """All of a running service but its HTTP."""
+    """A running service, without its HTTP."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
-        _trim(data / "workers.log")
+        _remove_large_log(data / "workers.log")
         try:
             self.store = Store(data / "service.sqlite3")
         except sqlite3.DatabaseError as error:
@@ -55,41 +55,41 @@ class Service:
                 f"The service's database in {data} cannot be opened ({error}). Move the folder aside to start with an empty one; "
                 "nothing is lost that way, and somebody can look at it."
             ) from error
-        self.id: str = self.store.ask(_identity).result()
+        self.id: str = self.store.submit(_service_id).result()
         self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
-        self.queue = Queue(self.store, self.accounts, settings.clock, settings.most_waiting)
+        self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting)
         self.workers = WorkerPool(settings, self.queue, self.files, self.accounts)
-        self.reading_a_large_input = asyncio.Lock()
-        self._sweeper: asyncio.Task[None] | None = None
+        self.large_input_lock = asyncio.Lock()
+        self._cleanup: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take up unfinished requests and begin to work."""
-        await self.files.sweep()
+        """Resume unfinished requests and start the workers."""
+        await self.files.remove_expired()
         self.queue.resume()
         self.workers.start()
-        self._sweeper = asyncio.create_task(self._sweep())
+        self._cleanup = asyncio.create_task(self._remove_expired_files())
 
     async def stop(self) -> None:
-        """Stop working; nothing that was accepted is lost."""
-        if self._sweeper:
-            self._sweeper.cancel()
+        """Stop the workers and close the store; accepted requests resume at the next start."""
+        if self._cleanup:
+            self._cleanup.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._sweeper
+                await self._cleanup
         await self.workers.stop()
-        # In this thread: at the end of the interpreter there are no others to be had.
+        # In this thread: at interpreter exit no others can be started.
         self.store.close()
         self._lock.release()
 
-    def own(self, *addresses: str) -> None:
-        """Addresses of this service, so that it knows its own files when it meets them."""
+    def add_own_addresses(self, *addresses: str) -> None:
+        """Register addresses of this service, so that it recognises its own files in inputs."""
         new = [address for address in addresses if address not in self.workers.own_addresses]
         if new:
             self.workers.own_addresses = (*self.workers.own_addresses, *new)
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
-        """The typed input of a model, or a 422 that names each problem."""
-        if refusal := overlong(row.input, value, at):
+        """The validated input of a model; raises a 422 that names each problem."""
+        if refusal := check_list_lengths(row.input, value, at):
             raise refusal
         try:
             request = row.input.model_validate(value, context=WIRE)
@@ -98,25 +98,25 @@ class Service:
         for loc, address in pictures_of(request):
             if address.lower().startswith("data:"):
                 try:
-                    data_uri(address)
+                    decode_data_uri(address)
                 except SourceError as error:
                     raise invalid_at([*at, *loc], str(error), "data_uri") from None
         return request
 
     def estimate(self, request: Input) -> Estimate:
-        """What a run costs here. Here it is exact, whatever it is based on: it is what will be charged."""
+        """The price of a run, which is exact here: it is what will be charged."""
         found = pricing.estimate(request, self.settings.rates)
         return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
 
     async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
-        """Accept a run: its credits reserved, its place in the queue taken."""
-        account.may("run")
+        """Reserve a run's credits and put it into the queue."""
+        account.require_permission("run")
         price = self.estimate(request).credits or 0
         accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
         return accepted
 
     async def cancel(self, request: Request) -> str:
-        """Cancel a request; says what came of it."""
+        """Cancel a request, and return the outcome as in the API."""
         answer = await self.queue.cancel(request)
         if answer == "CANCELLATION_REQUESTED":
             self.workers.cancel(request)
@@ -136,74 +136,78 @@ class Service:
         return status
 
     def result(self, request: Request, base_url: str) -> dict[str, Any]:
-        """The output of a request, or a refusal that says why there is none."""
+        """The output of a request; raises a refusal where there is none."""
         if request.status != COMPLETED:
             words = "Request is still in progress. Ask its status, or wait a little and ask again."
             raise Refusal("not_ready", words, headers={"x-request-id": request.id})
         if request.error is not None:
             raise Refusal(request.error["error_type"], request.error["detail"], headers={"x-request-id": request.id})
         output = request.output or {}
-        return dict(self._shown(output, base_url, inline=bool(output.get("$inline"))))
+        return dict(self._add_file_objects(output, base_url, inline=bool(output.get("$inline"))))
 
-    def _shown(self, value: Any, base_url: str, inline: bool) -> Any:
-        """An output with its files as File objects, at the address the caller uses."""
+    def _add_file_objects(self, value: Any, base_url: str, inline: bool) -> Any:
+        """An output with its files as File objects, at the caller's base URL."""
         if isinstance(value, list):
-            return [self._shown(item, base_url, inline) for item in value]
+            return [self._add_file_objects(item, base_url, inline) for item in value]
         if not isinstance(value, dict):
             return value
         if "$file" not in value:
-            return {name: self._shown(item, base_url, inline) for name, item in value.items() if name != "$inline"}
+            return {
+                name: self._add_file_objects(item, base_url, inline)
+                for name, item in value.items()
+                if name != "$inline"
+            }
         try:
             stored = self.files.get(value["$file"])
         except Refusal:
             raise Refusal(
                 "not_found", "The files of this request were kept as long as files are kept here, and are gone."
             ) from None
-        shown = stored.as_file(base_url)
+        file_object = stored.to_file_object(base_url)
         if inline:
             content = base64.b64encode(self.files.path(stored).read_bytes()).decode()
-            shown["url"] = f"data:{stored.content_type};base64,{content}"
-        return {**shown, **value["facts"]}
+            file_object["url"] = f"data:{stored.content_type};base64,{content}"
+        return {**file_object, **value["facts"]}
 
-    async def _sweep(self) -> None:
+    async def _remove_expired_files(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
-            await self.files.sweep()
+            await asyncio.sleep(CLEANUP_INTERVAL_SECONDS)
+            await self.files.remove_expired()
 
 
-def row_of(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:
-    """The catalog row of a model that a caller named."""
+def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:
+    """The catalog row of a model that a caller named; raises a refusal for any other value."""
     if not isinstance(endpoint_id, str):
         raise invalid_at(at, "`endpointId` must be text: the id of a model.", "string_type")
     try:
-        return endpoint(endpoint_id)
+        return get_endpoint(endpoint_id)
     except UnknownModel:
         known = ", ".join(row.id for row in CATALOG)
         raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. There are: {known}.") from None
 
 
 def addresses(request: Request, base_url: str) -> dict[str, str]:
-    """Where a request can be followed."""
+    """The status, response and cancel URLs of a request."""
     root = f"{base_url}/{request.endpoint_id}/requests/{request.id}"
     return {"status_url": f"{root}/status", "response_url": root, "cancel_url": f"{root}/cancel"}
 
 
 def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
-    """A fingerprint of a submission, the same for the same JSON in any order of fields."""
+    """A hash of a submission, the same for the same JSON in any order of fields."""
     return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
 
 
-def description() -> dict[str, Any]:
-    """Who answers here; the caller adds the id."""
+def service_info() -> dict[str, Any]:
+    """Name, version and features of the service; the caller adds its id."""
     return {"service": "reelbook", "version": __version__, "features": list(spec_decisions.FEATURES)}
 
 
-def _identity(db: Any) -> str:
-    """An id that stays with the data folder, so that a new port is still the same service."""
+def _service_id(db: Any) -> str:
+    """The id stored in the data folder, which stays the same on a new port."""
     db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
     return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])
 
 
-def _trim(log: Path) -> None:
-    if log.exists() and log.stat().st_size > MAX_LOG:
+def _remove_large_log(log: Path) -> None:
+    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.unlink()

@@ -1,4 +1,4 @@
-"""The service described for people: one page, complete in itself."""
+"""The documentation page of the service, as one self-contained HTML document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from .._version import __version__
 from ..models.catalog import CATALOG, Endpoint
-from .openapi_document import WHY
+from .openapi_document import STATUS_MEANINGS
 from .refusals import CODES
 from .spec_decisions import CHOICES
 
@@ -56,7 +56,7 @@ nav a { margin-right: 16px }
 
 
 def page(base_url: str) -> str:
-    """The whole page."""
+    """The HTML of the page."""
     example = (
         f"curl {base_url}/models/run \\\n  -H 'content-type: application/json' -H 'x-api-key: YOUR_KEY' \\\n"
         f'  -d \'{{"endpointId": "{CATALOG[0].id}", "input": {{"prompt": "a paper boat", "seed": 7}}}}\''
@@ -72,7 +72,7 @@ def page(base_url: str) -> str:
         *(_model(row) for row in CATALOG),
         Markup("<h2 id=errors>Errors</h2><p>Every refusal is JSON: <code>detail</code> is a sentence, or a list with one entry "
                "for each wrong field; <code>error_type</code> is one of these. The header <code>x-request-id</code> names the request.</p>"),
-        _table(("error_type", "code", "when"), ((_code(name), _number(code), escape(WHY[code])) for name, code in CODES.items())),
+        _table(("error_type", "code", "when"), ((_code(name), _number(code), escape(STATUS_MEANINGS[code])) for name, code in CODES.items())),
         Markup("<h2 id=choices>Choices</h2><p>What the specification does not show, this service had to decide. A client should not depend on it.</p>"),
         _table(("what is open", "what we chose", "because"), ((escape(c.gap), escape(c.choice), escape(c.because)) for c in CHOICES)),
     ]  # fmt: skip

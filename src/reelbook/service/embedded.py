@@ -1,4 +1,4 @@
-"""One service for each library folder: whoever comes first runs it, the others join, and when it goes the next takes over."""
+"""The embedded service: one per library folder, run by one process and joined by the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ..errors import FolderInUse, Unreachable
 from .accounts import NewAccount, new_key
-from .server import Server, bound_socket
+from .server import Server, bind_socket
 from .service_settings import Settings
 
 ACCOUNT = "notebook"
@@ -24,7 +24,7 @@ RETRY_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the service of a folder answers, and with which key."""
+    """Base URL, key and id of a folder's service."""
 
     base_url: str
     key: str = field(repr=False)
@@ -32,9 +32,9 @@ class Address:
 
 
 class Embedded:
-    """The service of a folder, as one process sees it: run here, or joined.
+    """A process's handle on the service of a folder: run here, or joined.
 
-    Who runs it owns the folder's lock, which the system takes away when the process dies, however it dies.
+    The process that runs it holds the folder's lock, which the system releases when the process ends, however it ends.
     """
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
@@ -51,16 +51,16 @@ class Embedded:
         return self._server is not None and self._server.running
 
     def address(self) -> Address:
-        """Where to reach the service now: it is joined if it runs, and started if it does not."""
+        """The address of the service; starts it where no process runs it."""
         with self._guard:
             self._forget_after_fork()
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             deadline = time.monotonic() + JOIN_SECONDS
             while True:
                 with contextlib.suppress(FolderInUse):
-                    return self._started()
+                    return self._join_or_start()
                 joined = self._read_address()
-                if joined is not None and _answers(joined):
+                if joined is not None and _is_answering(joined):
                     return joined
                 if time.monotonic() > deadline:
                     raise Unreachable(
@@ -69,7 +69,7 @@ class Embedded:
                 time.sleep(RETRY_SECONDS)
 
     def close(self) -> None:
-        """Stop the service if this process runs it; its unfinished runs go on with the next start."""
+        """Stop the service if this process runs it; unfinished runs resume at the next start."""
         with self._guard:
             if self._server is not None and self._pid == os.getpid():
                 self._server.stop()
@@ -80,22 +80,22 @@ class Embedded:
     def _address_file(self) -> Path:
         return self._folder / "address.json"
 
-    def _started(self) -> Address:
+    def _join_or_start(self) -> Address:
         if self._address is None or not self.runs_here:
-            self._server = Server(self.settings, bound_socket("127.0.0.1", 0))
-            key = self._kept_key()
+            self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
+            key = self._read_or_create_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
             self._server.start()
             self._address = Address(self._server.base_url, key, self._server.service.id)
             self._write_address(self._address)
         return self._address
 
-    def _kept_key(self) -> str:
-        """The key of this folder: the same over all starts, in a file that only its owner reads."""
+    def _read_or_create_key(self) -> str:
+        """The key of this folder, the same at every start, in a file that only its owner can read."""
         path = self._folder / "key"
         with contextlib.suppress(OSError):
-            if kept := path.read_text(encoding="utf-8").strip():
-                return kept
+            if saved := path.read_text(encoding="utf-8").strip():
+                return saved
         key = new_key()
         _write_private(path, key)
         return key
@@ -107,19 +107,19 @@ class Embedded:
 
     def _read_address(self) -> Address | None:
         try:
-            kept = json.loads(self._address_file.read_text(encoding="utf-8"))
-            return Address(kept["base_url"], kept["key"], kept["id"])
+            saved = json.loads(self._address_file.read_text(encoding="utf-8"))
+            return Address(saved["base_url"], saved["key"], saved["id"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def _forget_after_fork(self) -> None:
-        """A forked child has copies of our handles and none of our threads: it starts with nothing."""
+        """Drop the handles in a forked child, which has none of the parent's threads."""
         if self._pid != os.getpid():
             self._pid, self._server, self._address = os.getpid(), None, None
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Atomically write a file that only its owner can read."""
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
@@ -127,8 +127,8 @@ def _write_private(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _answers(address: Address) -> bool:
-    """Whether the service with this id answers there; another program may have got its port since."""
+def _is_answering(address: Address) -> bool:
+    """Whether the service with this id answers there; another program may have its port by now."""
     parts = urlsplit(address.base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
     try:

@@ -1,4 +1,4 @@
-"""Source pictures, fetched from addresses that strangers wrote: public ones only, checked where we really connect."""
+"""Fetching of source pictures from untrusted addresses: public ones only, checked at the time of connecting."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..util.public_address import is_public
 from . import spec_decisions
 
 MAX_REDIRECTS = 5
-DIAL_SECONDS = 10.0
-CHUNK = 64 * 1024
+CONNECT_SECONDS = 10.0
+CHUNK_BYTES = 64 * 1024
 HEADERS = {"User-Agent": "reelbook", "Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
 
 Resolve = Callable[[str, int], Sequence[str]]
-Dial = Callable[[str, int, float], socket.socket]
+Connect = Callable[[str, int, float], socket.socket]
 
 
 class SourceError(Exception):
@@ -41,98 +41,99 @@ class SourceError(Exception):
         return f"The source {name} could not be {verb}: {self.reason}."
 
 
-def data_uri(address: str) -> bytes:
+def decode_data_uri(address: str) -> bytes:
     """The bytes inside a `data:` address.
 
-    >>> data_uri("data:text/plain;base64,aGk=")
+    >>> decode_data_uri("data:text/plain;base64,aGk=")
     b'hi'
     """
     head, comma, body = address.partition(",")
     if not comma:
         raise SourceError(address, "a data: address needs a comma before its data")
-    # Judged before decoding, so that a huge one costs nothing: base64 makes 3 bytes of 4 characters.
-    if len(body) // 4 * 3 > spec_decisions.MAX_DATA_URI:
+    # Checked before decoding, so that a huge one costs nothing: base64 makes 3 bytes of 4 characters.
+    if len(body) // 4 * 3 > spec_decisions.MAX_DATA_URI_BYTES:
         raise SourceError(
-            address, f"it holds more than {spec_decisions.MAX_DATA_URI // 1_000_000} MB; upload it as a file instead"
+            address,
+            f"it holds more than {spec_decisions.MAX_DATA_URI_BYTES // 1_000_000} MB; upload it as a file instead",
         )
     if not head.lower().endswith(";base64"):
         return unquote_to_bytes(body)
-    for spelling in (str.encode, _respelt):
+    for spelling in (str.encode, _normalise_base64):
         with contextlib.suppress(ValueError):
             return binascii.a2b_base64(spelling(body), strict_mode=True)
     raise SourceError(address, "its base64 data is not well-formed")
 
 
-def _respelt(body: str) -> bytes:
-    """Base64 as the book has it: some writers escape letters, break lines or leave the padding out, which harms nobody."""
+def _normalise_base64(body: str) -> bytes:
+    """Canonical base64, from variants with escapes, line breaks, URL-safe letters or missing padding."""
     plain = re.sub(rb"\s", b"", unquote_to_bytes(body)).translate(bytes.maketrans(b"-_", b"+/"))
     return plain + b"=" * (-len(plain) % 4)
 
 
 def system_resolve(host: str, port: int) -> list[str]:
-    """Every address of a name, as the system knows them."""
+    """All IP addresses of a host, from the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
 
-def system_dial(address: str, port: int, timeout: float) -> socket.socket:
-    """A connection to exactly this address."""
+def system_connect(address: str, port: int, timeout: float) -> socket.socket:
+    """A TCP connection to exactly this address."""
     return socket.create_connection((address, port), timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches http(s) addresses; tests hand in a resolver and a dialler of their own."""
+    """Fetches http(s) addresses; tests pass their own `resolve` and `connect`."""
 
     resolve: Resolve = system_resolve
-    dial: Dial = system_dial
-    most: int = spec_decisions.MAX_SOURCE
+    connect: Connect = system_connect
+    max_bytes: int = spec_decisions.MAX_SOURCE_BYTES
     seconds: float = spec_decisions.FETCH_SECONDS
     now: Callable[[], float] = time.monotonic
 
     def fetch(self, source: str) -> bytes:
-        """The bytes at an address, following redirects, each checked like the first."""
+        """The bytes at an address; each redirect is checked like the first address."""
         deadline, address = self.now() + self.seconds, source
         for _ in range(MAX_REDIRECTS + 1):
             try:
-                body, location = self._once(source, address, deadline)
+                body, location = self._fetch_once(source, address, deadline)
                 if location is None:
                     return body
                 address = urljoin(address, location)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self._left(source, deadline)  # Says that time ran out, if that is why.
-                raise SourceError(source, _reason(error)) from error
+                self._remaining_seconds(source, deadline)  # Says that time ran out, if that is why.
+                raise SourceError(source, _format_reason(error)) from error
         raise SourceError(source, f"it redirects more than {MAX_REDIRECTS} times")
 
-    def _once(self, source: str, address: str, deadline: float) -> tuple[bytes, str | None]:
-        """What is at an address: the bytes, or where it sends us on to."""
+    def _fetch_once(self, source: str, address: str, deadline: float) -> tuple[bytes, str | None]:
+        """The body at an address, or the location that it redirects to."""
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SourceError(source, "only http, https and data: addresses and file_ids of uploads are read")
         port = parts.port or (443 if parts.scheme == "https" else 80)
         with contextlib.closing(http.client.HTTPConnection(parts.hostname, port)) as connection:
-            connection.sock = wire = self._dialled(source, parts.hostname, port, deadline)
-            with _hung_up_after(self._left(source, deadline), wire):
+            connection.sock = wire = self._connect(source, parts.hostname, port, deadline)
+            with _shut_down_after(self._remaining_seconds(source, deadline), wire):
                 if parts.scheme == "https":
                     connection.sock = ssl.create_default_context().wrap_socket(wire, server_hostname=parts.hostname)
                 connection.request("GET", _target(parts), headers=HEADERS)
                 with contextlib.closing(connection.getresponse()) as response:
-                    return self._answered(source, response, deadline)
+                    return self._read_response(source, response, deadline)
 
-    def _dialled(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
+    def _connect(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
         """A connection to one of a host's addresses, all of which were checked."""
-        addresses = list(dict.fromkeys(self._resolved(host, port, self._left(source, deadline))))
-        # One private address among public ones is refused too: which of them would be dialled is chance.
+        addresses = list(dict.fromkeys(self._resolve_host(host, port, self._remaining_seconds(source, deadline))))
+        # One private address among public ones is refused too: which one would be connected to is chance.
         if not addresses or not all(is_public(address) for address in addresses):
             raise SourceError(source, "its address is not on the public internet")
-        # The socket goes to the address that was checked; asking the name again could give another one.
+        # Connect to the address that was checked; resolving the name again could give another one.
         for address in addresses[:-1]:
             with contextlib.suppress(OSError):
-                return self.dial(address, port, min(DIAL_SECONDS, self._left(source, deadline)))
-        return self.dial(addresses[-1], port, min(DIAL_SECONDS, self._left(source, deadline)))
+                return self.connect(address, port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
+        return self.connect(addresses[-1], port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
 
-    def _resolved(self, host: str, port: int, seconds: float) -> Sequence[str]:
-        """Every address of a host, from a thread: the system waits for a silent name server as long as it likes."""
+    def _resolve_host(self, host: str, port: int, seconds: float) -> Sequence[str]:
+        """All addresses of a host, from a thread: the system has no time limit for a silent name server."""
         answer: Future[Sequence[str]] = Future()
 
         def ask() -> None:
@@ -144,7 +145,9 @@ class Fetcher:
         threading.Thread(target=ask, daemon=True).start()
         return answer.result(seconds)
 
-    def _answered(self, source: str, response: http.client.HTTPResponse, deadline: float) -> tuple[bytes, str | None]:
+    def _read_response(
+        self, source: str, response: http.client.HTTPResponse, deadline: float
+    ) -> tuple[bytes, str | None]:
         if response.status in (301, 302, 303, 307, 308):
             location = response.getheader("Location")
             if not location:
@@ -152,36 +155,36 @@ class Fetcher:
             return b"", location
         if response.status != 200:
             raise SourceError(source, f"the server there answered {response.status}")
-        return self._body(source, response, deadline), None
+        return self._read_body(source, response, deadline), None
 
-    def _body(self, source: str, response: http.client.HTTPResponse, deadline: float) -> bytes:
-        self._fits(source, response.length or 0)
+    def _read_body(self, source: str, response: http.client.HTTPResponse, deadline: float) -> bytes:
+        self._check_size(source, response.length or 0)
         parts, size = [], 0
-        while chunk := response.read1(CHUNK):
+        while chunk := response.read1(CHUNK_BYTES):
             size += len(chunk)
-            self._fits(source, size)
+            self._check_size(source, size)
             parts.append(chunk)
-        self._left(source, deadline)
+        self._remaining_seconds(source, deadline)
         if response.length:
             raise SourceError(source, "the connection broke off before its end")
         return b"".join(parts)
 
-    def _fits(self, source: str, size: int) -> None:
-        if size > self.most:
-            raise SourceError(source, f"it is larger than {self.most / 1_000_000:g} MB")
+    def _check_size(self, source: str, size: int) -> None:
+        if size > self.max_bytes:
+            raise SourceError(source, f"it is larger than {self.max_bytes / 1_000_000:g} MB")
 
-    def _left(self, source: str, deadline: float) -> float:
-        left = deadline - self.now()
-        if left <= 0:
+    def _remaining_seconds(self, source: str, deadline: float) -> float:
+        remaining = deadline - self.now()
+        if remaining <= 0:
             raise SourceError(source, f"it took longer than {self.seconds:g} s")
-        return left
+        return remaining
 
 
 @contextlib.contextmanager
-def _hung_up_after(seconds: float, wire: socket.socket) -> Iterator[None]:
-    """A connection that ends in time, whatever is said on it.
+def _shut_down_after(seconds: float, wire: socket.socket) -> Iterator[None]:
+    """Shut a connection down after some seconds, whatever it receives.
 
-    A socket's own timeout is for one read; a server that drips byte by byte would never meet it.
+    A socket's own timeout is for one read; a server that sends byte by byte would never reach it.
     """
     with wire.dup() as handle:
         timer = threading.Timer(seconds, _shut, [handle])
@@ -199,12 +202,12 @@ def _shut(wire: socket.socket) -> None:
 
 
 def _target(parts: SplitResult) -> str:
-    """The path and query of an address, with what people type and HTTP does not take in escapes."""
+    """The path and query of an address, characters that HTTP does not allow percent-encoded."""
     safe = "/%:@!$&'()*+,;=?"
     return quote(parts.path or "/", safe) + (f"?{quote(parts.query, safe)}" if parts.query else "")
 
 
-def _reason(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     match error:
         case TimeoutError():
             return "the server there did not answer in time"

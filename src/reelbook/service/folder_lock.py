@@ -1,4 +1,4 @@
-"""A folder that belongs to one process at a time, for as long as that process lives."""
+"""An exclusive lock on a folder, held by one process until it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import FolderInUse
 
 
 class FolderLock:
-    """A locked file. The system takes the lock away when its process dies, however it dies: no clocks, no pids."""
+    """A locked file. The system releases the lock when its process ends, however it ends; raises `FolderInUse`."""
 
     def __init__(self, folder: Path) -> None:
         self._file: IO[str] | None = (folder / "lock").open("a+")
@@ -19,7 +19,7 @@ class FolderLock:
             raise FolderInUse(str(folder))
 
     def release(self) -> None:
-        """Let the next one have it."""
+        """Release the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""HTTP/1.1 framing without leniency: where a request ends must be beyond doubt, or what follows could be a hidden second one."""
+"""Strict HTTP/1.1 framing, against request smuggling."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import h11
 HEAD_END = re.compile(rb"\n\r?\n")
 LENGTH = re.compile(rb"[0-9]{1,18}")
 TAIL_BYTES = 4
-"""How much of what came before is remembered, to see how a chunked body ended."""
+"""How much received data is kept, to see how a chunked body ended."""
 
 
 class StrictConnection(h11.Connection):
-    """The server's side of a connection that refuses every request whose end two readers could see in two places.
+    """The server's side of a connection, which refuses requests whose end is ambiguous.
 
-    h11 follows the standard's advice to be lenient: it takes a length beside chunks, a length told twice, header lines that go on
-    after a line break, and line feeds alone. A proxy in front that reads them otherwise would pass on a request unseen.
+    h11 is lenient, as the standard advises: it accepts a length beside chunks, a repeated length, folded header lines and
+    bare line feeds. A proxy in front that reads them otherwise would pass on a hidden second request.
     """
 
     _recent = b""
     _chunked = False
 
     def receive_data(self, data: bytes) -> None:
-        """Take in what arrived."""
+        """Add received data."""
         self._recent = self._recent[-TAIL_BYTES:] + data
         super().receive_data(data)
 
     def next_event(self) -> Any:
-        """The next event, or `RemoteProtocolError` where the framing is in doubt."""
+        """The next event; raises `RemoteProtocolError` where the framing is ambiguous."""
         if self.their_state is h11.IDLE:
             self._check_head()
         event = super().next_event()
@@ -51,7 +51,7 @@ class StrictConnection(h11.Connection):
 
 
 def check_head(head: bytes) -> bytes:
-    """The transfer encoding of a request by its first lines, empty where there is none; raises where its length is in doubt.
+    """The transfer encoding in a request's head, empty where there is none; raises where the body's length is ambiguous.
 
     >>> check_head(b"POST / HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n")
     b'chunked'

@@ -1,4 +1,4 @@
-"""The service described for machines: OpenAPI 3.1, for one model or for every address."""
+"""OpenAPI 3.1 documents of one model or of the whole service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Document = dict[str, Any]
 MODEL_VERSION = "1.0.0"
 """The version that the spec gives for the description of a model."""
 
-WHY = {
+STATUS_MEANINGS = {
     400: "The body is not a JSON object, or the result is not there yet.",
     401: "The key is missing or not known.",
     402: "The account cannot pay for it.",
@@ -89,8 +89,8 @@ REQUEST_ID: Document = {
 }
 
 
-def of_model(row: Endpoint, base_url: str) -> Document:
-    """One model with its queue, as the spec shows it."""
+def describe_model(row: Endpoint, base_url: str) -> Document:
+    """The document of one model with its queue, as in the spec."""
     document = _document(f"{row.id}", row.purpose, MODEL_VERSION, base_url)
     document["info"]["x-endpoint-id"] = row.id
     schemas = document["components"]["schemas"]
@@ -98,8 +98,8 @@ def of_model(row: Endpoint, base_url: str) -> Document:
     return document
 
 
-def of_service(base_url: str, *, spec_only: bool = False) -> Document:
-    """Every address of the service."""
+def describe_service(base_url: str, *, spec_only: bool = False) -> Document:
+    """The document of all routes of the service."""
     document = _document("Reelbook service", "Makes videos and pictures on this machine.", __version__, base_url)
     schemas = document["components"]["schemas"]
     for row in CATALOG:
@@ -128,7 +128,7 @@ def _document(title: str, description: str, version: str, base_url: str) -> Docu
 
 
 def _queue_paths(row: Endpoint, prefix: str, schemas: Document, *, extras: bool, submit: bool = True) -> Document:
-    """The queue of one model under one prefix."""
+    """The queue's paths of one model under one prefix."""
     name = row.input.__name__
     tag = {"tags": [row.category]}
     request_id = [_parameter("path", "request_id", {"type": "string"})]
@@ -329,7 +329,7 @@ def _operation(
 def _refusal(code: int) -> Document:
     waiting = {"Retry-After": {"description": "Seconds to wait.", "required": True, "schema": {"type": "integer"}}}
     return {
-        "description": WHY[code],
+        "description": STATUS_MEANINGS[code],
         "headers": {**_HEADERS, **(waiting if code == 429 else {})},
         "content": {"application/json": {"schema": _ref("Error")}},
     }
@@ -385,7 +385,7 @@ _IDEMPOTENCY = _parameter(
 
 
 def _component(model: type[BaseModel], schemas: Document) -> Document:
-    """A reference to a model's schema, which is put among the components with all that it refers to."""
+    """A reference to a model's schema, which is added to the components with all that it refers to."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     for name, definition in schema.pop("$defs", {}).items():
         schemas[name] = definition

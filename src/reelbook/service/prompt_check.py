@@ -1,4 +1,4 @@
-"""A small check of prompts, so that programs can meet a refusal here before they meet one that costs."""
+"""A small safety check of prompts, so that programs can be tested against refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVELS: dict[str, int] = {
     "knife": 1,
 }
 
-USUAL_TOLERANCE = 4
+DEFAULT_TOLERANCE = 4
 
 
 class ContentRefused(Exception):
@@ -40,11 +40,11 @@ class ContentRefused(Exception):
         return f"The safety check refused the word {self.word!r} in the prompt. Nothing was charged; choose other words and run it again."
 
 
-def check(request: Input, *, may_be_unchecked: bool) -> None:
-    """Refuse a prompt that the account's settings do not let pass."""
+def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:
+    """Raise `ContentRefused` for a prompt with a word above the input's tolerance."""
     if may_be_unchecked and not getattr(request, "enable_safety_checker", True):
         return
-    tolerance = int(getattr(request, "safety_tolerance", USUAL_TOLERANCE))
+    tolerance = int(getattr(request, "safety_tolerance", DEFAULT_TOLERANCE))
     for word in re.findall(r"[a-z]+", getattr(request, "prompt", "").lower()):
         level = LEVELS.get(word, 0)
         if level >= tolerance:

@@ -1,4 +1,4 @@
-"""The queue: requests from submission to their end, durable at both, followed in memory in between."""
+"""The queue of requests: stored at submission and at the end, tracked in memory in between."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .accounts import Account, Accounts
 from .refusals import Refusal
 from .store import Store
 
-MAX_REMEMBERED = 2_000
-"""Finished requests kept in memory; older ones are read again from the database."""
-LARGEST_REMEMBERED = 100_000
-"""Those with more text than this are read again each time: an output repeats its prompt, which can have megabytes."""
+MAX_CACHED = 2_000
+"""Finished requests in memory; older ones are read from the database."""
+MAX_CACHED_CHARS = 100_000
+"""Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request, as it stands."""
+    """One request and its current state."""
 
     seq: int
     id: str
@@ -53,15 +53,15 @@ class Request:
         """Add a line to the log that the caller sees."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
         self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
-        self.tell()
+        self.notify_watchers()
 
-    def tell(self) -> None:
-        """Wake everybody who follows this request."""
+    def notify_watchers(self) -> None:
+        """Wake all streams of this request."""
         for watcher in self.watchers:
             watcher.set()
 
     def record(self) -> str:
-        """What outlives this process."""
+        """The JSON that is stored at the end of the request."""
         names = ("started", "output", "error", "engine", "logs", "attempts")
         return json.dumps({name: getattr(self, name) for name in names})
 
@@ -83,18 +83,18 @@ class Request:
 class Queue:
     """All requests of a service. Used from the service's event loop only."""
 
-    def __init__(self, store: Store, accounts: Accounts, clock: Callable[[], float], most_waiting: int) -> None:
-        self._store, self._accounts, self._clock, self._most_waiting = store, accounts, clock, most_waiting
+    def __init__(self, store: Store, accounts: Accounts, clock: Callable[[], float], max_waiting: int) -> None:
+        self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
         self._live: dict[str, Request] = {}
         self._done: OrderedDict[str, Request] = OrderedDict()
         self._waiting: list[int] = []
         self._by_seq: dict[int, Request] = {}
-        self._waiting_of: dict[str, int] = {}
-        self._something_waits = asyncio.Event()
+        self._waiting_by_account: dict[str, int] = {}
+        self._has_waiting = asyncio.Event()
 
     def resume(self) -> None:
-        """Take up what an earlier process of this service left unfinished, in the old order."""
-        rows = self._store.ask(
+        """Queue the unfinished requests of an earlier process, in their order."""
+        rows = self._store.submit(
             lambda db: db.execute(
                 "SELECT seq, id, account, endpoint, credits, created, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
             ).fetchall()
@@ -124,28 +124,28 @@ class Queue:
         credits: int,
         idempotency: tuple[str, str] | None = None,
     ) -> tuple[Request, bool]:
-        """A new request, its credits reserved; or the earlier one that the idempotency key stands for.
+        """Add a request and reserve its credits, or find the earlier one with the same idempotency key.
 
-        The second value tells whether it is new.
+        The second value is whether it is new.
         """
-        is_full = self._waiting_of.get(account.name, 0) >= self._most_waiting
+        is_full = self._waiting_by_account.get(account.name, 0) >= self._max_waiting
         # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
         if is_full and not (idempotency and await self._is_known(account, idempotency[0])):
             raise Refusal(
                 "too_many_requests",
-                f"{self._most_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
+                f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
                 headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
             )
-        # A task of its own: a caller that hangs up must not leave a paid request that nobody works on.
+        # A task of its own: a caller that disconnects must not leave a paid request that no worker gets.
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock())
-        entering = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
-        earlier = await asyncio.shield(entering)
+        inserting = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
+        earlier = await asyncio.shield(inserting)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
 
     async def _is_known(self, account: Account, key: str) -> bool:
         since = self._clock() - spec_decisions.IDEMPOTENCY_SECONDS
         return await asyncio.wrap_future(
-            self._store.ask(
+            self._store.submit(
                 lambda db: bool(
                     db.execute(
                         "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?", (account.name, key, since)
@@ -156,13 +156,13 @@ class Queue:
 
     async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
         # Counted before the commit, so that a burst cannot slip past the limit.
-        self._waiting_of[request.account] = self._waiting_of.get(request.account, 0) + 1
+        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         try:
             earlier = await asyncio.wrap_future(
-                self._store.ask(lambda db: self._insert(db, request, text, idempotency))
+                self._store.submit(lambda db: self._insert(db, request, text, idempotency))
             )
         finally:
-            self._waiting_of[request.account] -= 1
+            self._waiting_by_account[request.account] -= 1
         if earlier is None:
             self._add(request)
         return earlier
@@ -197,16 +197,18 @@ class Queue:
         return None
 
     async def find(self, account: Account, request_id: str) -> Request:
-        """A request of this account; anybody else's is not there."""
-        request = self._live.get(request_id) or self._done.get(request_id) or await self._reread(request_id)
+        """A request of this account; another account's counts as not found."""
+        request = self._live.get(request_id) or self._done.get(request_id) or await self._load_finished(request_id)
         if request is None or request.account != account.name:
             raise Refusal("not_found", f"There is no request {request_id[:100]!r} of this account.")
         return request
 
-    async def input_of(self, request: Request) -> dict[str, Any]:
-        """The input of a request; kept on disk, because it can hold a whole picture."""
+    async def read_input(self, request: Request) -> dict[str, Any]:
+        """The input of a request, read from disk because it can contain a whole picture."""
         row = await asyncio.wrap_future(
-            self._store.ask(lambda db: db.execute("SELECT input FROM requests WHERE id = ?", (request.id,)).fetchone())
+            self._store.submit(
+                lambda db: db.execute("SELECT input FROM requests WHERE id = ?", (request.id,)).fetchone()
+            )
         )
         return dict(json.loads(row["input"]))
 
@@ -219,37 +221,37 @@ class Queue:
         """How many requests wait."""
         return len(self._waiting)
 
-    async def take(self) -> Request:
-        """The next request to work on; waits for one."""
+    async def pop_next(self) -> Request:
+        """Wait for the next request, and mark it as in progress."""
         while not self._waiting:
-            self._something_waits.clear()
-            await self._something_waits.wait()
+            self._has_waiting.clear()
+            await self._has_waiting.wait()
         request = self._by_seq.pop(self._waiting.pop(0))
-        self._waiting_of[request.account] -= 1
+        self._waiting_by_account[request.account] -= 1
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
-        request.tell()
+        request.notify_watchers()
         return request
 
-    def put_back(self, request: Request, message: str) -> None:
-        """Let a request whose worker died wait again, at its old place."""
+    def requeue(self, request: Request, message: str) -> None:
+        """Put a request whose worker crashed back at its old place."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
         request.log(self._clock(), message, "WARNING", "service")
         self._wait(request)
 
     async def cancel(self, request: Request) -> str:
-        """Cancel a request: at once while it waits, soon while it runs. Says which."""
+        """Cancel a request: at once while it waits, soon while it runs. Returns which, as in the API."""
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE:
             self._stop_waiting(request)
-            request.status = IN_PROGRESS  # Nobody may take it while the commit is under way.
-            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancelled())))
+            request.status = IN_PROGRESS  # No worker may get it while the commit is under way.
+            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again after its next start.
         marked = await asyncio.wrap_future(
-            self._store.ask(
+            self._store.submit(
                 lambda db: (
                     db.execute(
                         "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL", (request.id,)
@@ -265,13 +267,13 @@ class Queue:
         *,
         output: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
-        also: Callable[[sqlite3.Connection], object] = lambda db: None,
-        then: Callable[[], object] = lambda: None,
+        in_commit: Callable[[sqlite3.Connection], object] = lambda db: None,
+        after_commit: Callable[[], object] = lambda: None,
     ) -> None:
-        """The end of a request: its outcome, its credits and its files in one commit.
+        """End a request: commit its outcome, its credits and its files at once.
 
-        `also` is part of that commit, for a request that ends well. `then` is done after it, before anybody can see
-        that the request has ended.
+        `in_commit` is part of that commit, for a request that succeeds. `after_commit` is called after it, before the
+        end of the request becomes visible.
         """
         finished = self._clock()
         request.output, request.error = output, error
@@ -283,22 +285,22 @@ class Queue:
             if row is None:
                 return
             if row["cancelling"]:
-                # It was cancelled while its files were taken over; who was told so must not pay.
-                request.output, request.error = None, cancelled()
+                # It was cancelled while its files were stored; a confirmed cancellation is not charged.
+                request.output, request.error = None, cancellation_error()
             db.execute(
                 "UPDATE requests SET finished = ?, record = ? WHERE id = ?", (finished, request.record(), request.id)
             )
             move = self._accounts.refund if request.error else self._accounts.settle
             move(db, request.account, request.id, request.credits)
             if not request.error:
-                also(db)
+                in_commit(db)
 
-        await asyncio.wrap_future(self._store.ask(commit))
-        then()
+        await asyncio.wrap_future(self._store.submit(commit))
+        after_commit()
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
-        self._remember(request)
-        request.tell()
+        self._cache(request)
+        request.notify_watchers()
 
     def _add(self, request: Request) -> None:
         self._live[request.id] = request
@@ -307,25 +309,25 @@ class Queue:
     def _wait(self, request: Request) -> None:
         bisect.insort(self._waiting, request.seq)
         self._by_seq[request.seq] = request
-        self._waiting_of[request.account] = self._waiting_of.get(request.account, 0) + 1
-        self._something_waits.set()
-        request.tell()
+        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
+        self._has_waiting.set()
+        request.notify_watchers()
 
     def _stop_waiting(self, request: Request) -> None:
         del self._waiting[bisect.bisect_left(self._waiting, request.seq)]
         del self._by_seq[request.seq]
-        self._waiting_of[request.account] -= 1
+        self._waiting_by_account[request.account] -= 1
 
-    def _remember(self, request: Request) -> None:
-        if len(request.record()) > LARGEST_REMEMBERED:
+    def _cache(self, request: Request) -> None:
+        if len(request.record()) > MAX_CACHED_CHARS:
             return
         self._done[request.id] = request
-        if len(self._done) > MAX_REMEMBERED:
+        if len(self._done) > MAX_CACHED:
             self._done.popitem(last=False)
 
-    async def _reread(self, request_id: str) -> Request | None:
+    async def _load_finished(self, request_id: str) -> Request | None:
         row = await asyncio.wrap_future(
-            self._store.ask(
+            self._store.submit(
                 lambda db: db.execute(
                     "SELECT seq, id, account, endpoint, credits, created, finished, record FROM requests "
                     "WHERE id = ? AND finished IS NOT NULL",
@@ -346,10 +348,10 @@ class Queue:
             finished=row["finished"],
             **json.loads(row["record"]),
         )
-        self._remember(request)
+        self._cache(request)
         return request
 
 
-def cancelled() -> dict[str, Any]:
+def cancellation_error() -> dict[str, Any]:
     """The error of a request that was cancelled."""
     return {"error_type": "cancelled", "detail": "The request was cancelled; its credits were given back."}

@@ -1,4 +1,4 @@
-"""How the service says no: one class, one table of codes, one shape of body."""
+"""Error responses of the service: their class, status codes and body."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 from ..models.problems import problems_of
 from ..models.value_types import MAX_ENTRIES
 
-MAX_WORDED = 10_000
-"""How many problems are looked at one by one; a hostile list has more, and each takes time that others wait."""
-MAX_JUDGED = 1_000
-"""Lists that are too long, and longer than this, are refused without a look at their entries."""
+MAX_LISTED_PROBLEMS = 10_000
+"""How many problems are listed one by one; a hostile list has more, and each takes time in which others wait."""
+MAX_CHECKED_ENTRIES = 1_000
+"""Lists that are too long, and longer than this, are refused without checking their entries."""
 
 Loc = Sequence[str | int]
 
@@ -37,11 +37,11 @@ CODES: Mapping[str, int] = {
     "unavailable": 503,
     "engine_timeout": 504,
 }
-"""The HTTP status of every kind of refusal."""
+"""The HTTP status of each `error_type`."""
 
 
 class Refusal(Exception):
-    """A request that is not carried out, and why, in words that its sender can act on."""
+    """An error response, with a reason that the caller can act on."""
 
     def __init__(
         self,
@@ -60,13 +60,13 @@ class Refusal(Exception):
         return CODES[self.error_type]
 
     def body(self) -> dict[str, Any]:
-        """The JSON body of the answer."""
+        """The JSON body of the response."""
         return {"detail": self.detail, "error_type": self.error_type, **self.facts}
 
 
 def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",)) -> Refusal:
-    """A 422 with one entry for each problem, each with its place in the body."""
-    if error.error_count() > MAX_WORDED:
+    """A 422 with one entry for each validation error, each with its place in the body."""
+    if error.error_count() > MAX_LISTED_PROBLEMS:
         words = f"The input has {error.error_count():,} problems, too many to list. Send fewer entries to learn what is wrong with them."
         return invalid_at(at, words, "more")
     entries = [
@@ -83,23 +83,23 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",))
 
 
 def invalid_at(loc: Loc, message: str, kind: str = "value_error") -> Refusal:
-    """A 422 for one place that no model speaks of."""
+    """A 422 for one place that is not part of a model's input."""
     return all_invalid([(loc, message, kind)])
 
 
 def all_invalid(problems: Iterable[tuple[Loc, str, str]]) -> Refusal:
-    """The same for several places, each with its sentence and its kind of problem."""
+    """A 422 for several places, each with its message and its kind of problem."""
     entries = [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}} for loc, message, kind in problems]
     return Refusal("validation_error", entries)
 
 
-def overlong(model: type[BaseModel], value: Any, at: Loc) -> Refusal | None:
-    """A 422 if lists in an input are so long that judging their entries would keep others waiting."""
+def check_list_lengths(model: type[BaseModel], value: Any, at: Loc) -> Refusal | None:
+    """A 422 where lists in an input are so long that checking their entries would delay other requests."""
     problems = []
     for name, field in model.model_fields.items():
         entries = value.get(name) if isinstance(value, dict) else None
-        most = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MAX_ENTRIES)
-        if isinstance(entries, list) and len(entries) > max(most, MAX_JUDGED):
-            words = f"`{name}` needs at most {most:,} entries and has {len(entries):,}."
+        max_entries = next((limit.max_length for limit in field.metadata if isinstance(limit, MaxLen)), MAX_ENTRIES)
+        if isinstance(entries, list) and len(entries) > max(max_entries, MAX_CHECKED_ENTRIES):
+            words = f"`{name}` needs at most {max_entries:,} entries and has {len(entries):,}."
             problems.append(([*at, name], words, "too_long"))
     return all_invalid(problems) if problems else None

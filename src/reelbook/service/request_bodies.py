@@ -1,4 +1,4 @@
-"""Bodies of requests, read with limits: JSON objects and uploaded files."""
+"""Reading of request bodies within limits: JSON objects and uploaded files."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from starlette.requests import Request as HTTPRequest
 
 from . import spec_decisions
 from .refusals import Refusal
-from .service_files import sniffed_type
+from .service_files import sniff_content_type
 
-MAX_DRAINED = 256 * spec_decisions.MIB
-"""How much of a body that is too large is still read: a client that is sending would not see our answer."""
+MAX_DRAINED_BYTES = 256 * spec_decisions.MIB
+"""How much of a body that is too large is still read: a client that is sending would not see the response."""
 
 
-async def json_object(http: HTTPRequest) -> dict[str, Any]:
+async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
     """The body as a JSON object."""
     kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal("bad_request", "The body must be JSON: send the header content-type: application/json with it.")
     try:
         async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-            body = b"".join([chunk async for chunk in limited(http, spec_decisions.MAX_BODY)])
+            body = b"".join([chunk async for chunk in read_limited(http, spec_decisions.MAX_BODY_BYTES)])
     except TimeoutError:
         raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
-    # Reading and judging each value takes time that others wait, and there is a comma between any two.
+    # Validating each value takes time in which others wait, and there is a comma between any two.
     if body.count(b",") > spec_decisions.MAX_COMMAS:
         words = (
             f"The body has more than {spec_decisions.MAX_COMMAS:,} commas, so it holds more values than are taken here."
@@ -40,44 +40,44 @@ async def json_object(http: HTTPRequest) -> dict[str, Any]:
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal("bad_request", f"The body is not well-formed JSON: {_where(error)}.") from None
+        raise Refusal("bad_request", f"The body is not well-formed JSON: {_format_parse_error(error)}.") from None
     if not isinstance(value, dict):
         raise Refusal("bad_request", "The body must be a JSON object, in braces.")
     return value
 
 
-async def limited(http: HTTPRequest, most: int) -> AsyncIterator[bytes]:
-    """The body piece by piece, refused when it is too long."""
+async def read_limited(http: HTTPRequest, max_bytes: int) -> AsyncIterator[bytes]:
+    """The chunks of the body; raises a refusal where it is too long."""
     size = 0
     try:
         async for chunk in http.stream():
             size += len(chunk)
-            if size <= most:
+            if size <= max_bytes:
                 yield chunk
-            elif size > MAX_DRAINED:
+            elif size > MAX_DRAINED_BYTES:
                 break
     except ClientDisconnect:
         raise Refusal("bad_request", "The connection ended before the body did.") from None
-    if size > most:
+    if size > max_bytes:
         raise Refusal(
             "too_large",
-            f"The body is larger than {most:,} bytes, the most that is taken here. Upload pictures as files, or make them smaller.",
+            f"The body is larger than {max_bytes:,} bytes, the most that is taken here. Upload pictures as files, or make them smaller.",
         )
 
 
-async def uploaded_file(http: HTTPRequest, path: Path) -> str:
-    """Write the first file of a multipart body to a path; says its content type, by its bytes."""
+async def save_upload(http: HTTPRequest, path: Path) -> str:
+    """Write the first file of a multipart body to a path, and return the content type of its bytes."""
     kind, options = parse_options_header(http.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
         raise Refusal("bad_request", "An upload is a multipart/form-data body with one file in it.")
     with path.open("wb") as out:
         writer = _FirstFile(out.write)
-        # The limit counts the wrapping as well, hence a little more than a file may have.
+        # The limit includes the multipart framing, hence a little more than the limit of a file.
         try:
             parser = MultipartParser(boundary, writer.callbacks())
             async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-                async for chunk in limited(http, spec_decisions.MAX_UPLOAD + 64 * 1024):
+                async for chunk in read_limited(http, spec_decisions.MAX_UPLOAD_BYTES + 64 * 1024):
                     parser.write(chunk)
             parser.finalize()
         except TimeoutError:
@@ -86,17 +86,17 @@ async def uploaded_file(http: HTTPRequest, path: Path) -> str:
             raise Refusal("bad_request", "The multipart body is not well-formed.") from None
     if not writer.found or not writer.ended:
         raise Refusal("bad_request", "The multipart body holds no file. Send one as a part with a file name.")
-    if path.stat().st_size > spec_decisions.MAX_UPLOAD:
+    if path.stat().st_size > spec_decisions.MAX_UPLOAD_BYTES:
         raise Refusal(
             "too_large",
-            f"The file is larger than {spec_decisions.MAX_UPLOAD // 1_000_000} MB, the most that is taken here.",
+            f"The file is larger than {spec_decisions.MAX_UPLOAD_BYTES // 1_000_000} MB, the most that is taken here.",
         )
     with path.open("rb") as file:
-        return sniffed_type(file.read(16))
+        return sniff_content_type(file.read(16))
 
 
 class _FirstFile:
-    """Follows a multipart body and passes on the bytes of the first part that is a file."""
+    """Parser callbacks that write the first file part of a multipart body."""
 
     def __init__(self, write: Any) -> None:
         self._write = write
@@ -143,6 +143,6 @@ class _FirstFile:
         self._inside = False
 
 
-def _where(error: ValueError) -> str:
-    """The parser's finding, which names a line and a column and never shows the body."""
+def _format_parse_error(error: ValueError) -> str:
+    """The parser's message, which names a line and a column and never contains the body."""
     return str(error).strip().rstrip(".")[:200]

@@ -1,4 +1,4 @@
-"""What each address does: one short handler for each row of the table at the end."""
+"""The HTTP routes and their handlers."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from ..models.problems import MAX_PROBLEMS
 from ..models.queue_status import COMPLETED
 from . import docs_page, openapi_document, spec_decisions
 from .accounts import Account
-from .core import Service, addresses, body_hash, description, row_of
+from .core import Service, addresses, body_hash, require_endpoint, service_info
 from .queue import Request
 from .refusals import Refusal, all_invalid, invalid_at
-from .request_bodies import json_object, uploaded_file
+from .request_bodies import read_json_object, save_upload
 from .service_files import HEADERS
 
-QUICK_BODY = spec_decisions.MIB // 4
-"""Bodies below this are checked in less time than it takes to hand them to a thread."""
+MAX_INLINE_CHECK_BYTES = spec_decisions.MIB // 4
+"""Bodies below this are validated in less time than it takes to pass them to a thread."""
 
 Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
 
 async def root(service: Service, http: HTTPRequest) -> Response:
-    return JSONResponse({**description(), "id": service.id})
+    return JSONResponse({**service_info(), "id": service.id})
 
 
 async def run_model(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
-    endpoint_id, value = _envelope(await json_object(http))
-    request = await _accepted(service, http, account, endpoint_id, value, ("body", "input"))
+    endpoint_id, value = _envelope(await read_json_object(http))
+    request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
     if service.settings.spec_only:
         return JSONResponse({"requestId": request.id}, headers={"x-request-id": request.id})
     urls = addresses(request, base_url(http))
@@ -57,44 +57,44 @@ async def run_model(service: Service, http: HTTPRequest) -> Response:
 async def submit(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
     endpoint_id = http.url.path.strip("/")
-    body = await json_object(http)
-    request = await _accepted(service, http, account, endpoint_id, body, ("body",))
-    return JSONResponse(shown_status(service, http, request), headers={"x-request-id": request.id})
+    body = await read_json_object(http)
+    request = await _submit_run(service, http, account, endpoint_id, body, ("body",))
+    return JSONResponse(status_json(service, http, request), headers={"x-request-id": request.id})
 
 
 async def status(service: Service, http: HTTPRequest) -> Response:
-    request = await _found(service, http)
+    request = await _find_request(service, http)
     logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
-    return JSONResponse(shown_status(service, http, request, logs=logs), headers={"x-request-id": request.id})
+    return JSONResponse(status_json(service, http, request, logs=logs), headers={"x-request-id": request.id})
 
 
 async def stream(service: Service, http: HTTPRequest) -> Response:
-    request = await _found(service, http)
+    request = await _find_request(service, http)
     return StreamingResponse(
-        _changes(service, http, request),
+        _stream_events(service, http, request),
         media_type="text/event-stream",
         headers={"x-request-id": request.id, "cache-control": "no-store"},
     )
 
 
 async def result(service: Service, http: HTTPRequest) -> Response:
-    request = await _found(service, http)
+    request = await _find_request(service, http)
     # In a thread: an inlined picture is read from disk and can be large.
     output = await asyncio.to_thread(service.result, request, base_url(http))
     return JSONResponse(output, headers={"x-request-id": request.id})
 
 
 async def cancel(service: Service, http: HTTPRequest) -> Response:
-    request = await _found(service, http)
+    request = await _find_request(service, http)
     answer = await service.cancel(request)
     success = answer != "ALREADY_COMPLETED"
-    shown = {"success": success} if service.settings.spec_only else {"success": success, "status": answer}
-    return JSONResponse(shown, headers={"x-request-id": request.id})
+    answer_body = {"success": success} if service.settings.spec_only else {"success": success, "status": answer}
+    return JSONResponse(answer_body, headers={"x-request-id": request.id})
 
 
 async def batch_status(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
-    ids = (await json_object(http)).get("ids")
+    ids = (await read_json_object(http)).get("ids")
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
         raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
     if len(ids) > spec_decisions.MAX_BATCH:
@@ -109,8 +109,8 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
             request = await service.queue.find(account, request_id)
         except Refusal:
             continue
-        # The log comes with the end: who follows many runs asks no run by itself.
-        answer[request_id] = shown_status(service, http, request, logs=request.status == COMPLETED)
+        # The log comes with the end, so that a client that follows many runs need not request each status.
+        answer[request_id] = status_json(service, http, request, logs=request.status == COMPLETED)
         if request.status == COMPLETED and request.error is None:
             answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
     return JSONResponse(answer)
@@ -118,15 +118,15 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
     caller(service, http)
-    endpoint_id, value = _envelope(await json_object(http))
-    request = await _read_input(service, http, row_of(endpoint_id), value, ("body", "input"))
-    return JSONResponse(shown_estimate(service.estimate(request)))
+    endpoint_id, value = _envelope(await read_json_object(http))
+    request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
+    return JSONResponse(estimate_json(service.estimate(request)))
 
 
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
     return JSONResponse(
-        await asyncio.wrap_future(service.store.ask(lambda db: service.accounts.statement(db, account)))
+        await asyncio.wrap_future(service.store.submit(lambda db: service.accounts.statement(db, account)))
     )
 
 
@@ -153,11 +153,11 @@ async def model_description(service: Service, http: HTTPRequest) -> Response:
         raise invalid_at(
             ("query", "endpoint_id"), "Say which model: add ?endpoint_id=<model id> to the address.", "missing"
         )
-    return JSONResponse(openapi_document.of_model(row_of(endpoint_id), base_url(http)))
+    return JSONResponse(openapi_document.describe_model(require_endpoint(endpoint_id), base_url(http)))
 
 
-async def whole_description(service: Service, http: HTTPRequest) -> Response:
-    return JSONResponse(openapi_document.of_service(base_url(http), spec_only=service.settings.spec_only))
+async def service_description(service: Service, http: HTTPRequest) -> Response:
+    return JSONResponse(openapi_document.describe_service(base_url(http), spec_only=service.settings.spec_only))
 
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
@@ -166,15 +166,15 @@ async def read_docs(service: Service, http: HTTPRequest) -> Response:
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
-    account.may("upload")
-    # Not in the files' own folder: what is half written must never be served.
+    account.require_permission("upload")
+    # Not in the folder of files: an incomplete file must never be served.
     path = service.settings.data / f"upload-{uuid4().hex}.part"
     try:
-        content_type = await uploaded_file(http, path)
+        content_type = await save_upload(http, path)
         stored = await service.files.add_upload(path, account, content_type)
     finally:
         path.unlink(missing_ok=True)
-    return JSONResponse(stored.as_file(base_url(http)))
+    return JSONResponse(stored.to_file_object(base_url(http)))
 
 
 async def file(service: Service, http: HTTPRequest) -> Response:
@@ -183,8 +183,8 @@ async def file(service: Service, http: HTTPRequest) -> Response:
     headers = {**HEADERS, "etag": etag}
     if etag in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    if not _names_a_part(http.headers.get("range", "")):
-        # HTTP lets a server leave out what makes no sense to it; the whole file does no harm.
+    if not _is_valid_range(http.headers.get("range", "")):
+        # HTTP lets a server ignore a malformed Range header, and send the whole file.
         http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"range"]
     path = service.files.path(stored)
     try:
@@ -201,8 +201,8 @@ async def file(service: Service, http: HTTPRequest) -> Response:
     )
 
 
-def _names_a_part(wanted: str) -> bool:
-    """Whether a Range header can be read, and so is to be obeyed or refused."""
+def _is_valid_range(wanted: str) -> bool:
+    """Whether a Range header is well-formed, and so to be obeyed or refused."""
     parts = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", wanted.replace(" ", ""))
     if parts is None:
         return False
@@ -211,21 +211,21 @@ def _names_a_part(wanted: str) -> bool:
 
 
 def caller(service: Service, http: HTTPRequest) -> Account:
-    """Who asks; refused without a known key."""
+    """The account of the request's key; raises a refusal where the key is missing or unknown."""
     return service.accounts.identify(http.headers.get("x-api-key"))
 
 
 def base_url(http: HTTPRequest) -> str:
-    """The address by which this caller reaches the service; its Host header was checked before."""
+    """The base URL that this caller uses; its Host header was checked before."""
     return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
 
 
-def shown_status(service: Service, http: HTTPRequest, request: Request, *, logs: bool = False) -> dict[str, Any]:
+def status_json(service: Service, http: HTTPRequest, request: Request, *, logs: bool = False) -> dict[str, Any]:
     return service.status(request, base_url(http), logs=logs)
 
 
-def shown_estimate(found: Estimate) -> dict[str, Any]:
-    """An estimate as JSON; amounts as numbers that lose no digit a price has."""
+def estimate_json(found: Estimate) -> dict[str, Any]:
+    """An estimate as JSON, amounts as numbers."""
     lines = [
         {"label": line.label, "credits": float(line.credits)}
         if line.credits is not None
@@ -236,7 +236,7 @@ def shown_estimate(found: Estimate) -> dict[str, Any]:
 
 
 def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The model and the input of a run call, or a 422 that names each field that is missing or unknown."""
+    """The model and the input of a run call; raises a 422 that names each missing or unknown field."""
     names = {"endpointId": "the id of a model", "input": "an object with the model's fields"}
     problems = [
         (("body", name), f"`{name}` is required: {meaning}.", "missing")
@@ -253,20 +253,20 @@ def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
     return body["endpointId"], body["input"]
 
 
-async def _accepted(
+async def _submit_run(
     service: Service, http: HTTPRequest, account: Account, endpoint_id: Any, value: Any, at: tuple[str, ...]
 ) -> Request:
-    row = row_of(endpoint_id)
+    row = require_endpoint(endpoint_id)
     request = await _read_input(service, http, row, value, at)
     return await service.submit(account, request, _idempotency(service, http, row.id, value))
 
 
 async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
-    """The typed input of a model; a large one in a thread, because checking megabytes would keep everybody waiting."""
-    if int(http.headers.get("content-length", spec_decisions.MAX_BODY)) < QUICK_BODY:
+    """The validated input of a model; a large one in a thread, because checking megabytes would delay other requests."""
+    if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
         return service.read_input(row, value, at)
-    # One at a time: each holds Python's lock for long, and several would hardly let go of it.
-    async with service.reading_a_large_input:
+    # One at a time: each holds the GIL for long, and several would hardly release it.
+    async with service.large_input_lock:
         return await asyncio.to_thread(service.read_input, row, value, at)
 
 
@@ -282,8 +282,8 @@ def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: A
     return key, body_hash(endpoint_id, value)
 
 
-async def _found(service: Service, http: HTTPRequest) -> Request:
-    """The request that an address names, by the whole model id or its first two segments."""
+async def _find_request(service: Service, http: HTTPRequest) -> Request:
+    """The request in a URL, whose path begins with the model id or its first two segments."""
     account = caller(service, http)
     request_id = http.path_params["request_id"]
     request = await service.queue.find(account, request_id)
@@ -293,14 +293,14 @@ async def _found(service: Service, http: HTTPRequest) -> Request:
     return request
 
 
-async def _changes(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
-    """Every change of a request as an event, and a sign of life when there is none."""
+async def _stream_events(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
+    """Server-sent events: every change of a request, and a heartbeat in between."""
     changed = asyncio.Event()
     request.watchers.append(changed)
     try:
         while True:
             changed.clear()
-            yield f"data: {json.dumps(shown_status(service, http, request, logs=True))}\n\n"
+            yield f"data: {json.dumps(status_json(service, http, request, logs=True))}\n\n"
             if request.status == COMPLETED:
                 return
             try:
@@ -313,29 +313,29 @@ async def _changes(service: Service, http: HTTPRequest, request: Request) -> Asy
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One address."""
+    """One route."""
 
     method: str
     path: str
     handler: Handler
     in_spec: bool = True
-    """Whether the specification shows it, so that it is there with --spec-only too."""
+    """Whether the specification lists it, so that it exists with --spec-only too."""
 
 
-def table() -> list[Row]:
-    """Every address of the service."""
+def all_routes() -> list[Row]:
+    """All routes of the service."""
     rows = [
         Row("GET", "/", root, in_spec=False),
         Row("POST", "/models/run", run_model),
         Row("POST", "/models/pricing/estimate", estimate),
         Row("GET", "/models/openapi.json", model_description),
-        Row("GET", "/openapi.json", whole_description),
+        Row("GET", "/openapi.json", service_description),
         Row("GET", "/docs", read_docs),
         Row("GET", "/models", models, in_spec=False),
         Row("GET", "/account", account_statement, in_spec=False),
         Row("POST", "/requests/status", batch_status, in_spec=False),
         Row("POST", "/files", upload, in_spec=False),
-        # Not in the spec's table, and yet the place its File objects point to.
+        # Not in the spec's table, but its File objects point here.
         Row("GET", "/files/{token}/{name}", file),
     ]
     for prefix in prefixes():
@@ -352,6 +352,6 @@ def table() -> list[Row]:
 
 
 def prefixes() -> list[str]:
-    """The paths under which the queue answers: each model's id, and its first two segments."""
+    """The path prefixes of the queue: each model's id, and its first two segments."""
     ids = [row.id for row in CATALOG]
     return list(dict.fromkeys([*ids, *("/".join(name.split("/")[:2]) for name in ids)]))

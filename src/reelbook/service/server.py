@@ -1,4 +1,4 @@
-"""The service on the network: bound to an address, ready when it says so, and impatient with slow callers."""
+"""The HTTP server of the service, with deadlines for slow callers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ STOP_SECONDS = 10.0
 MAX_HEAD_BYTES = 64 * 1024
 
 
-class PunctualProtocol(H11Protocol):
-    """HTTP that closes a connection whose request does not arrive in time; a slow sender would hold it for ever."""
+class DeadlineProtocol(H11Protocol):
+    """HTTP protocol that closes a connection whose request does not arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -37,21 +37,21 @@ class PunctualProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._expect_a_request()
+        self._start_deadline()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
+            self._cancel_deadline()
         elif self._deadline is None:
-            self._expect_a_request()
+            self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Say that this is no HTTP, in the shape of every other refusal."""
+        """Send a 400 with the body of every other refusal."""
         if self.conn.our_state is not h11.IDLE and self.conn.our_state is not h11.SEND_RESPONSE:
             self.transport.close()  # An answer has begun already, and cannot be taken back.
             return
@@ -69,46 +69,46 @@ class PunctualProtocol(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _expect_a_request(self) -> None:
-        self._stop_waiting()
-        self._deadline = self.loop.call_later(spec_decisions.HEADER_SECONDS, self._hang_up)
+    def _start_deadline(self) -> None:
+        self._cancel_deadline()
+        self._deadline = self.loop.call_later(spec_decisions.HEADER_SECONDS, self._close_if_idle)
 
-    def _stop_waiting(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _hang_up(self) -> None:
+    def _close_if_idle(self) -> None:
         self._deadline = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
 
 
-def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket at this address; port 0 finds a free one."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A socket bound to this address; port 0 chooses a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # TCP by name: asyncio turns Nagle's delay off only where it is told, and each answer would wait 40 ms for it.
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # With IPPROTO_TCP: without it asyncio leaves Nagle's delay on, and each response would wait 40 ms.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
+        bound.bind((host, port))
     except OSError:
-        found.close()
+        bound.close()
         raise
-    return found
+    return bound
 
 
-def address_of(found: socket.socket) -> str:
+def format_address(bound: socket.socket) -> str:
     """The URL of a bound socket."""
-    host, port = found.getsockname()[:2]
+    host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class Server:
-    """A service behind a socket. `serve()` blocks; `with Server(…)` runs it in a thread beside you."""
+    """A service on a socket. `serve()` blocks; `with Server(…)` runs it in a thread."""
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
-        self.base_url = address_of(listening)
+        self.base_url = format_address(listening)
         self._listening = listening
         try:
             app = create_app(settings)
@@ -116,13 +116,13 @@ class Server:
             listening.close()
             raise
         self.service: Service = app.state.service
-        self.service.own(self.base_url)
-        # A caller's broken request or form is the caller's news, not a line in somebody's notebook.
+        self.service.add_own_addresses(self.base_url)
+        # A malformed upload is reported to its sender, not logged in the notebook of whoever runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=PunctualProtocol,
+                http=DeadlineProtocol,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
@@ -135,21 +135,21 @@ class Server:
             )
         )
         self._thread: threading.Thread | None = None
-        # From here on a call that comes early waits instead of being refused.
+        # From here on an early connection waits instead of being refused.
         listening.listen(1024)
 
     def serve(self) -> None:
-        """Answer until a signal or `stop` ends it."""
+        """Serve until a signal or `stop` ends it."""
         self._server.run(sockets=[self._listening])
 
     def start(self) -> Self:
-        """Answer from a thread of its own; returns once calls are taken."""
+        """Serve in a thread of its own; connections are already accepted."""
         self._thread = threading.Thread(target=self.serve, name="reelbook-service", daemon=True)
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Stop answering; runs that are under way go on with the next start."""
+        """Stop serving; unfinished runs resume at the next start."""
         self._server.should_exit = True
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)

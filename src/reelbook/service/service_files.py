@@ -1,4 +1,4 @@
-"""Files: what runs made and what callers uploaded, under names of ours and addresses nobody can guess."""
+"""Files of the service: outputs of runs and uploads, at unguessable URLs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A file that is kept here."""
+class StoredFile:
+    """The record of a stored file."""
 
     token: str
     file_id: str | None
@@ -47,15 +47,15 @@ class Stored:
     sha256: str
     created: float
 
-    def as_file(self, base_url: str) -> dict[str, Any]:
+    def to_file_object(self, base_url: str) -> dict[str, Any]:
         """The File object of the spec."""
-        shown = {
+        result = {
             "url": f"{base_url}/files/{self.token}/{self.name}",
             "content_type": self.content_type,
             "file_name": self.name,
             "file_size": self.size,
         }
-        return {**shown, "file_id": self.file_id} if self.file_id else shown
+        return {**result, "file_id": self.file_id} if self.file_id else result
 
     def insert(self, db: sqlite3.Connection) -> None:
         db.execute(
@@ -74,22 +74,22 @@ class Stored:
 
 
 class Files:
-    """The folder of files and what is known of them."""
+    """The folder of files and their records."""
 
     def __init__(self, store: Store, folder: Path, clock: Callable[[], float], retention: float) -> None:
         self._store, self._folder, self._clock, self._retention = store, folder, clock, retention
         folder.mkdir(mode=0o700, exist_ok=True)
-        rows = store.ask(lambda db: db.execute("SELECT * FROM files").fetchall()).result()
-        self._known = {row["token"]: Stored(*tuple(row)) for row in rows}
+        rows = store.submit(lambda db: db.execute("SELECT * FROM files").fetchall()).result()
+        self._known = {row["token"]: StoredFile(*tuple(row)) for row in rows}
         self._uploads = {stored.file_id: stored for stored in self._known.values() if stored.file_id}
-        self._sweep_strays()
+        self._remove_uncommitted()
 
-    def path(self, stored: Stored) -> Path:
-        """Where its bytes are."""
+    def path(self, stored: StoredFile) -> Path:
+        """The path of a file's bytes."""
         return self._folder / stored.token
 
-    def get(self, token: str) -> Stored:
-        """A file by its token, unless it is too old."""
+    def get(self, token: str) -> StoredFile:
+        """A file by its token; raises a refusal where there is none, or it has expired."""
         stored = self._known.get(token)
         if stored is None or self._expired(stored):
             raise Refusal(
@@ -97,10 +97,10 @@ class Files:
             )
         return stored
 
-    def local(self, address: str, account: str, own_addresses: tuple[str, ...]) -> Path | None:
-        """The path of an address that means a file of ours; None for all others.
+    def find_local_path(self, address: str, account: str, own_addresses: tuple[str, ...]) -> Path | None:
+        """The path for a URL or `file_id` of a stored file; None for any other address.
 
-        A token gives access to whoever has it; a `file_id` only to the account that uploaded it.
+        A token gives access to anyone who has it; a `file_id` only to the account that uploaded it.
         """
         upload = self._uploads.get(address)
         if upload is not None and upload.account == account and not self._expired(upload):
@@ -111,10 +111,12 @@ class Files:
                 return self.path(stored) if stored is not None and not self._expired(stored) else None
         return None
 
-    async def keep(self, path: Path, account: str, label: str, content_type: str, *, upload: bool = False) -> Stored:
-        """Take a finished file over; the caller commits it with `Stored.insert` and tells us with `admit`."""
+    async def store_file(
+        self, path: Path, account: str, label: str, content_type: str, *, upload: bool = False
+    ) -> StoredFile:
+        """Move a finished file into the folder; the caller commits it with `StoredFile.insert` and calls `publish`."""
         digest, size = await asyncio.to_thread(_digest, path)
-        stored = Stored(
+        stored = StoredFile(
             token=secrets.token_urlsafe(24),
             file_id=f"file_{secrets.token_hex(16)}" if upload else None,
             account=account,
@@ -127,27 +129,27 @@ class Files:
         path.replace(self.path(stored))
         return stored
 
-    def admit(self, stored: Stored) -> None:
-        """Serve a file from now on."""
+    def publish(self, stored: StoredFile) -> None:
+        """Make a committed file available."""
         self._known[stored.token] = stored
         if stored.file_id:
             self._uploads[stored.file_id] = stored
 
-    async def add_upload(self, path: Path, account: Account, content_type: str) -> Stored:
-        """Keep what a caller uploaded."""
-        stored = await self.keep(path, account.name, f"upload-{secrets.token_hex(4)}", content_type, upload=True)
-        await asyncio.wrap_future(self._store.ask(stored.insert))
-        self.admit(stored)
+    async def add_upload(self, path: Path, account: Account, content_type: str) -> StoredFile:
+        """Store an uploaded file."""
+        stored = await self.store_file(path, account.name, f"upload-{secrets.token_hex(4)}", content_type, upload=True)
+        await asyncio.wrap_future(self._store.submit(stored.insert))
+        self.publish(stored)
         return stored
 
-    async def sweep(self) -> int:
-        """Remove what is too old; says how many files went."""
+    async def remove_expired(self) -> int:
+        """Remove expired files; returns how many."""
         old = [stored for stored in self._known.values() if self._expired(stored)]
         if not old:
             return 0
         tokens = [(stored.token,) for stored in old]
         await asyncio.wrap_future(
-            self._store.ask(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
+            self._store.submit(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
         )
         for stored in old:
             self._known.pop(stored.token, None)
@@ -156,20 +158,20 @@ class Files:
             self.path(stored).unlink(missing_ok=True)
         return len(old)
 
-    def _expired(self, stored: Stored) -> bool:
+    def _expired(self, stored: StoredFile) -> bool:
         return self._clock() - stored.created > self._retention
 
-    def _sweep_strays(self) -> None:
+    def _remove_uncommitted(self) -> None:
         """Remove files whose commit was lost in a crash."""
         for path in self._folder.iterdir():
             if path.name not in self._known:
                 path.unlink()
 
 
-def sniffed_type(head: bytes) -> str:
-    """The content type that the first bytes tell, whatever anybody calls the file.
+def sniff_content_type(head: bytes) -> str:
+    """The content type by the first bytes of a file.
 
-    >>> sniffed_type(b"\\x89PNG\\r\\n\\x1a\\n"), sniffed_type(b"<html>")
+    >>> sniff_content_type(b"\\x89PNG\\r\\n\\x1a\\n"), sniff_content_type(b"<html>")
     ('image/png', 'application/octet-stream')
     """
     if head[4:8] == b"ftyp":

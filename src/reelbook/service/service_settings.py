@@ -1,4 +1,4 @@
-"""How a service is set up: where it keeps things, how much it may use, what it answers."""
+"""Settings of a service."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from . import spec_decisions
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can differ between two services."""
+    """Folder, limits and options of a service."""
 
     data: Path
     """The folder of its database, files and logs."""
     workers: int = max(1, min(os.cpu_count() or 1, 4))
-    """How many runs are worked on at once."""
+    """How many runs are executed at once."""
     spec_only: bool = False
-    """Answer with only what the specification shows, for testing clients."""
+    """Offer only what the specification lists, for testing clients."""
     rates: Rates = field(default_factory=Rates)
     """Per-unit rates of a lab; empty for the spec's prices."""
     retention: float = spec_decisions.RETENTION_SECONDS
-    """How many seconds files are kept."""
+    """How many seconds files are stored."""
     run_seconds: float = spec_decisions.RUN_SECONDS
-    """The longest that one run may take."""
+    """The time limit of one run, in seconds."""
     worker_mib: int = 512
-    """How much memory a worker may have in use."""
-    most_waiting: int = spec_decisions.MAX_WAITING
+    """The memory limit of a worker, in MiB."""
+    max_waiting: int = spec_decisions.MAX_WAITING
     """How many requests of one account may wait."""
     hosts: tuple[str, ...] = ()
-    """Names beyond localhost by which clients may call it."""
+    """Host names beyond localhost that clients may use."""
     clock: Callable[[], float] = time.time
-    """The time; tests move it."""
+    """The current time; tests replace it."""

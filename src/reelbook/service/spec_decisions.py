@@ -1,4 +1,4 @@
-"""What the spec does not show and this service had to decide: one line each, and the figures that go with it."""
+"""What this service decided where the specification is silent, and its limits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 MIB = 1024 * 1024
 
-MAX_BODY = 32 * MIB
+MAX_BODY_BYTES = 32 * MIB
 MAX_COMMAS = 250_000
-MAX_UPLOAD = 50_000_000
-MAX_SOURCE = 50_000_000
-MAX_DATA_URI = 24_000_000
+MAX_UPLOAD_BYTES = 50_000_000
+MAX_SOURCE_BYTES = 50_000_000
+MAX_DATA_URI_BYTES = 24_000_000
 MAX_WAITING = 10_000
 MAX_BATCH = 1_000
 MAX_ATTEMPTS = 3
@@ -21,7 +21,7 @@ BODY_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
 IDEMPOTENCY_SECONDS = 24 * 3600.0
 RETENTION_SECONDS = 7 * 24 * 3600.0
-GRANT = 1_000_000
+DEFAULT_GRANT = 1_000_000
 RETRY_AFTER_SECONDS = 5
 
 FEATURES = ("idempotency", "uploads", "status-stream", "batch-status", "estimate")
@@ -29,7 +29,7 @@ FEATURES = ("idempotency", "uploads", "status-stream", "batch-status", "estimate
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One gap of the spec, what we put there, and why."""
+    """One gap of the spec, what this service does there, and why."""
 
     gap: str
     choice: str

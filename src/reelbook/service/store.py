@@ -1,4 +1,4 @@
-"""The service's database: one thread that writes, many requests in each commit."""
+"""The service's SQLite database: one writer thread that batches work into commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-MAX_IN_A_COMMIT = 256
+MAX_BATCH = 256
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -44,39 +44,39 @@ CREATE TABLE IF NOT EXISTS files (
 
 
 class Store:
-    """A database that commits for many callers at once.
+    """A database with group commit.
 
-    A commit costs a few milliseconds of waiting for the disk, however much is in it; so one thread takes
-    all that has been asked for meanwhile, does it in one transaction, and only then tells the callers.
+    A commit waits a few milliseconds for the disk, however much is in it; so one thread runs all work that was
+    submitted meanwhile in one transaction, and only then resolves the futures.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._asked: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._pending: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._after_commit: Callable[[sqlite3.Connection], None] = lambda connection: None
         ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ready,), name="reelbook-store", daemon=True)
         self._thread.start()
         ready.result()
 
-    def ask(self, work: Work[T]) -> Future[T]:
-        """Do this in the next commit; the future is fulfilled once it is safe on disk."""
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Run this in the next commit; the future is resolved once it is on disk."""
         future: Future[T] = Future()
-        self._asked.put((work, future))
+        self._pending.put((work, future))
         return future
 
     def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do this after every commit, before the callers learn of it."""
+        """Call this after every commit, before the futures are resolved."""
         self._after_commit = work
 
     def close(self) -> None:
-        """Finish what was asked, then close the file."""
-        self._asked.put(None)
+        """Finish the submitted work, then close the file."""
+        self._pending.put(None)
         self._thread.join()
 
     def _serve(self, ready: Future[None]) -> None:
         try:
-            connection = self._opened()
+            connection = self._open()
         except BaseException as error:
             ready.set_exception(error)
             return
@@ -85,7 +85,7 @@ class Store:
             self._commit(connection, batch)
         connection.close()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
         connection.row_factory = sqlite3.Row
         # A rollback journal: SQLite's write-ahead log can lose data in versions that are still around.
@@ -95,17 +95,17 @@ class Store:
         return connection
 
     def _batch(self) -> list[tuple[Work[Any], Future[Any]]] | None:
-        first = self._asked.get()
+        first = self._pending.get()
         if first is None:
             return None
         batch = [first]
-        while len(batch) < MAX_IN_A_COMMIT:
+        while len(batch) < MAX_BATCH:
             try:
-                item = self._asked.get_nowait()
+                item = self._pending.get_nowait()
             except queue.Empty:
                 break
             if item is None:
-                self._asked.put(None)  # Seen again once this batch is safe.
+                self._pending.put(None)  # Seen again once this batch is safe.
                 break
             batch.append(item)
         return batch
@@ -124,13 +124,13 @@ class Store:
                 connection.execute("ROLLBACK")
             outcomes = [(future, None, error) for _, future in batch]
         for future, result, failure in outcomes:
-            # A caller that has gone away takes only its own answer with it.
+            # A cancelled future does not affect the others.
             if future.set_running_or_notify_cancel():
                 future.set_exception(failure) if failure else future.set_result(result)
 
     @staticmethod
     def _attempt(connection: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
-        """One caller's work, undone alone if it fails."""
+        """The result of one caller's work, which alone is rolled back if it fails."""
         connection.execute("SAVEPOINT one")
         try:
             result = work(connection)

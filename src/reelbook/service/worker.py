@@ -1,4 +1,4 @@
-"""A worker: a process of its own that does one run after another and talks to the service through pipes.
+"""A worker process, which executes one run after another and communicates with the service through pipes.
 
 Decoders that crash, pictures that explode in memory and engines that hang take this process with them, never the
 notebook. It ends by itself when its pipe closes, so a service that is killed leaves nothing behind.
@@ -20,24 +20,24 @@ from pathlib import Path
 from typing import Any
 
 from ..models.base import WIRE, Input
-from ..models.catalog import endpoint
+from ..models.catalog import get_endpoint
 from ..models.images import pictures_of
-from .fetch_pictures import Fetcher, SourceError, data_uri
-from .prompt_check import ContentRefused, check
+from .fetch_pictures import Fetcher, SourceError, decode_data_uri
+from .prompt_check import ContentRefused, check_prompt
 
-NEWS_EVERY_SECONDS = 0.1
+PROGRESS_INTERVAL_SECONDS = 0.1
 
 Emit = Callable[[dict[str, Any]], None]
 
 
 class Cancelled(Exception):
-    """The service asked us to stop."""
+    """The service cancelled the run."""
 
 
 def main() -> None:
-    """Work until the pipe closes."""
+    """Execute runs until the pipe closes."""
     faulthandler.enable()
-    # Libraries may print; what goes to the service must be ours alone.
+    # Libraries may print, which must not reach the service.
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -53,13 +53,13 @@ def main() -> None:
         if "limits" in order:
             _limit(order["limits"])
             continue
-        emit(outcome(order, emit, partial(cancelled.__contains__, order["id"])))
+        emit(run_order(order, emit, partial(cancelled.__contains__, order["id"])))
         cancelled.discard(order["id"])
 
 
-def outcome(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool]) -> dict[str, Any]:
-    """Do one run; whatever happens, there is a message that says how it ended."""
-    # Here, because Pillow and its friends are needed by now and not a moment earlier.
+def run_order(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool]) -> dict[str, Any]:
+    """Execute one run, and return a message about its end, whatever happens."""
+    # Here, so that Pillow is imported only once there is a run.
     from .engines.protocol import PictureError
 
     try:
@@ -87,35 +87,35 @@ def outcome(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
 
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool]) -> dict[str, Any]:
-    """One run from its input to its files."""
+    """Execute one run, and return its output."""
     from .engines.engine_table import engine_for
-    from .engines.protocol import Job, Log, Progress
+    from .engines.protocol import EngineTask, Log, Progress
 
-    request = endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
-    check(request, may_be_unchecked=order["may_be_unchecked"])
+    request = get_endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
+    check_prompt(request, may_be_unchecked=order["may_be_unchecked"])
     engine = engine_for(request)
     emit({"engine": f"{engine.name} {engine.version}"})
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
-    sources = dict(_fetched(request, order["local"], emit, is_cancelled))
-    work = engine(Job(request, order["seed"], folder, sources))
-    told = 0.0
+    sources = dict(_fetch_sources(request, order["local"], emit, is_cancelled))
+    work = engine(EngineTask(request, order["seed"], folder, sources))
+    reported_at = 0.0
     while True:
         if is_cancelled():
             work.close()
             raise Cancelled
         try:
-            news = next(work)
+            update = next(work)
         except StopIteration as stop:
-            return dict(_portable(stop.value))
-        if isinstance(news, Log):
-            emit({"log": news.message, "level": news.level})
-        elif isinstance(news, Progress) and time.monotonic() - told >= NEWS_EVERY_SECONDS:
-            told = time.monotonic()
-            emit({"stage": news.stage, "fraction": news.fraction})
+            return dict(_to_json(stop.value))
+        if isinstance(update, Log):
+            emit({"log": update.message, "level": update.level})
+        elif isinstance(update, Progress) and time.monotonic() - reported_at >= PROGRESS_INTERVAL_SECONDS:
+            reported_at = time.monotonic()
+            emit({"stage": update.stage, "fraction": update.fraction})
 
 
-def _fetched(
+def _fetch_sources(
     request: Input, local: Mapping[str, str], emit: Emit, is_cancelled: Callable[[], bool]
 ) -> Iterator[tuple[str, bytes]]:
     addresses = list(dict.fromkeys(address for _, address in pictures_of(request)))
@@ -126,21 +126,21 @@ def _fetched(
         if address in local:
             yield address, Path(local[address]).read_bytes()
         elif address.lower().startswith("data:"):
-            yield address, data_uri(address)
+            yield address, decode_data_uri(address)
         else:
             yield address, Fetcher().fetch(address)
 
 
-def _portable(value: Any) -> Any:
-    """The output with every file as its name, for the trip through the pipe."""
-    from .engines.protocol import Made
+def _to_json(value: Any) -> Any:
+    """The output as JSON for the pipe, with every file as its name."""
+    from .engines.protocol import OutputFile
 
-    if isinstance(value, Made):
+    if isinstance(value, OutputFile):
         return {"$made": value.path.name, "content_type": value.content_type, "facts": dict(value.facts)}
     if isinstance(value, Mapping):
-        return {name: _portable(item) for name, item in value.items()}
+        return {name: _to_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(item) for item in value]
+        return [_to_json(item) for item in value]
     return value
 
 
@@ -155,22 +155,22 @@ def _listen(orders: queue.SimpleQueue[dict[str, Any]], cancelled: set[str]) -> N
             cancelled.add(message["cancel"])
         else:
             orders.put(message)
-    # The service is gone. Not sys.exit: the main thread may be deep inside a library.
+    # The service has ended. Not sys.exit: the main thread may be inside a library.
     os._exit(0)
 
 
 def _limit(limits: Mapping[str, int]) -> None:
-    """Keep this process within its share of the machine, as far as the system lets us."""
+    """Set the resource limits of this process, where the system has them."""
     try:
         import resource
     except ImportError:  # Windows has no such limits; there the service watches us from outside alone.
         return
     os.nice(limits["nice"])
-    for name, figure in (("RLIMIT_DATA", limits["data"]), ("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])):
+    for name, limit in (("RLIMIT_DATA", limits["data"]), ("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])):
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
-        figure = figure if hard == resource.RLIM_INFINITY else min(figure, hard)
-        resource.setrlimit(kind, (figure, hard))
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (limit, hard))
 
 
 if __name__ == "__main__":

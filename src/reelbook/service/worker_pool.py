@@ -1,4 +1,4 @@
-"""The worker pool: starts worker processes, hands them requests, stops them, and replaces those that die."""
+"""The worker pool: starts worker processes, gives them requests, cancels runs, and replaces workers that crash."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from typing import Any
 
 from . import spec_decisions
 from .accounts import Accounts
-from .queue import Queue, Request, cancelled
-from .service_files import Files, Stored
+from .queue import Queue, Request, cancellation_error
+from .service_files import Files, StoredFile
 from .service_settings import Settings
 
 log = logging.getLogger("reelbook.service")
 
-LONGEST_LINE = 64 * spec_decisions.MIB
+MAX_LINE_BYTES = 64 * spec_decisions.MIB
 CANCEL_SECONDS = 0.8
 IDLE_SECONDS = 120.0
 WATCH_SECONDS = 0.05  # A decoder can take hundreds of megabytes within a few of these.
-LARGEST_FILE = 2_000_000_000
+MAX_FILE_BYTES = 2_000_000_000
 
 # Not "-m": that would look for modules in the current folder first, where a notebook may have its own queue.py.
 _MAIN = (
@@ -36,7 +36,7 @@ _MAIN = (
 
 
 class WorkerPool:
-    """As many workers as the settings allow, each started when there is work for it."""
+    """As many workers as the settings allow, each started when there is a request for it."""
 
     def __init__(self, settings: Settings, queue: Queue, files: Files, accounts: Accounts) -> None:
         self._settings, self._queue, self._files, self._accounts = settings, queue, files, accounts
@@ -48,153 +48,163 @@ class WorkerPool:
         self.own_addresses: tuple[str, ...] = ()
 
     def start(self) -> None:
-        """Begin to take requests."""
-        self._tasks = [asyncio.create_task(self._work()) for _ in range(self._settings.workers)]
+        """Start to process requests."""
+        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._settings.workers)]
 
     async def stop(self) -> None:
-        """Stop taking requests and end the workers; what was running starts again with the next service."""
+        """Stop processing requests and end the workers; unfinished runs start again with the next service."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def cancel(self, request: Request) -> None:
-        """Stop the work on a request, if a worker has it."""
+        """Cancel a request that a worker is processing."""
         worker = self._busy.get(request.id)
         if worker:
             worker.cancel(request.id)
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process at work on each request."""
+        """The process id of the worker of each request."""
         return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
 
-    async def _work(self) -> None:
-        """One place in the pool: take requests one after another, with a worker that is replaced when needed."""
+    async def _serve(self) -> None:
+        """One slot of the pool: process requests one after another, with a worker that is replaced when necessary."""
         worker: Worker | None = None
         try:
             while True:
                 try:
-                    request = await asyncio.wait_for(self._queue.take(), IDLE_SECONDS if worker else None)
+                    request = await asyncio.wait_for(self._queue.pop_next(), IDLE_SECONDS if worker else None)
                 except TimeoutError:
-                    await _dismissed(worker)
+                    await _end_worker(worker)
                     worker = None
                     continue
                 if worker is None or not worker.alive:
-                    await _dismissed(worker)
+                    await _end_worker(worker)
                     worker = Worker(self._settings)
-                await self._carry_out(worker, request)
+                await self._handle(worker, request)
         finally:
-            await _dismissed(worker)
+            await _end_worker(worker)
 
-    async def _carry_out(self, worker: Worker, request: Request) -> None:
+    async def _handle(self, worker: Worker, request: Request) -> None:
         folder = self._folder / request.id
         self._busy[request.id] = worker
         try:
             try:
-                ending = await self._ending(worker, request, folder)
+                outcome = await self._run(worker, request, folder)
             except Exception:
-                # Such as a process that cannot be started. This place in the pool must outlive it.
+                # Such as a process that cannot be started. This slot of the pool must survive it.
                 log.exception("The run %s broke off in the service", request.id)
                 await worker.end()
-                ending = _after_death(request)
+                outcome = _outcome_after_crash(request)
             if request.cancelling:
-                # Also when the last frame was done just before we asked: who cancels does not pay.
-                ending = {"failed": cancelled()}
-            if ending is None:
-                self._queue.put_back(request, "The worker died; the run starts again, free of charge.")
+                # Also when the run ended just before it was cancelled: a cancelled run is not charged.
+                outcome = {"failed": cancellation_error()}
+            if outcome is None:
+                self._queue.requeue(request, "The worker died; the run starts again, free of charge.")
             else:
-                await self._end(request, ending, folder)
+                await self._end(request, outcome, folder)
         finally:
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _ending(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
-        """How the run ended; None if it should be tried again."""
+    async def _run(self, worker: Worker, request: Request, folder: Path) -> dict[str, Any] | None:
+        """The outcome of the run; None if it should be retried."""
         if request.cancelling:
             return None
-        asked = await self._queue.input_of(request)
+        values = await self._queue.read_input(request)
         order = {
             "id": request.id,
             "endpoint": request.endpoint_id,
-            "input": asked,
-            "seed": seed_of(request, asked),
+            "input": values,
+            "seed": seed_of(request, values),
             "folder": str(folder),
-            "local": self._local(asked, request.account),
+            "local": self._find_local_paths(values, request.account),
             "may_be_unchecked": "unchecked" in self._accounts.permissions_of(request.account),
         }
-        ending = await worker.perform(order, request, self._settings)
-        return _after_death(request) if ending is None else {**ending, "inline": asked.get("sync_mode", False)}
+        outcome = await worker.perform(order, request, self._settings)
+        return (
+            _outcome_after_crash(request) if outcome is None else {**outcome, "inline": values.get("sync_mode", False)}
+        )
 
-    async def _end(self, request: Request, ending: Mapping[str, Any], folder: Path) -> None:
-        kept: dict[str, Stored] = {}
-        output, error = None, ending.get("failed")
+    async def _end(self, request: Request, outcome: Mapping[str, Any], folder: Path) -> None:
+        stored_files: dict[str, StoredFile] = {}
+        output, error = None, outcome.get("failed")
         while True:
             try:
                 if error is None and output is None:
-                    output = await self._kept(request, ending["done"], folder, kept)
-                    output |= {"$inline": True} if ending.get("inline") else {}
+                    output = await self._store_files(request, outcome["done"], folder, stored_files)
+                    output |= {"$inline": True} if outcome.get("inline") else {}
                 await self._queue.finish(
                     request,
                     output=output,
                     error=error,
-                    also=lambda db: _insert_all(db, kept.values()),
-                    then=lambda: self._serve_or_drop(request, kept.values()),
+                    in_commit=lambda db: _insert_all(db, stored_files.values()),
+                    after_commit=lambda: self._serve_or_drop(request, stored_files.values()),
                 )
                 break
             except FileNotFoundError:
                 detail = "A file that the run made is gone. Nothing was charged; run it again."
                 output, error = None, {"error_type": "engine_error", "detail": detail}
-                kept.clear()
+                stored_files.clear()
             except (OSError, sqlite3.Error):
-                # A full disk passes; the request stays in progress until its end can be written down.
+                # A full disk is temporary; the request stays in progress until its end can be stored.
                 log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
                 words = "The service cannot write the result down yet, and tries again every second."
                 request.log(self._settings.clock(), words, "WARNING", "service")
                 await asyncio.sleep(1.0)
 
-    def _serve_or_drop(self, request: Request, kept: Iterable[Stored]) -> None:
-        for stored in kept:
+    def _serve_or_drop(self, request: Request, stored_files: Iterable[StoredFile]) -> None:
+        for stored in stored_files:
             if request.error is None:
-                self._files.admit(stored)
+                self._files.publish(stored)
             else:
-                # Cancelled at the last moment: nobody will ever ask for them.
+                # Cancelled at the last moment: the files will never be requested.
                 self._files.path(stored).unlink(missing_ok=True)
 
-    async def _kept(self, request: Request, value: Any, folder: Path, kept: dict[str, Stored]) -> Any:
-        """The output with every file taken over and named by its token."""
+    async def _store_files(
+        self, request: Request, value: Any, folder: Path, stored_files: dict[str, StoredFile]
+    ) -> Any:
+        """The output with every file stored and named by its token."""
         if isinstance(value, list):
-            return [await self._kept(request, item, folder, kept) for item in value]
+            return [await self._store_files(request, item, folder, stored_files) for item in value]
         if not isinstance(value, dict):
             return value
         if "$made" not in value:
-            return {name: await self._kept(request, item, folder, kept) for name, item in value.items()}
+            return {name: await self._store_files(request, item, folder, stored_files) for name, item in value.items()}
         name = Path(value["$made"]).name
-        if name not in kept:  # An output may name a file twice, and a second try finds the first one's files moved.
-            label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}" + (f"-{len(kept) + 1}" if kept else "")
-            kept[name] = await self._files.keep(folder / name, request.account, label, value["content_type"])
-        return {"$file": kept[name].token, "facts": value["facts"]}
+        if (
+            name not in stored_files
+        ):  # An output may name a file twice, and a second try finds the first one's files moved.
+            label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}" + (
+                f"-{len(stored_files) + 1}" if stored_files else ""
+            )
+            stored_files[name] = await self._files.store_file(
+                folder / name, request.account, label, value["content_type"]
+            )
+        return {"$file": stored_files[name].token, "facts": value["facts"]}
 
-    def _local(self, asked: Any, account: str) -> dict[str, str]:
-        """Paths for the addresses in an input that mean files of ours."""
+    def _find_local_paths(self, input: Any, account: str) -> dict[str, str]:
+        """Local paths of the addresses in an input that are files of this service."""
         found: dict[str, str] = {}
-        for value in asked.values() if isinstance(asked, dict) else asked:
+        for value in input.values() if isinstance(input, dict) else input:
             if isinstance(value, str):
-                path = self._files.local(value, account, self.own_addresses)
+                path = self._files.find_local_path(value, account, self.own_addresses)
                 found |= {value: str(path)} if path else {}
             elif isinstance(value, (dict, list)):
-                found |= self._local(value, account)
+                found |= self._find_local_paths(value, account)
         return found
 
 
 class Worker:
-    """One worker process, seen from the service."""
+    """The service's handle on one worker process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
-        self._why_killed: dict[str, str] | None = None
-        self._at: str | None = None
+        self._kill_reason: dict[str, str] | None = None
+        self._request_id: str | None = None
 
     @property
     def alive(self) -> bool:
@@ -205,11 +215,11 @@ class Worker:
         return self._process.pid if self._process is not None else None
 
     async def perform(self, order: Mapping[str, Any], request: Request, settings: Settings) -> dict[str, Any] | None:
-        """Let the process do one run; None if it died over it."""
+        """Execute one run in the process; None if the process crashed."""
         if not self.alive:
             await self._start()
         assert self._process is not None
-        process, self._why_killed, self._at = self._process, None, request.id
+        process, self._kill_reason, self._request_id = self._process, None, request.id
         watch = asyncio.create_task(self._watch(process))
         try:
             self._send(order)
@@ -224,7 +234,7 @@ class Worker:
             await self.end()
             raise
         finally:
-            self._at = None
+            self._request_id = None
             watch.cancel()
 
     async def _follow(self, process: asyncio.subprocess.Process, request: Request) -> dict[str, Any] | None:
@@ -239,23 +249,23 @@ class Worker:
                 request.log(clock(), message["log"], message["level"])
             elif "stage" in message:
                 request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
-                request.tell()
+                request.notify_watchers()
             elif "engine" in message:
                 request.engine = message["engine"]
         await process.wait()
-        return {"failed": self._why_killed} if self._why_killed else None
+        return {"failed": self._kill_reason} if self._kill_reason else None
 
     def cancel(self, request_id: str) -> None:
-        """Ask for a stop between two frames; a process that does not listen is ended."""
+        """Request a stop between two frames; a process that does not react is killed."""
         if not self.alive:
             return
         self._send({"cancel": request_id})
         process = self._process
-        asyncio.get_running_loop().call_later(CANCEL_SECONDS, lambda: self._end_if_still_at(process, request_id))
+        asyncio.get_running_loop().call_later(CANCEL_SECONDS, lambda: self._kill_if_still_on(process, request_id))
 
-    def _end_if_still_at(self, process: asyncio.subprocess.Process | None, request_id: str) -> None:
-        if process is self._process and self._at == request_id and self.alive:
-            self._kill(cancelled())
+    def _kill_if_still_on(self, process: asyncio.subprocess.Process | None, request_id: str) -> None:
+        if process is self._process and self._request_id == request_id and self.alive:
+            self._kill(cancellation_error())
 
     async def end(self) -> None:
         """End the process."""
@@ -264,8 +274,8 @@ class Worker:
         self._kill(None)
         await self._process.wait()
 
-    def _kill(self, why: dict[str, str] | None) -> None:
-        self._why_killed = why
+    def _kill(self, reason: dict[str, str] | None) -> None:
+        self._kill_reason = reason
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -275,10 +285,10 @@ class Worker:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-c", _MAIN,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
-                limit=LONGEST_LINE, env=_environment(), start_new_session=True,
+                limit=MAX_LINE_BYTES, env=_environment(), start_new_session=True,
             )  # fmt: skip
         self._send(
-            {"limits": {"nice": 5, "data": 3 * self._settings.worker_mib * spec_decisions.MIB, "file": LARGEST_FILE}}
+            {"limits": {"nice": 5, "data": 3 * self._settings.worker_mib * spec_decisions.MIB, "file": MAX_FILE_BYTES}}
         )
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -288,57 +298,57 @@ class Worker:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        """End the process if it has too much memory in use."""
+        """Kill the process if it uses too much memory."""
         while True:
             if _resident_mib(process.pid) > self._settings.worker_mib:
-                most = self._settings.worker_mib
-                detail = f"The run needed more than {most} MiB of memory and was stopped. Nothing was charged; make it smaller."
+                limit = self._settings.worker_mib
+                detail = f"The run needed more than {limit} MiB of memory and was stopped. Nothing was charged; make it smaller."
                 self._kill({"error_type": "engine_error", "detail": detail})
                 return
             await asyncio.sleep(WATCH_SECONDS)
 
 
-def seed_of(request: Request, asked: Mapping[str, Any]) -> int:
-    """The input's seed; else one drawn from the request's id, so that a second attempt makes the same."""
-    seed = asked.get("seed")
+def seed_of(request: Request, input: Mapping[str, Any]) -> int:
+    """The input's seed; else one derived from the request's id, so that a retry gives the same result."""
+    seed = input.get("seed")
     if isinstance(seed, (int, float)) and not isinstance(seed, bool):
         return int(seed)
     return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
 
 
-def _after_death(request: Request) -> dict[str, Any] | None:
-    """How a run ends whose worker died: not yet, the first times."""
+def _outcome_after_crash(request: Request) -> dict[str, Any] | None:
+    """Failure once MAX_ATTEMPTS is reached; None means requeue."""
     if request.attempts < spec_decisions.MAX_ATTEMPTS:
         return None
     detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
     return {"failed": {"error_type": "engine_error", "detail": detail}}
 
 
-async def _dismissed(worker: Worker | None) -> None:
+async def _end_worker(worker: Worker | None) -> None:
     if worker is not None:
         await worker.end()
 
 
-def _insert_all(db: sqlite3.Connection, kept: Iterable[Stored]) -> None:
-    for stored in kept:
+def _insert_all(db: sqlite3.Connection, stored_files: Iterable[StoredFile]) -> None:
+    for stored in stored_files:
         stored.insert(db)
 
 
 def _environment() -> dict[str, str]:
-    # One thread per library: several workers share the cores already. Few malloc arenas: each can keep memory for itself.
-    # Two blocks of Pillow's: pictures of one run tend to have one size, and asking the system for new pages each time
-    # took a tenth of the whole time.
-    quiet = {
+    # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
+    # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
+    # tenth of the whole time.
+    threads = {
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "MALLOC_ARENA_MAX": "2",
         "PILLOW_BLOCKS_MAX": "2",
     }
-    # Proxies are for clients; a source must be dialled where its address was checked.
+    # Proxies are for clients; a source must be fetched from the address that was checked.
     # A worker opens strangers' media, and has no use for the key of a hosted service.
-    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
-    return {**kept, **quiet, "PYTHONUNBUFFERED": "1"}
+    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
+    return {**inherited, **threads, "PYTHONUNBUFFERED": "1"}
 
 
 def _resident_mib(pid: int) -> float:

@@ -1,4 +1,4 @@
-"""Descriptions of models, kept for a day so that a form or an input need not ask for them again."""
+"""A cache of model descriptions on disk, so that they are requested once a day at most."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-KEPT_SECONDS = 24 * 3600.0
+CACHE_SECONDS = 24 * 3600.0
 
 
-class Descriptions:
-    """What one service says of its models."""
+class DescriptionCache:
+    """The descriptions of one service's models."""
 
     def __init__(self, folder: Path, service: str) -> None:
         self._folder, self._service = folder, service
 
-    def read(self, endpoint_id: str, *, anyhow: bool = False) -> Mapping[str, Any] | None:
-        """The description, if it is not older than a day; `anyhow`, however old it is."""
+    def read(self, endpoint_id: str, *, allow_stale: bool = False) -> Mapping[str, Any] | None:
+        """Read a description that is not older than a day, or of any age with `allow_stale`; None if there is none."""
         path = self._path(endpoint_id)
         with contextlib.suppress(OSError, ValueError, RecursionError):
-            if anyhow or time.time() - path.stat().st_mtime < KEPT_SECONDS:
-                kept = json.loads(path.read_text(encoding="utf-8"))
-                return kept if isinstance(kept, dict) else None
+            if allow_stale or time.time() - path.stat().st_mtime < CACHE_SECONDS:
+                document = json.loads(path.read_text(encoding="utf-8"))
+                return document if isinstance(document, dict) else None
         return None
 
-    def keep(self, endpoint_id: str, document: Mapping[str, Any]) -> None:
-        """Keep it from now on. A disk that does not take it only means that it is asked for again."""
+    def save(self, endpoint_id: str, document: Mapping[str, Any]) -> None:
+        """Store a description. Errors of the disk are ignored: it is only requested again."""
         path = self._path(endpoint_id)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
         with contextlib.suppress(OSError):
@@ -41,6 +41,6 @@ class Descriptions:
             part.replace(path)
 
     def _path(self, endpoint_id: str) -> Path:
-        # A name of ours: a model's id may hold anything.
+        # Hashed: a model's id may contain anything.
         name = hashlib.sha256(f"{self._service}\n{endpoint_id}".encode()).hexdigest()[:32]
         return self._folder / f"{name}.json"

@@ -1,4 +1,4 @@
-"""Runs as a folder for other people: files with names to read, and tables of what was asked and paid."""
+"""Export runs to a folder for other people: files with readable names, and tables of inputs and credits."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..settings import options
 from .ledger.transitions import Entry
-from .merge.library_merge import Progress, files_of
-from .table.library_table import WORDS, parsed, source_of
-from .table.typed_columns import written
-from .uncertain import in_words
+from .merge.library_merge import Progress, get_files
+from .table.library_table import WORDS, get_credits_source, parse_texts
+from .table.typed_columns import format_json
+from .uncertain import format_input
 
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
-"""Makes a copy of a file that carries these facts; or returns them as a text, for a file that must stay as it is."""
+"""Copies a file and embeds these facts; or returns them as text for a sidecar, if the file must not be changed."""
 
 CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
-LONGEST_NAME = 48
+MAX_NAME_LETTERS = 48
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def exported(
+def export_runs(
     target: Path,
     entries: Sequence[Entry],
     frame: pd.DataFrame,
@@ -42,19 +42,21 @@ def exported(
     write: Write | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Copy the files of these runs into the folder, and write the tables. What is there already stays or is left out."""
+    """Copy the files of these runs into the folder, and write the tables. Existing copies are not made again."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         copies = _Copies(target, write or _plain_copy)
         names: dict[int, list[str | None]] = {}
         try:
             for done, entry in enumerate(entries, 1):
-                names[entry.id] = list(_placed(entry, paths, copies))
+                names[entry.id] = list(_copy_files(entry, paths, copies))
                 if progress is not None:
                     progress(done, len(entries))
         finally:
             # Also after an interrupt, so that the next time goes on from there.
-            _write_json(target, [_told(entry, names[entry.id]) for entry in entries if entry.id in names], copies.notes)
+            _write_json(
+                target, [_run_record(entry, names[entry.id]) for entry in entries if entry.id in names], copies.notes
+            )
         _write_csv(target, frame, names)
     except OSError as error:
         raise ReelbookError(
@@ -64,70 +66,70 @@ def exported(
     return target
 
 
-def folder_of(named: Any, need: str) -> Path:
-    """The folder that a person has named, in full. `need` says what it is for, where it is none."""
+def parse_folder(named: Any, need: str) -> Path:
+    """Parse the path of a folder; `need` begins the error message if it is none."""
     try:
         if isinstance(named, (str, os.PathLike)) and os.fspath(named):
             folder = Path(named).expanduser().absolute()
             if b"\0" not in os.fsencode(folder):
                 return folder
     except (RuntimeError, ValueError, TypeError):
-        pass  # Nobody's home, or a letter that no system has in a name.
+        pass  # An unknown home folder, or a letter that no system allows in a name.
     raise ReelbookError(
         f"{need}, and {named!r:.200} names none. Nothing was copied: give its path as a text or a Path."
     )
 
 
-def name_of(entry: Entry, values: Mapping[str, Any]) -> str:
-    """A name that a person can read and every system can write: number, words, seed."""
+def format_stem(entry: Entry, values: Mapping[str, Any]) -> str:
+    """Format a file name that is readable, and valid on every system: number, words, seed."""
     seed = values.get("seed")
-    words = slug(in_words(values) if values.get("prompt") else entry.model.rpartition("/")[2])
+    words = slug(format_input(values) if values.get("prompt") else entry.model.rpartition("/")[2])
     return "-".join([f"{entry.id:04d}", *([words] if words else []), *([f"seed-{seed}"] if _is_short(seed) else [])])
 
 
 def slug(text: str) -> str:
-    """Letters and digits of any script, joined by hyphens.
+    """The letters and digits of a text, of any script, joined by hyphens.
 
     >>> slug("../../A paper boat, at dusk!"), slug("Ein Boot für zwei"), slug("=HYPERLINK(…)")
     ('a-paper-boat-at-dusk', 'ein-boot-für-zwei', 'hyperlink')
     """
     plain = unicodedata.normalize("NFC", text).casefold()
     words = "".join(letter if letter.isalnum() else " " for letter in plain).split()
-    found = "-".join(words)[:LONGEST_NAME]
+    found = "-".join(words)[:MAX_NAME_LETTERS]
     # Some systems count bytes; a name of a hundred is short enough for all of them.
-    while len(found.encode()) > 2 * LONGEST_NAME:
+    while len(found.encode()) > 2 * MAX_NAME_LETTERS:
         found = found[:-1]
     return found.strip("-")
 
 
-def facts_of(entry: Entry) -> dict[str, Any]:
-    """What a copy tells of its run."""
-    (asked,), (told,) = parsed([entry.input]), parsed([entry.output])
-    seed = told.get("seed") if isinstance(told, dict) else None
+def get_facts(entry: Entry) -> dict[str, Any]:
+    """The facts about a run that are embedded in its copies."""
+    (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
+    seed = output.get("seed") if isinstance(output, dict) else None
     return {
-        "model": entry.model, "input": asked if isinstance(asked, dict) else {}, "request_id": entry.request_id,
-        "credits": entry.credits, "credits_source": source_of(entry.charged),
-        "seed": seed if seed is not None or not isinstance(asked, dict) else asked.get("seed"),
-        "made_at": _moment(entry.finished or entry.created), "service": entry.service,
+        "model": entry.model, "input": values if isinstance(values, dict) else {}, "request_id": entry.request_id,
+        "credits": entry.credits, "credits_source": get_credits_source(entry.charged),
+        "seed": seed if seed is not None or not isinstance(values, dict) else values.get("seed"),
+        "made_at": _format_time(entry.finished or entry.created), "service": entry.service,
     }  # fmt: skip
 
 
 class _Copies:
-    """The files in the folder: which are ours, and which stay as they are."""
+    """The copies in the folder: those of this and of earlier exports, and files that must stay as they are."""
 
     def __init__(self, folder: Path, write: Write) -> None:
         self.made: dict[str, dict[str, Any]] = {}
         self._folder, self._write = folder, write
-        self._before = _known(folder)
+        self._before = _read_notes(folder)
         # Names that differ in capitals only are one name on some systems.
         self._taken: set[str] = set()
 
     def copy(self, source: Path, sha256: str, stem: str, facts: Mapping[str, Any]) -> str:
-        """The name of a copy of this file, which is made unless the same one is there."""
-        # Copies that are to be signed are others than those that are not.
-        told = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
-        mark = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
-        for name in _names(stem, source.suffix):
+        """Copy a file, unless the same copy is there; returns its name."""
+        # A signed copy is another one than one that is not signed.
+        key = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
+        mark = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
+        for name in _candidate_names(stem, source.suffix):
             target, before = self._folder / name, self._before.get(name, {})
             if name.casefold() in self._taken:
                 continue
@@ -138,7 +140,7 @@ class _Copies:
                 beside = self._write(source, part, facts)
                 note = {"of": mark, "sha256": _hash(part), **({"sidecar": True} if beside else {})}
                 there = _hash(target) if target.exists() else None
-                # What we have made and nobody has changed since may be replaced; anything else of this name stays.
+                # An unchanged copy of ours may be replaced; any other file of this name stays.
                 if there not in (None, note["sha256"], before.get("sha256")):
                     continue
                 if there != note["sha256"]:
@@ -152,11 +154,11 @@ class _Copies:
 
     @property
     def notes(self) -> dict[str, dict[str, Any]]:
-        """What is known of all files that exports have made here."""
+        """The notes about all copies that exports have made here, by name."""
         return {**self._before, **self.made}
 
     def _is_there(self, target: Path, note: Mapping[str, Any]) -> bool:
-        """Whether the copy is as it was made, with its sidecar if it has one."""
+        """Whether the copy is unchanged, with its sidecar if it has one."""
         has_all = target.exists() and (not note.get("sidecar") or _sidecar(target).exists())
         return has_all and _hash(target) == note.get("sha256")
 
@@ -166,10 +168,10 @@ class _Copies:
         return name
 
 
-def _placed(entry: Entry, paths: Mapping[str, str], copies: _Copies) -> Iterator[str | None]:
-    """The names of the copies of a run's files, in their order; a gap for a file that is not here."""
-    files, facts = files_of(entry), facts_of(entry)
-    stem = name_of(entry, facts["input"])
+def _copy_files(entry: Entry, paths: Mapping[str, str], copies: _Copies) -> Iterator[str | None]:
+    """Copy a run's files; yields their names in order, None for a file that is not here."""
+    files, facts = get_files(entry), get_facts(entry)
+    stem = format_stem(entry, facts["input"])
     for number, file in enumerate(files, 1):
         sha256 = str(file.get("sha256"))
         source = paths.get(sha256)
@@ -179,7 +181,7 @@ def _placed(entry: Entry, paths: Mapping[str, str], copies: _Copies) -> Iterator
             yield copies.copy(Path(source), sha256, f"{stem}-{number}" if len(files) > 1 else stem, facts)
 
 
-def _names(stem: str, suffix: str) -> Iterator[str]:
+def _candidate_names(stem: str, suffix: str) -> Iterator[str]:
     yield f"{stem}{suffix}"
     number = 1
     while True:
@@ -200,11 +202,11 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _known(folder: Path) -> dict[str, dict[str, Any]]:
-    """What an earlier export has noted of the files that it made."""
+def _read_notes(folder: Path) -> dict[str, dict[str, Any]]:
+    """The notes of an earlier export about its copies, by name."""
     try:
-        told = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
-        return {str(name): facts for name, facts in told["files"].items() if isinstance(facts, dict)}
+        notes = json.loads((folder / JSON_NAME).read_text(encoding="utf-8"))
+        return {str(name): facts for name, facts in notes["files"].items() if isinstance(facts, dict)}
     except FileNotFoundError:
         if not (folder / CSV_NAME).exists():
             return {}
@@ -215,14 +217,14 @@ def _known(folder: Path) -> dict[str, dict[str, Any]]:
     )
 
 
-def _told(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
-    (asked,), (told,) = parsed([entry.input]), parsed([entry.output])
+def _run_record(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
+    (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
     return {
         "run": entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
-        "status": WORDS.get(entry.state, entry.state), "request_id": entry.request_id, "input": asked, "output": told,
-        "credits": entry.credits, "credits_source": source_of(entry.charged), "queued_s": entry.queued_s,
+        "status": WORDS.get(entry.state, entry.state), "request_id": entry.request_id, "input": values, "output": output,
+        "credits": entry.credits, "credits_source": get_credits_source(entry.charged), "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
-        "created": _moment(entry.created), "finished": _moment(entry.finished), "files": list(names),
+        "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),
     }  # fmt: skip
 
 
@@ -232,27 +234,27 @@ def _write_json(folder: Path, runs: Sequence[Mapping[str, Any]], files: Mapping[
 
 
 def _write_csv(folder: Path, frame: pd.DataFrame, names: Mapping[int, Sequence[str | None]]) -> None:
-    # The paths of this machine say nothing elsewhere; the names in the folder stand for them.
-    told = frame.drop(columns=["output_video", "output_images"])
+    # Paths of this machine mean nothing elsewhere; the names in the folder replace them.
+    table = frame.drop(columns=["output_video", "output_images"])
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["run", "files", *map(_safe, told.columns)])
-    columns = [told[name].tolist() for name in told.columns]
-    for run, *values in zip(told.index, *columns, strict=True):
-        writer.writerow([run, " ".join(filter(None, names.get(run, ()))), *map(_cell, values)])
+    writer.writerow(["run", "files", *map(_escape_formula, table.columns)])
+    columns = [table[name].tolist() for name in table.columns]
+    for run, *values in zip(table.index, *columns, strict=True):
+        writer.writerow([run, " ".join(filter(None, names.get(run, ()))), *map(_format_cell, values)])
     _write_text(folder / CSV_NAME, text.getvalue())
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     if isinstance(value, (list, dict)):
-        return _safe(written(value))
+        return _escape_formula(format_json(value))
     if isinstance(value, str):
-        return _safe(value)
+        return _escape_formula(value)
     return "" if pd.isna(value) else value.isoformat() if isinstance(value, datetime) else value
 
 
-def _safe(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: what a stranger wrote must not be run by who opens the table."""
+def _escape_formula(text: str) -> str:
+    """Escape text that a spreadsheet would take for a formula: foreign text must not be executed when the table is opened."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -265,7 +267,7 @@ def _write_text(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _moment(seconds: float | None) -> str | None:
+def _format_time(seconds: float | None) -> str | None:
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Locks on files, between processes: the system takes one away when its process dies, however it dies."""
+"""File locks between processes, which the system releases when their process ends, however."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-TURN_NAME = "ledger.lock"
-TURN_SECONDS = 60.0
-"""How long others may keep us from writing; a commit takes a few hundredths of a second."""
+LOCK_NAME = "ledger.lock"
+LOCK_SECONDS = 60.0
+"""How long to wait for other writers; a commit takes a few hundredths of a second."""
 
 
-class TurnTaken(OSError):
-    """Another process has not let go of the library for too long."""
+class LockTimeout(OSError):
+    """Another process has held the library's write lock for too long."""
 
 
-def locked(file: int, *, wait: bool = False, shared: bool = False) -> bool:
-    """Lock an open file; False if somebody else has it. `shared`: any number may have it at once."""
+def try_lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
+    """Lock an open file; False if another process holds it. `shared`: any number may hold it at once."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -39,8 +39,8 @@ def locked(file: int, *, wait: bool = False, shared: bool = False) -> bool:
     return True
 
 
-def unlocked(file: int) -> None:
-    """Give a lock back, also where a forked child has a copy of the handle."""
+def unlock(file: int) -> None:
+    """Release a lock, also if a forked child has a copy of the handle."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -53,23 +53,23 @@ def unlocked(file: int) -> None:
 
 
 @contextlib.contextmanager
-def turn(folder: Path) -> Iterator[None]:
-    """This process's turn to write in a library.
+def write_lock(folder: Path) -> Iterator[None]:
+    """Hold the write lock of a library.
 
-    SQLite has locks of its own, but it looks for them every tenth of a second, so that a busy neighbour is never met
-    between two of its commits. They also end with the file, and a damaged one is exchanged for another.
+    SQLite has locks of its own, but it polls them every tenth of a second, and so may never get in between two commits
+    of a busy process. They also belong to the file, and a damaged one is replaced by another.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(folder / TURN_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        until = time.monotonic() + TURN_SECONDS
-        while not locked(file):
+        until = time.monotonic() + LOCK_SECONDS
+        while not try_lock(file):
             if time.monotonic() > until:
-                raise TurnTaken(errno.EAGAIN, f"another process has kept it locked for {TURN_SECONDS:.0f} s")
+                raise LockTimeout(errno.EAGAIN, f"another process has kept it locked for {LOCK_SECONDS:.0f} s")
             time.sleep(random.uniform(0.001, 0.004))
         try:
             yield
         finally:
-            unlocked(file)
+            unlock(file)
     finally:
         os.close(file)

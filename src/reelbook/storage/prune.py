@@ -1,4 +1,4 @@
-"""Which files of a library can go to make room, and what those cost that can only be had again for money."""
+"""Remove old files of a library, and report which ones could only be made again for money."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from .byte_count import Bytes
-from .ledger.reads import pages
+from .ledger.reads import read_pages
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .shelf import SHA256, SUFFIXES, Shelf
 from .table.library_table import INDEX, VIDEOS
-from .uncertain import words_of
-from .verify import entries_in, hashes_of, many, mark_lost, stored_runs
+from .uncertain import format_entry_input
+from .verify import format_count, get_hashes, list_entries, mark_lost, read_stored_runs
 
-LEAST_AGE_SECONDS = 86_400.0
-"""Half a download, or a file that no run names yet, may be somebody's work of this moment; after a day it is not."""
+MIN_AGE_SECONDS = 86_400.0
+"""A partial download, or a file that no run names yet, may still be in use; after a day it is not."""
 
-MADE = ("posters", "previews")
-"""The folders beside the shelf with what is made from its files for showing them."""
+DERIVED_FOLDERS = ("posters", "previews")
+"""The folders beside the shelf with posters and previews made from its files."""
 
 _NAMED = re.compile(r"[0-9a-f]{64}")
 _LISTED = 10
-"""Runs that a line of text names each."""
+"""How many runs the text of a result lists."""
 
 
-class Going(NamedTuple):
-    """An old run whose files can only be had again for money."""
+class PrunedRun(NamedTuple):
+    """An old run whose files can only be made again for money."""
 
     run: int
     what: str
@@ -53,7 +53,7 @@ class Going(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, and what would only go for good."""
+    """The result of `prune`: what was removed, and which files could only be made again for money."""
 
     removed: int
     size: Bytes
@@ -66,7 +66,7 @@ class Pruned:
     dry_run: bool = False
     done: bool = False
     """Whether the files of those runs were removed too."""
-    going: tuple[Going, ...] = ()
+    going: tuple[PrunedRun, ...] = ()
     """The same runs, each with its size and its price."""
 
     @property
@@ -83,14 +83,14 @@ class Pruned:
     @property
     def words(self) -> str:
         """What was done and what was not, in a sentence."""
-        files, size = many(self.removed, "file"), self.size
-        told = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
+        files, size = format_count(self.removed, "file"), self.size
+        removed = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
         if not self.at_stake:
-            return told
-        runs = f"{many(len(self.at_stake), 'run')} ({self.at_stake_size}, paid with {self.at_stake_credits:,} credits)"
+            return removed
+        runs = f"{format_count(len(self.at_stake), 'run')} ({self.at_stake_size}, paid with {self.at_stake_credits:,} credits)"
         if self.done:
-            return f"{told}, among them those of {runs}, which can only be had again for money"
-        return f"{told}; the files of {runs} can only be had again for money: prune(…, yes=True) removes them too"
+            return f"{removed}, among them those of {runs}, which can only be had again for money"
+        return f"{removed}; the files of {runs} can only be had again for money: prune(…, yes=True) removes them too"
 
     def __repr__(self) -> str:
         prices = ["unknown" if one.credits is None else f"{one.credits:,}" for one in self.going[:_LISTED]]
@@ -102,7 +102,7 @@ class Pruned:
         return "\n".join([f"<{self.words}{':' if lines else ''}", *lines, *more]) + ">"
 
 
-def pruned(
+def prune_files(
     shelf: Shelf,
     ledger: Ledger,
     older_than: timedelta,
@@ -111,25 +111,25 @@ def pruned(
     dry_run: bool = False,
     yes: bool = False,
 ) -> Pruned:
-    """Remove what is old and can be had again; with `yes` also what can not."""
+    """Remove old files that can be restored at no cost; with `yes` also those that cannot."""
     before = time.time() - older_than.total_seconds()
-    old, kept = _sorted(ledger, before, keep)
-    spare = _spare(shelf, ledger, min(before, time.time() - LEAST_AGE_SECONDS))
+    old, needed = _split_by_age(ledger, before, keep)
+    spare = _find_spare(shelf, ledger, min(before, time.time() - MIN_AGE_SECONDS))
     sizes = {sha256: (path, size) for sha256, path, size in shelf.names() if path.exists()}
-    mine = {sha256 for entry in old for sha256 in hashes_of(entry) if sha256 in sizes} - kept
-    copied = _copied(shelf, {sha256: sizes[sha256][1] for sha256 in mine}) if mine else set()
+    mine = {sha256 for entry in old for sha256 in get_hashes(entry) if sha256 in sizes} - needed
+    copied = _find_copied(shelf, {sha256: sizes[sha256][1] for sha256 in mine}) if mine else set()
     lost = mine - copied
-    losing = [entry for entry in old if not lost.isdisjoint(hashes_of(entry))]
-    listed = tuple(_going(entry, sizes, lost) for entry in losing)
+    losing = [entry for entry in old if not lost.isdisjoint(get_hashes(entry))]
+    listed = tuple(_describe(entry, sizes, lost) for entry in losing)
     going = [*spare, *(sizes[sha256] for sha256 in sorted(copied))]
     if yes and not dry_run:
-        # The rows first: a row that promises a file which is gone would be worse than a file without a row.
+        # The rows first: a file without a row does less harm than a row whose file is gone.
         marked = set(mark_lost(ledger, [entry.id for entry in losing]))
-        still = {sha256 for entry in losing if entry.id not in marked for sha256 in hashes_of(entry)}
+        still = {sha256 for entry in losing if entry.id not in marked for sha256 in get_hashes(entry)}
         going += [sizes[sha256] for sha256 in sorted(lost - still)]
-    removed = [(path, size) for path, size in going if dry_run or _removed(path)]
+    removed = [(path, size) for path, size in going if dry_run or _remove(path)]
     if not dry_run:
-        _drop_made_of_nothing(shelf)
+        _remove_orphaned_derived(shelf)
     return Pruned(
         len(removed), Bytes(sum(size for _, size in removed)), tuple(entry.id for entry in losing),
         Bytes(sum(sizes[sha256][1] for sha256 in lost)), sum(entry.credits or 0 for entry in losing), dry_run,
@@ -137,38 +137,38 @@ def pruned(
     )  # fmt: skip
 
 
-def _going(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection[str]) -> Going:
-    mine = [sizes[sha256] for sha256 in dict.fromkeys(hashes_of(entry)) if sha256 in lost]
+def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection[str]) -> PrunedRun:
+    mine = [sizes[sha256] for sha256 in dict.fromkeys(get_hashes(entry)) if sha256 in lost]
     path = mine[0][0]
-    return Going(
-        entry.id, words_of(entry), entry.model, entry.finished or entry.created, len(mine),
+    return PrunedRun(
+        entry.id, format_entry_input(entry), entry.model, entry.finished or entry.created, len(mine),
         Bytes(sum(size for _, size in mine)), entry.credits, path, path.suffix in VIDEOS,
     )  # fmt: skip
 
 
-def _sorted(ledger: Ledger, before: float, keep: Collection[int]) -> tuple[list[Entry], set[str]]:
-    """The stored runs that are old enough, and the files that all others name, which therefore stay."""
+def _split_by_age(ledger: Ledger, before: float, keep: Collection[int]) -> tuple[list[Entry], set[str]]:
+    """The stored runs that are old enough, and the hashes that all other runs name, which therefore stay."""
     chosen = frozenset(keep)
     old: list[Entry] = []
-    kept: set[str] = set()
-    for entry in stored_runs(ledger):
+    needed: set[str] = set()
+    for entry in read_stored_runs(ledger):
         if (entry.finished or entry.created) < before and entry.id not in chosen and entry.owner is None:
             old.append(entry)
         else:
-            kept.update(hashes_of(entry))
+            needed.update(get_hashes(entry))
     # Pictures of inputs, and files of runs that are not finished here.
     unfinished = "CASE WHEN state != 'stored' THEN coalesce(output, '') || coalesce(media, '') END"
-    for rows in pages(ledger, f"input || ' ' || coalesce({unfinished}, '')"):
-        kept.update(sha256 for _, text in rows for sha256 in _NAMED.findall(text))
-    return old, kept
+    for rows in read_pages(ledger, f"input || ' ' || coalesce({unfinished}, '')"):
+        needed.update(sha256 for _, text in rows for sha256 in _NAMED.findall(text))
+    return old, needed
 
 
-def _spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path, int]]:
-    """Halves of downloads, and files that no row names, if they are old."""
-    texts = pages(ledger, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
+def _find_spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path, int]]:
+    """Old partial downloads, and old files that no row names."""
+    texts = read_pages(ledger, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
     known = {sha256 for rows in texts for _, text in rows for sha256 in _NAMED.findall(text)}
     found = []
-    for entry in entries_in(shelf.folder):
+    for entry in list_entries(shelf.folder):
         part = entry.name.endswith((".part", ".part.json"))
         orphan = entry.name[64:] in SUFFIXES and SHA256.fullmatch(entry.name[:64]) and entry.name[:64] not in known
         if (part or orphan) and entry.is_file(follow_symlinks=False):
@@ -178,15 +178,15 @@ def _spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path, int]
     return found
 
 
-def _copied(shelf: Shelf, files: Mapping[str, int]) -> set[str]:
-    """Those of the files (their hashes and sizes) that another shelf has too, whole."""
+def _find_copied(shelf: Shelf, files: Mapping[str, int]) -> set[str]:
+    """Those of the files (hash and size) that the remote shelf has too, with the same size."""
     if shelf._remote is None:
         return set()
     there = {name[:64]: size for name, size in shelf._remote.names()}
     return {sha256 for sha256, size in files.items() if there.get(sha256) == size}
 
 
-def _removed(path: Path) -> bool:
+def _remove(path: Path) -> bool:
     try:
         path.unlink()
     except FileNotFoundError:
@@ -198,11 +198,11 @@ def _removed(path: Path) -> bool:
     return True
 
 
-def _drop_made_of_nothing(shelf: Shelf) -> None:
-    """Posters and small copies of files that are gone; they can be made again from the files, so that losing one loses nothing."""
-    here = {entry.name[:64] for entry in entries_in(shelf.folder)}
-    for name in MADE:
-        for kept in entries_in(shelf.folder.parent / name):
-            if SHA256.fullmatch(kept.name[:64]) and kept.name[:64] not in here:
+def _remove_orphaned_derived(shelf: Shelf) -> None:
+    """Remove posters and previews of files that are gone; both can always be made again from the files."""
+    here = {entry.name[:64] for entry in list_entries(shelf.folder)}
+    for name in DERIVED_FOLDERS:
+        for derived in list_entries(shelf.folder.parent / name):
+            if SHA256.fullmatch(derived.name[:64]) and derived.name[:64] not in here:
                 with contextlib.suppress(OSError):
-                    os.unlink(kept.path)  # noqa: PTH108  # A DirEntry has no unlink.
+                    os.unlink(derived.path)  # noqa: PTH108  # A DirEntry has no unlink.

@@ -1,4 +1,4 @@
-"""A shelf elsewhere: any address that fsspec knows, such as `s3://bucket/films`."""
+"""A shelf at any address that fsspec supports, such as `s3://bucket/films`."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ if TYPE_CHECKING:
     # fsspec ships no types.
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
-ALL_AT_ONCE = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
-"""Stores where an object is there as a whole or not at all; elsewhere a copy is renamed when it is complete."""
+ATOMIC_PROTOCOLS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
+"""Protocols whose objects appear only when they are complete; elsewhere a copy is renamed when it is complete."""
 
 
-class Remote:
-    """Files by name at an address. Each lies in a folder of its first two letters, so that no listing is long."""
+class RemoteShelf:
+    """Files by name at an address, in folders of their first two letters, so that no listing is long."""
 
     def __init__(self, url: str) -> None:
-        self.shown = _without_login(url)
+        self.display_url = _without_login(url)
         self._protocol = url.partition("://")[0]
-        self._system, root = _system(url, self.shown)
+        self._system, root = _system(url, self.display_url)
         self._root = root.rstrip("/")
 
     def find(self, stem: str) -> tuple[str, int] | None:
-        """Name and size of the file whose name begins so, if it is there."""
-        with self._reachable():
-            return next((found for found in self._listed(stem[:2]) if found[0].startswith(stem)), None)
+        """Find the name and size of the file whose name begins with `stem`."""
+        with self._translated_errors():
+            return next((found for found in self._list(stem[:2]) if found[0].startswith(stem)), None)
 
     def names(self) -> Iterator[tuple[str, int]]:
-        """Every name, and the size of its file."""
-        with self._reachable():
+        """Iterate over the names and sizes of all files."""
+        with self._translated_errors():
             self._system.invalidate_cache()
             found: dict[str, dict[str, Any]] = self._system.find(self._root, detail=True)
         yield from ((path.rpartition("/")[2], int(facts["size"] or 0)) for path, facts in sorted(found.items()))
 
     def pull(self, name: str, target: Path) -> None:
-        """A copy of the file on this machine."""
-        with self._reachable():
+        """Download a file."""
+        with self._translated_errors():
             self._system.get_file(self._path(name), str(target))
 
     def push(self, source: Path) -> None:
-        """A copy of the file there, under the same name."""
+        """Upload a file under its own name, unless it is there with the same size."""
         path = self._path(source.name)
-        with self._reachable():
-            if any(found == (source.name, source.stat().st_size) for found in self._listed(source.name[:2])):
+        with self._translated_errors():
+            if any(found == (source.name, source.stat().st_size) for found in self._list(source.name[:2])):
                 return
             self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            if self._protocol in ALL_AT_ONCE:
+            if self._protocol in ATOMIC_PROTOCOLS:
                 self._system.put_file(str(source), path)
                 return
             half = f"{path}.{uuid4().hex}.part"
@@ -60,15 +60,15 @@ class Remote:
             self._system.mv(half, path)
 
     def remove(self, name: str) -> None:
-        """Delete the file there."""
-        with self._reachable():
+        """Delete a file."""
+        with self._translated_errors():
             self._system.rm_file(self._path(name))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name[:2]}/{name}"
 
-    def _listed(self, folder: str) -> list[tuple[str, int]]:
-        # Others write there too, so what we saw before says little.
+    def _list(self, folder: str) -> list[tuple[str, int]]:
+        # Others write there too, so an earlier listing may be out of date.
         self._system.invalidate_cache()
         try:
             found: list[dict[str, Any]] = self._system.ls(f"{self._root}/{folder}", detail=True)
@@ -77,31 +77,31 @@ class Remote:
         return [(facts["name"].rpartition("/")[2], int(facts["size"] or 0)) for facts in found]
 
     @contextmanager
-    def _reachable(self) -> Iterator[None]:
-        """What goes wrong there, as our error: each store has exceptions of its own."""
+    def _translated_errors(self) -> Iterator[None]:
+        """Raise any error as `ReelbookError`: each store has exceptions of its own."""
         try:
             yield
         except Exception as error:
             # Not `from error`: what a store raises may name the login.
             raise ReelbookError(
-                f"The shelf at {self.shown} cannot be used ({type(error).__name__}). Check the address, the network and "
+                f"The shelf at {self.display_url} cannot be used ({type(error).__name__}). Check the address, the network and "
                 "the permission to read and write there, then try again; what is on this machine is untouched."
             ) from None
 
 
-def _system(url: str, shown: str) -> tuple[AbstractFileSystem, str]:
+def _system(url: str, display_url: str) -> tuple[AbstractFileSystem, str]:
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         system, root = url_to_fs(url)
     except ImportError:
         raise ReelbookError(
-            f"A shelf at {shown} needs packages that are not installed. Install them with: pip install 'reelbook[cloud]' "
+            f"A shelf at {display_url} needs packages that are not installed. Install them with: pip install 'reelbook[cloud]' "
             "(for other stores than S3 also the package that fsspec names for them)."
         ) from None
     except ValueError:
         raise ReelbookError(
-            f"{shown} is no address that a shelf can have. Give a folder, or an address such as s3://bucket/folder."
+            f"{display_url} is no address that a shelf can have. Give a folder, or an address such as s3://bucket/folder."
         ) from None
     return system, str(root)
 

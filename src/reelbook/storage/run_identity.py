@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..models.base import Input
-from ..models.images import with_replaced
+from ..models.images import replace_pictures
 
 Place = tuple[str | int, ...]
 
@@ -25,7 +25,7 @@ def canonical(request: Input, pictures: Mapping[Place, str] | None = None) -> st
     True
     """
     by_content = {place: {"sha256": sha256} for place, sha256 in (pictures or {}).items()}
-    return dumps(with_replaced(request.wire(), by_content))
+    return dumps(replace_pictures(request.wire(), by_content))
 
 
 def identity(endpoint_id: str, canonical_input: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs by what was asked and what came of it, out of a table of all of them."""
+"""Search runs by their inputs and results, in a table of all runs."""
 
 from __future__ import annotations
 
@@ -14,63 +14,67 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..models.catalog import CATALOG
-from .table.library_table import LAST, STATUSES, table
+from .table.library_table import LAST, STATUSES, build_table
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-def found(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows where every field is as wanted: text somewhere in it, anything else equal, a list any of its entries.
+def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows whose fields all match: text anywhere in the field, other values equal, a list any of its entries.
 
     >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
-    >>> list(found(runs, {"prompt": "BOAT"}).index), list(found(runs, {"seed": range(8, 20)}).index)
+    >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
-    # An iterator can be looked through only once.
+    # An iterator can be read only once.
     fields = {name: tuple(wanted) if isinstance(wanted, Iterator) else wanted for name, wanted in fields.items()}
     _check(frame, fields)
     mask = pd.Series(True, index=frame.index)
     for name, wanted in fields.items():
         if name == "since":
-            mask &= frame["created"] >= moment(wanted)
+            mask &= frame["created"] >= parse_moment(wanted)
         elif name in frame.columns:
             matches = _matcher(wanted, whole=name == "status")
             mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
         else:
-            mask &= wanted is None  # A field of some model, and nobody has asked that one yet.
+            mask &= wanted is None  # A field of a model that has no runs here.
     return frame[mask]
 
 
-def span(value: timedelta | float | str) -> timedelta:
-    """A length of time; a number means days.
+def parse_span(value: timedelta | float | str) -> timedelta:
+    """Parse a length of time; a number means days.
 
-    >>> span("30d") == span(30) == timedelta(days=30), span("12 h")
+    >>> parse_span("30d") == parse_span(30) == timedelta(days=30), parse_span("12 h")
     (True, datetime.timedelta(seconds=43200))
     """
     if isinstance(value, timedelta):
         return value
     try:
-        if isinstance(value, str) and (told := _SPAN.fullmatch(value.strip())):
-            return timedelta(seconds=float(told[1]) * _UNITS[told[2]])
+        if isinstance(value, str) and (match := _SPAN.fullmatch(value.strip())):
+            return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
         if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
             return timedelta(days=value)
     except OverflowError:
         pass
-    raise _mistake("older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.')
+    raise _invalid_field(
+        "older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.'
+    )
 
 
-def moment(value: Any) -> pd.Timestamp:
-    """A point in time: a date, a time, or how long ago. Without a time zone it is a local one."""
+def parse_moment(value: Any) -> pd.Timestamp:
+    """Parse a point in time: a date, a time, or how long ago. Without a time zone it is local."""
     if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
-        return pd.Timestamp.now("UTC") - pd.Timedelta(span(value))
+        return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
     try:
-        told = pd.Timestamp(value).to_pydatetime() if isinstance(value, (str, date, datetime)) else None
-        if isinstance(told, datetime) and told == told:  # Not what stands for no time at all.
-            return pd.Timestamp(told.astimezone()).tz_convert("UTC")
+        moment = pd.Timestamp(value).to_pydatetime() if isinstance(value, (str, date, datetime)) else None
+        if isinstance(moment, datetime) and moment == moment:  # Not NaT.
+            return pd.Timestamp(moment.astimezone()).tz_convert("UTC")
     except (ValueError, OverflowError, OSError):
         pass
-    raise _mistake("since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.')
+    raise _invalid_field(
+        "since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
+    )
 
 
 def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
@@ -78,28 +82,30 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
     known = {*map(str, frame.columns), *LAST, *inputs, "since"}
     for name, wanted in fields.items():
         if name not in known:
-            raise _mistake(name, f"There is no column {name!r} in this library.{_near(name, known)}")
+            raise _invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
         if name != "since":
-            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _each(wanted))
+            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _list_wanted(wanted))
 
 
 def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
-    """Refuse what no cell of a column can ever be: an empty answer would look like one about the runs."""
-    question = next((one for one in wanted if callable(one) and not _is_model(one)), None)
-    if question is not None:
-        raise _mistake(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
+    """Refuse what no cell of a column can ever be: an empty result would suggest that there are no such runs."""
+    function = next((one for one in wanted if callable(one) and not _is_model(one)), None)
+    if function is not None:
+        raise _invalid_field(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
     if name == "status":
-        odd = next((one for one in wanted if one not in STATUSES), None)
-        if odd is not None:
-            raise _mistake(name, f"{odd!r} is no status.{_near(str(odd), STATUSES)} It is {', '.join(STATUSES)}.")
+        unknown = next((one for one in wanted if one not in STATUSES), None)
+        if unknown is not None:
+            raise _invalid_field(
+                name, f"{unknown!r} is no status.{_suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
+            )
     text = next((one for one in wanted if isinstance(one, str) and not _can_be(one, cells)), None)
     if text is not None:
         kind, example = _kind_of(cells)
-        raise _mistake(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
+        raise _invalid_field(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
 
 
-def _each(wanted: Any) -> Sequence[Any]:
-    """What is wanted of a field, one by one, without what stands for a gap."""
+def _list_wanted(wanted: Any) -> Sequence[Any]:
+    """The values wanted of a field, as a list without gaps."""
     if isinstance(wanted, range):
         return ()  # It holds numbers, and may hold very many.
     if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
@@ -108,12 +114,12 @@ def _each(wanted: Any) -> Sequence[Any]:
 
 
 def _unused(name: str) -> pd.Series[Any]:
-    """The column of a field that no run here has, which is known from the models."""
-    return table([], {})[name]
+    """The empty column of a field that no run here has, typed as in the models."""
+    return build_table([], {})[name]
 
 
 def _can_be(text: str, cells: pd.Series[Any]) -> bool:
-    """Whether a cell of this column can be this text, or hold it."""
+    """Whether a cell of this column can be this text, or contain it."""
     if pd.api.types.is_bool_dtype(cells):
         return text.casefold() in ("true", "false")
     if pd.api.types.is_numeric_dtype(cells):
@@ -125,7 +131,7 @@ def _can_be(text: str, cells: pd.Series[Any]) -> bool:
 
 
 def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
-    """What a column holds, and how to ask for that."""
+    """What a column holds, and how to search for that."""
     if pd.api.types.is_bool_dtype(cells):
         return "yes or no", "Write {name}=True or {name}=False."
     if pd.api.types.is_numeric_dtype(cells):
@@ -133,17 +139,17 @@ def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
     return "points in time", 'Write since="7d" for the runs of the last week.'
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def _mistake(name: str, sentence: str) -> InvalidInput:
+def _invalid_field(name: str, sentence: str) -> InvalidInput:
     return InvalidInput("library", [Problem((name,), sentence, "unknown")])
 
 
 def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
-    """Whether a cell is what is wanted. `whole`: a text must be it, and not only hold it."""
+    """A function that says whether a cell matches. `whole`: a text must be equal, not only contained."""
     if wanted is None or wanted is pd.NA:
         return _is_gap
     if _is_model(wanted):

@@ -1,7 +1,7 @@
-"""Which runs of a library are meant, whatever names them: rows of a table, runs, request ids, or a function of a row.
+"""Select runs of a library by rows of a table, runs, request ids, or a function of a row.
 
-A row is found by its request id and service, never by its place in a table: the tables of sweeps count their rows from 0, and
-run 7 of a library is another run than row 7 of a sweep.
+A row is found by its request id and service, never by its position in a table: the tables of sweeps count their rows from 0,
+and run 7 of a library is another run than row 7 of a sweep.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InvalidInput, Problem
-from .ledger.known_services import is_swept, names_of
+from .ledger.known_services import find_names, has_sweeps
 from .ledger.transitions import storable
 from .run_identity import identity
 from .table.library_table import INDEX, INPUT_JSON
 
 Which = Any
-"""Some runs: a table of them or a row of one, a run, a job, request ids, a function of a row, a list of any of these, or
-None for all."""
+"""What selects runs: a table of them or a row of one, a run, a job, request ids, a function of a row, a list of any of
+these, or None for all."""
 
 KEYED = ("request_id", INPUT_JSON, "created")
 """Columns by which a row of a table can be found; one of them is enough."""
@@ -35,15 +35,15 @@ _MAX_NAMED = 4
 _ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
 _UNTOUCHED = "Nothing was copied or removed."
 
-Look = Callable[[Callable[[sqlite3.Connection], Any]], Any]
-"""Asks the ledger something."""
+ReadLedger = Callable[[Callable[[sqlite3.Connection], Any]], Any]
+"""Runs a query on the ledger."""
 
 
-class Wanted(NamedTuple):
-    """One run that somebody names, as far as they tell."""
+class WantedRun(NamedTuple):
+    """One run that a caller names, as far as it is identified."""
 
-    said: str
-    """How it is called in a message."""
+    label: str
+    """What messages call it."""
     request_id: str | None = None
     service: str | None = None
     identity: str | None = None
@@ -51,50 +51,52 @@ class Wanted(NamedTuple):
     number: int | None = None
     """Its number in the library."""
     created: float | None = None
-    """When it was made, by which a number that stands beside it is believed."""
+    """When it was made, which confirms a number beside it."""
     is_number_alone: bool = False
     """Whether the number is all there is, and known to be the library's."""
     is_unsent: bool = False
-    """Whether its row says that nothing came of it, so that the library need not know it."""
+    """Whether its row says that it was never sent, so that the library need not have it."""
 
 
 class Selection(NamedTuple):
-    """What was found."""
+    """The runs that were found."""
 
     runs: list[int]
     """The numbers of the runs in the library, each once, in the order in which they were named."""
     unsent: list[str]
-    """Rows of runs that were never sent, of which the library has nothing."""
+    """Labels of rows that were never sent, and that the library does not have."""
     each: list[int | None]
-    """For each that was named its run; None for what was never sent, and the first where one run has several rows."""
+    """The run of each row that was named; None for what was never sent."""
 
 
-def select(which: Which, look: Look, frame: Callable[[], pd.DataFrame], *, removes: bool = False) -> Selection:
-    """The runs that are meant. What is not in this library, or could be another run as well, is refused.
+def select_runs(
+    which: Which, look: ReadLedger, frame: Callable[[], pd.DataFrame], *, removes: bool = False
+) -> Selection:
+    """Find the selected runs. What is not in this library, or is ambiguous, is refused.
 
-    `removes`: files will be removed by the answer, so that numbers alone are never enough.
+    `removes`: files will be removed, so that numbers alone are never enough.
     """
     if callable(which) and not _is_keyed(which):
-        return _by_question(which, frame())
-    wanted = list(_wanted(which, look, removes=removes))
-    found = look(partial(_found, wanted=wanted)) if wanted else []
+        return _select_by_predicate(which, frame())
+    wanted = list(_iterate_wanted(which, look, removes=removes))
+    found = look(partial(_find_runs, wanted=wanted)) if wanted else []
     _check_found(wanted, found)
     _check_unambiguous(wanted, found)
     each = [next(iter(runs), (None, ""))[0] for runs in found]
     return Selection(
         list(dict.fromkeys(run for runs in found for run, _ in runs)),
-        [one.said for one, runs in zip(wanted, found, strict=True) if not runs],
+        [one.label for one, runs in zip(wanted, found, strict=True) if not runs],
         each,
     )
 
 
 def usage_error(sentence: str) -> InvalidInput:
-    """What is wrong with naming runs."""
+    """An error about how runs are named."""
     return InvalidInput("library", [Problem(("runs",), f"{sentence} {_UNTOUCHED}", "unknown")])
 
 
-def rows_in(which: Which) -> pd.DataFrame | None:
-    """The table in something that is one, has one or is a row of one: a frame, `table.reel`, a job, a library, a row, a dict."""
+def find_table(which: Which) -> pd.DataFrame | None:
+    """The table of a frame, `table.reel`, a job or a library, or the table of one row or dict; None for anything else."""
     if isinstance(which, pd.DataFrame):
         return which
     if isinstance(which, pd.Series):
@@ -117,9 +119,9 @@ def _as_table(row: pd.Series[Any]) -> pd.DataFrame:
     return table
 
 
-def _by_question(question: Callable[[Any], Any], frame: pd.DataFrame) -> Selection:
+def _select_by_predicate(question: Callable[[Any], Any], frame: pd.DataFrame) -> Selection:
     answers = [(run, question(row)) for run, row in frame.iterrows()]
-    # What is compared with a gap is neither yes nor no.
+    # A comparison with a gap is neither true nor false.
     runs: list[int] = [int(str(run)) for run, answer in answers if answer is not pd.NA and bool(answer)]
     return Selection(runs, [], list(runs))
 
@@ -128,27 +130,27 @@ def _is_keyed(value: Any) -> bool:
     return hasattr(type(value), "__reel_key__")
 
 
-def _wanted(which: Which, look: Look, *, removes: bool) -> Iterator[Wanted]:
+def _iterate_wanted(which: Which, look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     if _is_keyed(which):
         service, request_id, name, take = which.__reel_key__()
-        yield Wanted(f"run {request_id or name}", request_id or None, service, name, take)
-    elif (table := rows_in(which)) is not None:
-        yield from _of_table(table, look, removes=removes)
+        yield WantedRun(f"run {request_id or name}", request_id or None, service, name, take)
+    elif (table := find_table(which)) is not None:
+        yield from _from_table(table, look, removes=removes)
     elif isinstance(which, str):
-        yield Wanted(f"request {which[:80]!r}", which)
+        yield WantedRun(f"request {which[:80]!r}", which)
     elif isinstance(which, pd.Index):
-        yield from _of_index(which, look, removes=removes)
+        yield from _from_index(which, look, removes=removes)
     elif _is_mask(which):
         raise usage_error("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
     elif _is_number(which):
-        yield from _of_numbers([which], look, removes=removes)
+        yield from _from_numbers([which], look, removes=removes)
     elif isinstance(which, Iterable) and not isinstance(which, (bytes, pd.DataFrame)):
         listed = list(which)
-        # Judged together, so that a message names them together.
-        yield from _of_numbers(filter(_is_number, listed), look, removes=removes)
+        # Checked together, so that a message names them together.
+        yield from _from_numbers(filter(_is_number, listed), look, removes=removes)
         for one in listed:
             if not _is_number(one):
-                yield from _wanted(one, look, removes=removes)
+                yield from _iterate_wanted(one, look, removes=removes)
     else:
         raise usage_error(
             f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, request ids, or a function of a row."
@@ -164,74 +166,76 @@ def _is_mask(value: Any) -> bool:
     return kind is not None and pd.api.types.is_bool_dtype(kind)
 
 
-def _of_table(table: pd.DataFrame, look: Look, *, removes: bool) -> Iterator[Wanted]:
+def _from_table(table: pd.DataFrame, look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     table = table.loc[:, ~table.columns.duplicated()]
     if not set(KEYED) & set(table.columns):
         if table.index.name == INDEX:
-            yield from _of_index(table.index, look, removes=removes)
+            yield from _from_index(table.index, look, removes=removes)
             return
         if len(table):
             raise usage_error(
                 "This table has no column request_id, so its rows name no runs of a library. Keep request_id and service "
                 "among its columns, as in table[['seed', 'request_id', 'service']]."
             )
-    told = table.attrs.get("reelbook")
-    service = told.get("service") if isinstance(told, dict) else None
+    attrs = table.attrs.get("reelbook")
+    service = attrs.get("service") if isinstance(attrs, dict) else None
     gaps = [None] * len(table)
     columns = [table[name].tolist() if name in table.columns else gaps for name in _READ]
     for label, *values in zip(table.index.tolist(), *columns, strict=True):
-        yield _of_row(label, dict(zip(_READ, values, strict=True)), service)
+        yield _from_row(label, dict(zip(_READ, values, strict=True)), service)
 
 
-def _of_row(label: Any, row: Mapping[str, Any], service: str | None) -> Wanted:
-    request_id, model, text = (_text(row[name]) for name in ("request_id", "model", INPUT_JSON))
+def _from_row(label: Any, row: Mapping[str, Any], service: str | None) -> WantedRun:
+    request_id, model, text = (_parse_text(row[name]) for name in ("request_id", "model", INPUT_JSON))
     name = identity(model, text) if request_id is None and model and text else None
-    status = _text(row["status"])
-    has_files = any(_text(row[column]) is not None for column in ("output_video", "output_images"))
-    return Wanted(
+    status = _parse_text(row["status"])
+    has_files = any(_parse_text(row[column]) is not None for column in ("output_video", "output_images"))
+    return WantedRun(
         f"row {label!r}" if request_id is None else f"row {label!r} (request {request_id[:80]})",
-        request_id, _text(row["service"]) or service, name, _number(row["take"]) if name else None,
-        _number(label), _seconds(row["created"]),
+        request_id, _parse_text(row["service"]) or service, name, _parse_number(row["take"]) if name else None,
+        _parse_number(label), _parse_seconds(row["created"]),
         is_unsent=request_id is None and status not in (None, "completed") and not has_files,
     )  # fmt: skip
 
 
-def _of_index(index: pd.Index[Any], look: Look, *, removes: bool) -> Iterator[Wanted]:
+def _from_index(index: pd.Index[Any], look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     if not len(index):
         return
     if pd.api.types.is_string_dtype(index.dtype) and not isinstance(index, pd.MultiIndex):
-        yield from (Wanted(f"request {text[:80]!r}", text) for text in index.astype(str))
+        yield from (WantedRun(f"request {text[:80]!r}", text) for text in index.astype(str))
     elif index.name == INDEX and not removes:
-        yield from (Wanted(f"run {run}", number=int(run), is_number_alone=True) for run in index)
+        yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in index)
     else:
         numbers = [label for label in index.tolist() if isinstance(label, Integral)]
-        yield from _of_numbers(numbers, look, removes=removes, is_foreign=True)
+        yield from _from_numbers(numbers, look, removes=removes, is_foreign=True)
 
 
-def _of_numbers(
-    numbers: Iterable[Any], look: Look, *, removes: bool, is_foreign: bool = False
-) -> Iterator[Wanted]:  # fmt: skip
-    """Runs by nothing but numbers: taken from a person who has only the library's numbers, and from nobody who deletes."""
+def _from_numbers(
+    numbers: Iterable[Any], look: ReadLedger, *, removes: bool, is_foreign: bool = False
+) -> Iterator[WantedRun]:  # fmt: skip
+    """Runs named by numbers alone: accepted if the library has no sweeps' tables, and never for a removal."""
     listed = list(numbers)
     if not listed:
         return
-    if removes or is_foreign or look(is_swept):
+    if removes or is_foreign or look(has_sweeps):
         why = (
             "and what is not meant would be deleted"
             if removes
             else "and the rows of a sweep's table are counted from 0, the runs of a library from 1"
         )
-        shown = ", ".join(map(str, listed[:_MAX_NAMED])) + (", …" if len(listed) > _MAX_NAMED else "")
-        raise usage_error(f"Numbers alone ({shown}) do not say of which table they are, {why}. Pass {_ROWS}.")
-    yield from (Wanted(f"run {run}", number=int(run), is_number_alone=True) for run in listed)
+        named = ", ".join(map(str, listed[:_MAX_NAMED])) + (", …" if len(listed) > _MAX_NAMED else "")
+        raise usage_error(f"Numbers alone ({named}) do not say of which table they are, {why}. Pass {_ROWS}.")
+    yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in listed)
 
 
-def _found(db: sqlite3.Connection, *, wanted: Sequence[Wanted]) -> list[list[tuple[int, str]]]:
-    """The runs of each that is wanted, with their services."""
-    by_request = _rows_by(db, "request_id", [one.request_id for one in wanted if one.request_id is not None])
-    by_name = _rows_by(db, "identity", [one.identity for one in wanted if one.identity is not None])
-    by_number = _rows_by(db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None])
-    services = names_of(db, {one.service for one in wanted if one.service is not None})
+def _find_runs(db: sqlite3.Connection, *, wanted: Sequence[WantedRun]) -> list[list[tuple[int, str]]]:
+    """The number and service of the runs that match each wanted one."""
+    by_request = _get_rows_by(db, "request_id", [one.request_id for one in wanted if one.request_id is not None])
+    by_name = _get_rows_by(db, "identity", [one.identity for one in wanted if one.identity is not None])
+    by_number = _get_rows_by(
+        db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None]
+    )
+    services = find_names(db, {one.service for one in wanted if one.service is not None})
     found = []
     for one in wanted:
         if one.request_id is not None:
@@ -245,7 +249,7 @@ def _found(db: sqlite3.Connection, *, wanted: Sequence[Wanted]) -> list[list[tup
     return found
 
 
-def _rows_by(
+def _get_rows_by(
     db: sqlite3.Connection, column: str, values: Sequence[Any]
 ) -> dict[Any, list[tuple[int, str, int, float]]]:
     found: dict[Any, list[tuple[int, str, int, float]]] = {}
@@ -256,22 +260,22 @@ def _rows_by(
     return found
 
 
-def _agrees(one: Wanted, created: float) -> bool:
-    """Whether a number is this library's: it is known to be, or the run was made at that moment."""
+def _agrees(one: WantedRun, created: float) -> bool:
+    """Whether a number is this library's: it is known to be, or the run was made at that time."""
     return one.is_number_alone or (one.created is not None and abs(one.created - created) < 1e-4)
 
 
-def _check_found(wanted: Sequence[Wanted], found: Sequence[Sequence[Any]]) -> None:
+def _check_found(wanted: Sequence[WantedRun], found: Sequence[Sequence[Any]]) -> None:
     lost = [one for one, runs in zip(wanted, found, strict=True) if not runs and not one.is_unsent]
     if not lost:
         return
-    named = _listed([one.said for one in lost])
+    named = _join_limited([one.label for one in lost])
     if all(one.request_id is None and one.identity is None and one.number is None for one in lost):
         raise usage_error(f"Nothing in these rows names a run: {named}. Keep request_id and service among the columns.")
     without = [one for one in lost if one.request_id is None and not one.is_number_alone]
     if without:
         raise usage_error(
-            f"{_listed([one.said for one in without])} has no request id, and is not found in this library by its input "
+            f"{_join_limited([one.label for one in without])} has no request id, and is not found in this library by its input "
             "either. Leave it out, or keep input_json, model and take among the columns."
         )
     raise usage_error(
@@ -280,27 +284,27 @@ def _check_found(wanted: Sequence[Wanted], found: Sequence[Sequence[Any]]) -> No
     )
 
 
-def _check_unambiguous(wanted: Sequence[Wanted], found: Sequence[Sequence[tuple[int, str]]]) -> None:
+def _check_unambiguous(wanted: Sequence[WantedRun], found: Sequence[Sequence[tuple[int, str]]]) -> None:
     for one, runs in zip(wanted, found, strict=True):
         services = list(dict.fromkeys(service for _, service in runs))
         is_one_of_several = one.identity is not None and one.request_id is None and len(runs) > 1
         if len(services) > 1 or is_one_of_several:
-            what = f"at several services: {_listed(services)}" if len(services) > 1 else "in several takes"
+            what = f"at several services: {_join_limited(services)}" if len(services) > 1 else "in several takes"
             raise usage_error(
-                f"{one.said[:1].upper()}{one.said[1:]} is in this library {what}. Say which by a row of library.frame, "
+                f"{one.label[:1].upper()}{one.label[1:]} is in this library {what}. Say which by a row of library.frame, "
                 "which has the columns service, take and request_id."
             )
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_limited(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MAX_NAMED:,} more" if len(words) > _MAX_NAMED else ""
     return ", ".join(words[:_MAX_NAMED]) + more
 
 
-def _text(value: Any) -> str | None:
+def _parse_text(value: Any) -> str | None:
     """A cell as text, None for a gap; an id of digits comes back from a file as a number."""
     if isinstance(value, str):
-        # What a spreadsheet would take for a formula has an apostrophe before it in an exported table.
+        # Exported tables have an apostrophe before what a spreadsheet would take for a formula.
         return (value[1:] if re.match(r"'[=+\-@\t\r]", value) else value) or None
     if isinstance(value, (list, tuple, np.ndarray)):
         return "listed" if len(value) else None
@@ -309,13 +313,13 @@ def _text(value: Any) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _number(value: Any) -> int | None:
+def _parse_number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (Integral, float)) or value is pd.NA or value != value:
         return None
     return int(value) if int(value) == value and 0 <= int(value) < 2**63 else None
 
 
-def _seconds(value: Any) -> float | None:
+def _parse_seconds(value: Any) -> float | None:
     try:
         return None if pd.isna(moment := pd.Timestamp(value)) else float(moment.timestamp())
     except (ValueError, TypeError, OverflowError):

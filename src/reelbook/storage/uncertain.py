@@ -1,4 +1,4 @@
-"""Runs that were sent and whose answer was lost: only a person can say what became of them."""
+"""Uncertain runs: they were sent and their answer was lost, so only a person can resolve them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..util.printable import readable_id
 from .ledger import transitions
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .table.library_table import parsed
+from .table.library_table import parse_texts
 
-_LONGEST = 60
+_MAX_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """The ways out that need a client; without one the ledger is set so that the next run goes on from there."""
+class ResolveActions:
+    """What resolves a run with a client; without one the ledger is updated, and the next run continues from there."""
 
     attach: Callable[[Entry, str], Any] | None = None
     resend: Callable[[Entry], Any] | None = None
@@ -28,11 +28,11 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """One such run, what it may have cost, and the three ways out."""
+    """An uncertain run, with what it may have cost, and three methods to resolve it."""
 
     entry: Entry = field(repr=False)
     _ledger: Ledger = field(repr=False, compare=False)
-    _ways: Ways = field(default_factory=Ways, repr=False, compare=False)
+    _actions: ResolveActions = field(default_factory=ResolveActions, repr=False, compare=False)
 
     @property
     def run(self) -> int:
@@ -41,18 +41,18 @@ class Uncertain:
 
     @property
     def model(self) -> str:
-        """The model that was asked."""
+        """Its model."""
         return self.entry.model
 
     @property
     def input(self) -> Mapping[str, Any]:
-        """What was asked."""
-        return _asked(self.entry)
+        """Its input."""
+        return _parse_input(self.entry)
 
     @property
     def what(self) -> str:
-        """What was asked, in a few words."""
-        return words_of(self.entry)
+        """Its input in a few words."""
+        return format_entry_input(self.entry)
 
     @property
     def when(self) -> datetime:
@@ -61,7 +61,7 @@ class Uncertain:
 
     @property
     def credits(self) -> int | None:
-        """What it may have cost at worst; None where nobody knows its price."""
+        """What it may have cost at most; None if its price is unknown."""
         return self.entry.price
 
     @property
@@ -70,29 +70,29 @@ class Uncertain:
         return self.entry.error or "its answer was lost"
 
     def attach(self, request_id: str) -> Any:
-        """The service has it, under this id: take it from there. Look the id up in the account's history."""
-        request_id = _checked_id(request_id)
-        if self._ways.attach is not None:
-            self._ledger.look(lambda db: _check_unused(db, self.entry, request_id))
-            return self._ways.attach(self.entry, request_id)
+        """Resolve it as the request with this id at the service. Look the id up in the account's history."""
+        request_id = _parse_request_id(request_id)
+        if self._actions.attach is not None:
+            self._ledger.read(lambda db: _check_unused(db, self.entry, request_id))
+            return self._actions.attach(self.entry, request_id)
 
-        def settle(db: sqlite3.Connection) -> None:
+        def resolve(db: sqlite3.Connection) -> None:
             _check_unused(db, self.entry, request_id)
-            transitions.settled(db, self.run, request_id, self._ledger.owner)
-            transitions.left(db, self.run, self._ledger.owner)
+            transitions.resolve(db, self.run, request_id, self._ledger.owner)
+            transitions.release(db, self.run, self._ledger.owner)
 
-        self._ledger.now(settle)
+        self._ledger.transact_now(resolve)
         return None
 
     def write_off(self) -> None:
-        """Give it up: it counts as failed, and its price as spent."""
-        self._ledger.now(lambda db: transitions.written_off(db, self.run))
+        """Resolve it as failed; its price counts as spent."""
+        self._ledger.transact_now(lambda db: transitions.write_off(db, self.run))
 
     def resubmit(self) -> Any:
-        """The service does not have it: send it once more. Should it have arrived after all, it is paid twice."""
-        if self._ways.resend is not None:
-            return self._ways.resend(self.entry)
-        self._ledger.now(lambda db: transitions.resubmittable(db, self.run))
+        """Send it once more, because the service does not have it. If it arrived after all, it is paid twice."""
+        if self._actions.resend is not None:
+            return self._actions.resend(self.entry)
+        self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, self.run))
         return None
 
     def __repr__(self) -> str:
@@ -101,11 +101,11 @@ class Uncertain:
 
 
 class Uncertainties(list[Uncertain]):
-    """All of them, oldest first."""
+    """All uncertain runs, oldest first."""
 
     @property
     def credits(self) -> int:
-        """What they may have cost at worst, as far as their prices are known."""
+        """What they may have cost at most, as far as their prices are known."""
         return sum(one.credits or 0 for one in self)
 
     def __repr__(self) -> str:
@@ -121,10 +121,10 @@ ADVICE = (
 )
 
 
-def in_words(values: Mapping[str, Any]) -> str:
-    """What was asked, on one short line: the prompt if there is one.
+def format_input(values: Mapping[str, Any]) -> str:
+    """Format an input on one short line: the prompt if there is one.
 
-    >>> in_words({"seed": 7, "prompt": "a paper   boat"}), in_words({"fps": 24})
+    >>> format_input({"seed": 7, "prompt": "a paper   boat"}), format_input({"fps": 24})
     ('a paper boat', 'fps 24')
     """
     prompt = values.get("prompt")
@@ -133,20 +133,20 @@ def in_words(values: Mapping[str, Any]) -> str:
     else:
         text = ", ".join(f"{name} {value}" for name, value in values.items() if isinstance(value, (str, int, float)))
     text = "".join(letter for letter in text if letter.isprintable()) or "no words"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+    return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 1].rstrip()}…"
 
 
-def words_of(entry: Entry) -> str:
-    """What a run was asked, on one short line."""
-    return in_words(_asked(entry))
+def format_entry_input(entry: Entry) -> str:
+    """Format the input of a run on one short line."""
+    return format_input(_parse_input(entry))
 
 
-def _asked(entry: Entry) -> Mapping[str, Any]:
-    (asked,) = parsed([entry.input])
-    return asked if isinstance(asked, dict) else {}
+def _parse_input(entry: Entry) -> Mapping[str, Any]:
+    (values,) = parse_texts([entry.input])
+    return values if isinstance(values, dict) else {}
 
 
-def _checked_id(request_id: str) -> str:
+def _parse_request_id(request_id: str) -> str:
     if not isinstance(request_id, str) or not request_id.strip():
         raise ReelbookError(
             f"{request_id!r} is no request id. Copy it from the account's history at the service, as text."
@@ -155,7 +155,7 @@ def _checked_id(request_id: str) -> str:
 
 
 def _check_unused(db: sqlite3.Connection, entry: Entry, request_id: str) -> None:
-    """A request belongs to one run: attached to a second one, a paid result would be counted for two."""
+    """Raise if another run has this request: a paid result would be counted for two."""
     row = db.execute(
         "SELECT id FROM runs WHERE service = ? AND request_id = ? AND id != ?", (entry.service, request_id, entry.id)
     ).fetchone()

@@ -1,4 +1,4 @@
-"""What a person asks for, checked before anything is started or sent for it."""
+"""Checks of the arguments of a run, before anything is started or sent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.catalog import CATALOG
-from .ids import kind_of
+from .ids import format_type
 
 
-def checked_take(take: Any, fresh: bool) -> int | None:
-    """The number of the take that is asked for; None for whichever comes."""
+def check_take(take: Any, fresh: bool) -> int | None:
+    """The number of the requested take, validated; None for any."""
     if take is None:
         return None
     if fresh:
@@ -27,8 +27,8 @@ def checked_take(take: Any, fresh: bool) -> int | None:
     return int(number)
 
 
-def checked(request: Input) -> Input:
-    """The request, if it is one."""
+def check_input(request: Input) -> Input:
+    """The request, if it is a typed input; otherwise raises an error that says what to pass instead."""
     if not isinstance(request, Input):
         names = ", ".join(row.input.__name__ for row in CATALOG)
         if hasattr(type(request), "credits_due"):
@@ -46,6 +46,6 @@ def checked(request: Input) -> Input:
                 "row 7, and rb.form(table.loc[[7]]) opens it."
             )
         raise ReelbookError(
-            f"A run needs a typed input ({names}), not {kind_of(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
+            f"A run needs a typed input ({names}), not {format_type(request)}. Nothing was sent: give one, such as rb.TextToVideo(prompt=…)."
         )
     return request

@@ -1,18 +1,18 @@
-"""Server-sent events: bytes as they arrive become the data of whole events."""
+"""A parser of server-sent events."""
 
 from __future__ import annotations
 
 from ..errors import ServiceBroken
 
-MAX_BYTES = 8 * 1024 * 1024
-"""One event must fit in this; a status with a long log is a thousandth of it."""
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""The largest event; a status with a long log is a thousandth of it."""
 
 
-class Events:
-    """Collects bytes; each event comes out once its empty line has arrived.
+class EventParser:
+    """Turns chunks of bytes into the data of events, each once its empty line has arrived.
 
-    >>> events = Events()
-    >>> events.fed(b"data: one\\ndata: two\\n"), events.fed(b": a comment\\n\\n")
+    >>> events = EventParser()
+    >>> events.feed(b"data: one\\ndata: two\\n"), events.feed(b": a comment\\n\\n")
     ([], ['one\\ntwo'])
     """
 
@@ -22,10 +22,10 @@ class Events:
         self._size = 0
         self._begun = False
 
-    def fed(self, content: bytes) -> list[str]:
-        """The events that are whole now."""
+    def feed(self, content: bytes) -> list[str]:
+        """Add a chunk and return the data of the events that it completes."""
         self._size += len(content)
-        if self._size > MAX_BYTES:
+        if self._size > MAX_EVENT_BYTES:
             raise ServiceBroken("The service sent an event that is larger than any status.", status=200)
         found = []
         for line in self._lines(content):
@@ -35,7 +35,7 @@ class Events:
         return found
 
     def _lines(self, content: bytes) -> list[bytes]:
-        """Whole lines, which may end in any of three ways; not `splitlines`, which splits at more than the format does."""
+        """The complete lines, ending in LF, CRLF or CR; not `splitlines`, which splits at more than the format does."""
         text = self._rest + content
         if not self._begun and len(text) >= 3:
             self._begun, text = True, text.removeprefix(b"\xef\xbb\xbf")

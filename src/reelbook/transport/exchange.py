@@ -1,7 +1,7 @@
-"""One exchange with a service: what it answered, or why it did not, and never the key.
+"""One HTTP request and its response, or the reason why there is none; the key is in neither.
 
-The only module of the conversation that knows httpx. It uses httpx's transports and not its client: each has one
-connection, because the cost of a request in httpx grows with the number of connections beside it.
+The only module that calls a service through httpx. It uses httpx's transports and not its client: each has one
+connection, because the cost of a request in httpx grows with the number of connections in its pool.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import httpx
 
 from .._version import __version__
 from .api_key import Key
-from .paid_request import Departure
-from .responses import Answer, Lost
+from .paid_request import SendState
+from .responses import Answer, NoAnswer
 
 T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
-"""The largest answer that is read; results can carry their media inline."""
+"""The largest response that is read; results can carry their media inline."""
 MAX_STATUS_BYTES = 8 * 1024 * 1024
-"""The largest status that is read: so much JSON holds everything up for a tenth of a second."""
+"""The largest status that is read: to parse so much JSON blocks the event loop for a tenth of a second."""
 MAX_REFUSAL_BYTES = 1024 * 1024
-KEPT_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
-KEPT_SECONDS = 30.0
+READ_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
+KEEP_ALIVE_SECONDS = 30.0
 HEADERS = {
     "accept": "application/json, */*;q=0.5",
     "accept-encoding": "gzip, deflate",
@@ -50,19 +50,19 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is sent: all of it, except the key."""
+    """A request without the key."""
 
     method: str
     url: str
     content: bytes | None = None
     upload: Upload | None = None
     headers: Mapping[str, str] | None = None
-    most: int | None = None
-    """How many bytes of an answer are read, where that is less than of any."""
+    max_bytes: int | None = None
+    """How many bytes of the response are read, where that is less than `MAX_BYTES`."""
 
 
-class _Unseen(logging.Filter):
-    """Takes keys out of the HTTP library's own log: asked for everything, it writes down all headers of an answer."""
+class _KeyFilter(logging.Filter):
+    """Removes keys from httpcore's log, which at debug level has all headers of a response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,64 +76,66 @@ class _Unseen(logging.Filter):
         return True
 
 
-_unseen = _Unseen()
-logging.getLogger("httpcore.http11").addFilter(_unseen)
+_key_filter = _KeyFilter()
+logging.getLogger("httpcore.http11").addFilter(_key_filter)
 
 
-class Wire:
-    """The connections to one service. They are kept for free calls; a paid one and a stream get their own."""
+class ConnectionPool:
+    """The connections to one service: reused for free calls, a new one for each paid request and stream."""
 
     def __init__(self, key: Key, connect_seconds: float) -> None:
         self._key, self._connect_seconds = key, connect_seconds
         self._idle: list[httpx.AsyncHTTPTransport] = []
-        _unseen.keys.add(key)
+        _key_filter.keys.add(key)
         self._closed = False
         self.calls_made = 0
 
     async def close(self) -> None:
-        """Hang up what is kept; what is in use is hung up at its end."""
+        """Close the idle connections; those in use are closed when their request ends."""
         self._closed = True
         idle, self._idle = self._idle, []
         for transport in idle:
             await transport.aclose()
 
-    async def free(self, call: Call, seconds: float) -> Answer | Lost:
-        """An exchange that may share its connection with others, before and after."""
-        # The one used last is warm, and the others may fall asleep.
-        transport = self._idle.pop() if self._idle else _transport(kept=1)
+    async def free(self, call: Call, seconds: float) -> Answer | NoAnswer:
+        """Send a free request, on a connection that is reused."""
+        # The most recently used one, so that the others can expire.
+        transport = self._idle.pop() if self._idle else _transport(max_idle=1)
         healthy = False
         try:
-            got = await self._exchanged(transport, call, asyncio.timeout(seconds), seconds)
+            got = await self._send(transport, call, asyncio.timeout(seconds), seconds)
             healthy = isinstance(got, Answer)
             return got
         finally:
-            # A request that was broken off can leave its connection in any state.
+            # A cancelled request can leave its connection in any state.
             if healthy and not self._closed:
                 self._idle.append(transport)
             else:
                 await transport.aclose()
 
-    async def paid(self, call: Call, seconds: float, departure: Departure) -> Answer | Lost:
-        """An exchange on a connection of its own: one that was kept may have gone stale, and stale ones lose answers."""
+    async def paid(self, call: Call, seconds: float, state: SendState) -> Answer | NoAnswer:
+        """Send a paid request, on a new connection: a reused one may be stale, and stale ones lose responses."""
         limit = asyncio.timeout(seconds)
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
             if event.endswith("send_request_headers.started"):
-                # What is written down now must not be broken off by the deadline, which begins when the bytes leave.
+                # What is written to the ledger now must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
-                await departure.now()
+                await state.mark_sending()
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
-        transport = _transport(kept=0)
+        transport = _transport(max_idle=0)
         try:
-            return await self._exchanged(transport, call, limit, seconds, trace=trace, departure=departure)
+            return await self._send(transport, call, limit, seconds, trace=trace, state=state)
         finally:
             await transport.aclose()
 
-    async def stream(self, call: Call, seconds: float, silence: float) -> AsyncGenerator[Answer | bytes | Lost, None]:
-        """The bytes of an endless answer as they come; a refusal or a loss instead, and then nothing more."""
+    async def stream(
+        self, call: Call, seconds: float, silence: float
+    ) -> AsyncGenerator[Answer | bytes | NoAnswer, None]:
+        """The chunks of a streamed response; or, instead and last, a refusal or a lost connection."""
         self.calls_made += 1
-        transport = _transport(kept=0)
+        transport = _transport(max_idle=0)
 
         async def opened() -> httpx.Response:
             async with asyncio.timeout(seconds):
@@ -148,22 +150,22 @@ class Wire:
                 return await anext(chunks, b"")
 
         try:
-            response = await _quietly(opened(), seconds)
-            if isinstance(response, Lost):
+            response = await _without_httpx_frames(opened(), seconds)
+            if isinstance(response, NoAnswer):
                 yield response
                 return
             if response.status_code != 200:
-                yield await _quietly(read(response), seconds)
+                yield await _without_httpx_frames(read(response), seconds)
                 return
             chunks = response.aiter_bytes()
-            while chunk := await _quietly(next_chunk(chunks), silence):
+            while chunk := await _without_httpx_frames(next_chunk(chunks), silence):
                 yield chunk
-                if isinstance(chunk, Lost):
+                if isinstance(chunk, NoAnswer):
                     return
         finally:
             await transport.aclose()
 
-    async def _exchanged(
+    async def _send(
         self,
         transport: httpx.AsyncHTTPTransport,
         call: Call,
@@ -171,16 +173,16 @@ class Wire:
         seconds: float,
         *,
         trace: Any = None,
-        departure: Departure | None = None,
-    ) -> Answer | Lost:
-        """One request and its answer, within one deadline: httpx's own limits are for each read, and can add up."""
+        state: SendState | None = None,
+    ) -> Answer | NoAnswer:
+        """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up."""
         self.calls_made += 1
 
         async def work() -> Answer:
             async with limit:
-                return await _read(await transport.handle_async_request(self._request(call, trace)), call.most)
+                return await _read(await transport.handle_async_request(self._request(call, trace)), call.max_bytes)
 
-        return await _quietly(work(), seconds, departure)
+        return await _without_httpx_frames(work(), seconds, state)
 
     def _request(self, call: Call, trace: Any = None) -> httpx.Request:
         extensions: dict[str, Any] = {"timeout": {"connect": self._connect_seconds}}
@@ -200,49 +202,51 @@ class Wire:
 
 
 class _TooLarge(Exception):
-    """An answer that would fill the memory."""
+    """A response that is larger than is read."""
 
 
-async def _quietly(work: Coroutine[Any, Any, T], seconds: float, departure: Departure | None = None) -> T | Lost:
-    """What some work with httpx gives, or the reason why it gives nothing.
+async def _without_httpx_frames(
+    work: Coroutine[Any, Any, T], seconds: float, state: SendState | None = None
+) -> T | NoAnswer:
+    """The result of some work with httpx, or the reason why it failed.
 
-    No exception comes out with httpx's frames in its traceback or behind it: their variables hold the headers.
+    No exception is raised with httpx's frames in its traceback or its context: their variables hold the headers.
     """
     try:
         return await work
     except BaseException as error:
         caught = error.with_traceback(None)
-    if departure is not None and departure.failure is not None:
-        failure, trace = departure.failure
+    if state is not None and state.failure is not None:
+        failure, trace = state.failure
         raise failure.with_traceback(trace)
     if isinstance(caught, Exception):
-        left = departure.left if departure is not None else True
-        return Lost(_reason(caught, seconds), left, isinstance(caught, _TooLarge))
+        may_be_sent = state.may_be_sent if state is not None else True
+        return NoAnswer(_reason(caught, seconds), may_be_sent, isinstance(caught, _TooLarge))
     caught.__cause__ = caught.__context__ = None
     raise caught
 
 
-async def _read(response: httpx.Response, most: int | None = None) -> Answer:
-    """The whole of an answer; of a refusal as much as there is, because its status alone says enough."""
-    most = (most or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
+async def _read(response: httpx.Response, max_bytes: int | None = None) -> Answer:
+    """Read a whole response; of a refusal as much as arrives, because its status alone says enough."""
+    remaining = (max_bytes or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
     chunks: list[bytes] = []
     try:
         async for chunk in response.aiter_bytes():
             chunks.append(chunk)
-            most -= len(chunk)
-            if most < 0:
+            remaining -= len(chunk)
+            if remaining < 0:
                 raise _TooLarge
     except (httpx.HTTPError, _TooLarge):
         if response.is_success:
             raise
     finally:
         await response.aclose()
-    headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    headers = {name: response.headers[name] for name in READ_HEADERS if name in response.headers}
     return Answer(response.status_code, headers, b"".join(chunks))
 
 
 def _reason(error: Exception, seconds: float) -> str:
-    """Why no answer came, in our own words: httpx's can repeat what was sent."""
+    """Why there is no response, in our own words: httpx's can repeat what was sent."""
     match error:
         case httpx.ConnectTimeout():
             return "no connection in time"
@@ -275,13 +279,13 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _transport(*, kept: int) -> httpx.AsyncHTTPTransport:
-    # No upper limit in httpx, so nothing ever waits inside it: whoever holds a transport makes one request at a time.
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=kept, keepalive_expiry=KEPT_SECONDS)
+def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
+    # No connection limit in httpx, so nothing ever waits inside it: each transport sends one request at a time.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS)
     return httpx.AsyncHTTPTransport(verify=_trusted(), limits=limits, trust_env=False)
 
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """The certificates to trust, read once: that takes longer than a whole call."""
+    """The trusted certificates, read once: that takes longer than a whole call."""
     return httpx.create_ssl_context(trust_env=False)

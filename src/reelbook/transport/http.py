@@ -1,4 +1,4 @@
-"""Requests to one service, each within a deadline: free ones repeated, paid ones sent once, every failure our own error."""
+"""Requests to one service, each within a deadline: free ones retried, paid ones sent once, every failure a `ReelbookError`."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from contextlib import aclosing
 from typing import Any, TypeVar
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
-from .api_key import Key, checked_key
-from .event_stream import Events
-from .exchange import Call, Upload, Wire
-from .paid_request import Departure, PaidRequest, Sending
-from .responses import Answer, Lost, refusal
-from .retries import FreeCall, Patience, Quota
+from .api_key import Key, check_key
+from .event_stream import EventParser
+from .exchange import Call, ConnectionPool, Upload
+from .paid_request import BeforeSend, PaidRequest, SendState
+from .responses import Answer, NoAnswer, parse_refusal
+from .retries import FreeCall, RetryPolicy, RetryQuota
 from .service_address import Address
 
-__all__ = ["Http", "Key", "Patience", "Upload", "checked_key"]
+__all__ = ["Http", "Key", "RetryPolicy", "Upload", "check_key"]
 
 T = TypeVar("T")
 
 TOO_LARGE = "answer_too_large"
-"""The kind of error of an answer that is larger than is read."""
+"""The error type of an answer that is larger than is read."""
 
-CONNECTIONS = 8
-"""Free calls at once."""
-STREAMS = 8
-PAID, PAID_REPEATABLE = 4, 32
-"""Paid requests at once: few where each lost answer may be lost money."""
+MAX_FREE_CALLS = 8
+"""Concurrent free calls."""
+MAX_STREAMS = 8
+MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
+"""Concurrent paid requests: few without an idempotency key, where each lost answer may be lost money."""
 DRAIN_SECONDS = 10.0
-LONGEST_STREAM_SECONDS = 3_600.0
+MAX_STREAM_SECONDS = 3_600.0
 
 
 class Http:
-    """The requests of one client. The key is in none of its variables as a text, and in none of its errors."""
+    """The requests of one client. No variable holds the key as text, and no error shows it."""
 
-    def __init__(self, key: str | Key | None, *, patience: Patience | None = None) -> None:
+    def __init__(self, key: str | Key | None, *, policy: RetryPolicy | None = None) -> None:
         try:
             self.key = key if isinstance(key, Key) else Key(key)
         except ReelbookError:
             # A verbose traceback shows the variables of every frame.
             key = None
             raise
-        self.patience = patience or Patience()
-        self.quota = Quota()
-        self._wire = Wire(self.key, self.patience.connect)
-        # We count ourselves, so that no request ever waits inside httpx.
-        self._free_slots, self._stream_slots = asyncio.Semaphore(CONNECTIONS), asyncio.Semaphore(STREAMS)
-        self._paid_slots, self._repeatable_slots = asyncio.Semaphore(PAID), asyncio.Semaphore(PAID_REPEATABLE)
+        self.policy = policy or RetryPolicy()
+        self.quota = RetryQuota()
+        self._pool = ConnectionPool(self.key, self.policy.connect_seconds)
+        # Limited here, so that no request ever waits inside httpx.
+        self._free_slots, self._stream_slots = asyncio.Semaphore(MAX_FREE_CALLS), asyncio.Semaphore(MAX_STREAMS)
+        self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
         self._in_flight: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -57,15 +57,15 @@ class Http:
 
     @property
     def calls_made(self) -> int:
-        """Every request that was begun, repetitions included."""
-        return self._wire.calls_made
+        """The number of requests sent so far, retries included."""
+        return self._pool.calls_made
 
     async def close(self) -> None:
-        """Let paid requests in flight come to their end, for a while, then hang up."""
+        """Wait up to `DRAIN_SECONDS` for paid requests in flight, then close all connections."""
         self._closed = True
         if self._in_flight:
             await asyncio.wait(self._in_flight, timeout=DRAIN_SECONDS)
-        await self._wire.close()
+        await self._pool.close()
 
     async def free(
         self,
@@ -77,35 +77,36 @@ class Http:
         upload: Upload | None = None,
         from_root: bool = False,
         is_large: bool = False,
-        most: int | None = None,
+        max_bytes: int | None = None,
     ) -> Answer:
-        """The good answer to a call without a price, repeated while that may help; a refusal becomes its error.
+        """Send a free call and return its answer, after retries where they may help; raises the error of a refusal.
 
-        `from_root`: the path begins at the host, not at the base address. `is_large`: media may come or go with it.
-        `most`: how many bytes of an answer are read; one that is larger is no answer, and is not asked for again.
+        `from_root`: the path begins at the host, not at the base address. `is_large`: it sends or receives media.
+        `max_bytes`: how much of an answer is read; a larger one raises `ServiceBroken`, without a retry.
         """
         self._refuse_when_closed()
-        patience, content = self.patience, _encoded(body)
-        call = FreeCall(patience, self.quota, patience.large if is_large else patience.free)
-        longest = patience.large / 2 if is_large else patience.attempt
+        policy, content = self.policy, _encoded(body)
+        call = FreeCall(policy, self.quota, policy.large_seconds if is_large else policy.free_seconds)
+        attempt_seconds = policy.large_seconds / 2 if is_large else policy.attempt_seconds
 
-        async def exchange() -> Answer | Lost:
-            url = address.at(path) if from_root else address.base_url + path
-            return await self._wire.free(Call(method, url, content, upload, most=most), min(longest, call.seconds_left))
+        async def send() -> Answer | NoAnswer:
+            url = address.get_url(path) if from_root else address.base_url + path
+            request = Call(method, url, content, upload, max_bytes=max_bytes)
+            return await self._pool.free(request, min(attempt_seconds, call.seconds_left))
 
         async def once() -> Answer:
-            got = await self._in_slot(call.seconds_left, lambda: _moving(address, exchange))
-            if isinstance(got, Lost) and got.too_large:
+            got = await self._in_slot(call.seconds_left, lambda: _send_or_relocate(address, send))
+            if isinstance(got, NoAnswer) and got.too_large:
                 words = "The service's answer is larger than is read of any answer to such a call."
                 raise ServiceBroken(words, status=200, error_type=TOO_LARGE, foreign=True)
-            if isinstance(got, Lost):
-                raise Unreachable(address.place, got.reason)
+            if isinstance(got, NoAnswer):
+                raise Unreachable(address.origin, got.reason)
             if not got.is_good:
-                raise self._judged(got)
-            self.quota.give_back()
+                raise self._error_of(got)
+            self.quota.refund()
             return got
 
-        return await call.repeated(once)
+        return await call.retry(once)
 
     async def paid(
         self,
@@ -113,33 +114,33 @@ class Http:
         path: str,
         body: Any,
         *,
-        read: Callable[[Any], T | None],
+        parse: Callable[[Any], T | None],
         credits: int | None = None,
         idempotency_key: str | None = None,
-        sending: Sending | None = None,
+        before_send: BeforeSend | None = None,
     ) -> T:
-        """What a call with a price answers, as `read` understands it.
+        """Send a paid request and return its answer, as `parse` returns it.
 
-        It is sent once. Only where the service recognises a repetition by its key, a lost answer is asked for again.
-        `sending` is awaited just before the first byte of each attempt leaves. After that the request runs to its own
-        end: cancelling the caller does not cut it off, but then nobody hears its answer, so shield the caller.
+        It is sent once; only with an idempotency key is it repeated after a lost answer. `before_send` is awaited just
+        before the first byte of each attempt leaves. After that the request is completed even if the caller is
+        cancelled, but then its answer is dropped, so shield the caller.
         """
         self._refuse_when_closed()
-        content, patience = _encoded(body), self.patience
-        seconds = patience.repeatable if idempotency_key else patience.paid
+        content, policy = _encoded(body), self.policy
+        seconds = policy.repeatable_attempt_seconds if idempotency_key else policy.paid_seconds
         headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
 
-        async def exchange(base_url: str, departure: Departure) -> Answer | Lost:
-            return await self._wire.paid(Call("POST", base_url + path, content, headers=headers), seconds, departure)
+        async def send_once(base_url: str, state: SendState) -> Answer | NoAnswer:
+            return await self._pool.paid(Call("POST", base_url + path, content, headers=headers), seconds, state)
 
-        request = PaidRequest(exchange, address, read, self.key, patience, credits, bool(idempotency_key), sending)
+        request = PaidRequest(send_once, address, parse, self.key, policy, credits, bool(idempotency_key), before_send)
         slots = self._repeatable_slots if idempotency_key else self._paid_slots
         await slots.acquire()
-        task = asyncio.create_task(request.answer())
+        task = asyncio.create_task(request.send())
         self._in_flight.add(task)
-        # The place is given back when the request has ended, not when its caller has gone.
+        # The slot is released when the request has ended, not when its caller is cancelled.
         task.add_done_callback(lambda _: slots.release())
-        task.add_done_callback(self._landed)
+        task.add_done_callback(self._finish)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -148,62 +149,62 @@ class Http:
             raise
 
     async def events(self, address: Address, path: str) -> AsyncIterator[str]:
-        """The data of server-sent events, until the service ends the stream. Nothing is repeated here."""
+        """Yield the data of server-sent events until the service ends the stream; without retries."""
         self._refuse_when_closed()
         if self._stream_slots.locked():
-            raise Unreachable(address.place, f"{STREAMS} streams are open already; ask for the status instead")
-        events, failed, began = Events(), address.base_url, self.patience.clock()
+            raise Unreachable(address.origin, f"{MAX_STREAMS} streams are open already; ask for the status instead")
+        events, failed, began = EventParser(), address.base_url, self.policy.clock()
         async with self._stream_slots, aclosing(self._stream(failed + path)) as chunks:
             async for got in chunks:
                 if isinstance(got, Answer):
-                    raise self._judged(got)
-                if self.patience.clock() - began > LONGEST_STREAM_SECONDS:
-                    raise Unreachable(address.place, "the stream of events has no end; ask for the status instead")
-                if isinstance(got, Lost):
-                    # For the next one: the service may have gone elsewhere.
-                    await address.moved(failed)
-                    raise Unreachable(address.place, f"the stream of events was cut: {got.reason}")
-                for data in events.fed(got):
+                    raise self._error_of(got)
+                if self.policy.clock() - began > MAX_STREAM_SECONDS:
+                    raise Unreachable(address.origin, "the stream of events has no end; ask for the status instead")
+                if isinstance(got, NoAnswer):
+                    # For the next stream: the service may have moved.
+                    await address.relocate(failed)
+                    raise Unreachable(address.origin, f"the stream of events was cut: {got.reason}")
+                for data in events.feed(got):
                     yield data
 
-    def _stream(self, url: str) -> AsyncGenerator[Answer | bytes | Lost, None]:
+    def _stream(self, url: str) -> AsyncGenerator[Answer | bytes | NoAnswer, None]:
         call = Call("GET", url, headers={"accept": "text/event-stream"})
-        return self._wire.stream(call, self.patience.attempt, self.patience.silence)
+        return self._pool.stream(call, self.policy.attempt_seconds, self.policy.stream_silence_seconds)
 
-    async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | Lost]]) -> Answer | Lost:
-        """Do it when one of the few connections is free."""
+    async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
+        """Run `work` in one of the slots for free calls, after waiting for one up to so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await self._free_slots.acquire()
         except TimeoutError:
-            return Lost(f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers")
+            return NoAnswer(f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers")
         try:
             return await work()
         finally:
             self._free_slots.release()
 
-    def _judged(self, answer: Answer) -> ServiceError:
-        """The error of a refusal; one that shows a service at work keeps the purse for repetitions full."""
-        error = refusal(answer, self.key)
+    def _error_of(self, answer: Answer) -> ServiceError:
+        """The error of a refusal; one that shows a working service refunds a retry token."""
+        error = parse_refusal(answer, self.key)
         if answer.status < 500 and not isinstance(error, TooManyRequests):
-            self.quota.give_back()
+            self.quota.refund()
         return error
 
-    def _landed(self, task: asyncio.Task[Any]) -> None:
+    def _finish(self, task: asyncio.Task[Any]) -> None:
         self._in_flight.discard(task)
         if not task.cancelled():
-            task.exception()  # Looked at, so that asyncio does not report one whose caller has gone.
+            task.exception()  # Retrieved, so that asyncio does not report it when the caller was cancelled.
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
 
 
-async def _moving(address: Address, exchange: Callable[[], Awaitable[Answer | Lost]]) -> Answer | Lost:
-    """An exchange, and once more where the service is found elsewhere after nobody answered."""
+async def _send_or_relocate(address: Address, send: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
+    """Send, and once more where nothing answered and the service is found at another address."""
     failed = address.base_url
-    got = await exchange()
-    return await exchange() if isinstance(got, Lost) and await address.moved(failed) else got
+    got = await send()
+    return await send() if isinstance(got, NoAnswer) and await address.relocate(failed) else got
 
 
 def _encoded(body: Any) -> bytes | None:

@@ -1,4 +1,4 @@
-"""One paid request: sent once, or recognised by its key when it comes again, and never lost without saying so."""
+"""One paid request: sent once, or retried with an idempotency key; an unknown outcome raises `UncertainRun`."""
 
 from __future__ import annotations
 
@@ -9,133 +9,137 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import ReelbookError, UncertainRun, Unreachable
 from .api_key import Key
-from .paid_outcome import doubt, is_refusal
-from .responses import Answer, Lost, glimpse, refusal, value_of
-from .retries import Patience, asked_pause, repeated_paid
+from .paid_outcome import format_uncertain_reason, is_definite_refusal
+from .responses import Answer, NoAnswer, parse_json, parse_refusal, summarise
+from .retries import RetryPolicy, get_retry_after, retry_paid
 from .service_address import Address
 
 T = TypeVar("T")
 
-GATES = frozenset({401, 402, 403, 429})
-"""Refusals that can come from a gate, before the service looks whether it knows the request already."""
+GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
+"""Refusals that can come from a gateway, before the service checks whether it knows the request already."""
 
-Sending = Callable[[], Awaitable[None]]
+BeforeSend = Callable[[], Awaitable[None]]
 
 
-class Departure:
-    """The moment before the first byte of a paid request leaves."""
+class SendState:
+    """How far the sending of one attempt of a paid request has got."""
 
-    def __init__(self, sending: Sending | None) -> None:
-        self._sending = sending
+    def __init__(self, before_send: BeforeSend | None) -> None:
+        self._before_send = before_send
         self.begun = False
-        """From here on the request is not called back."""
-        self.left = False
-        """From here on nobody can say that it was not sent."""
+        """Whether `before_send` was called: from then on the request is not cancelled."""
+        self.may_be_sent = False
+        """Whether bytes may have left, so that nobody can say that it was not sent."""
         self.failure: tuple[BaseException, TracebackType | None] | None = None
-        """What kept it from leaving."""
+        """The exception of `before_send`, which kept the request from being sent."""
 
-    async def now(self) -> None:
-        """Write down that it is being sent; what fails here keeps it from being sent."""
+    async def mark_sending(self) -> None:
+        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
         self.begun = True
         try:
-            if self._sending is not None:
-                await self._sending()
+            if self._before_send is not None:
+                await self._before_send()
         except BaseException as error:
             # With the frames from here inwards only: those further out are httpx's.
             self.failure = error, error.__traceback__
             raise
-        self.left = True
+        self.may_be_sent = True
 
 
-Exchange = Callable[[str, Departure], Awaitable[Answer | Lost]]
-"""Sends the request to this base address."""
+SendOnce = Callable[[str, SendState], Awaitable[Answer | NoAnswer]]
+"""Sends the request once, to this base address."""
 
 
 @dataclass
 class PaidRequest(Generic[T]):
-    """A paid request from its first attempt to its answer."""
+    """A paid request, from its first attempt to its answer."""
 
-    exchange: Exchange
+    send_once: SendOnce
     address: Address
-    read: Callable[[Any], T | None]
-    """Understands an answer; None for one that does not tell what was bought."""
+    parse: Callable[[Any], T | None]
+    """Parses an answer; returns None for one that does not say what was bought."""
     key: Key
-    patience: Patience
+    policy: RetryPolicy
     credits: int | None
     is_repeatable: bool
-    sending: Sending | None
+    before_send: BeforeSend | None
     begun: bool = False
-    """Whether it has reached the point from where it is not called back."""
-    left: bool = False
-    """Whether some attempt may have reached the service without an answer that settles it."""
+    """Whether `before_send` was called: from then on the request is not cancelled."""
+    may_be_sent: bool = False
+    """Whether some attempt may have reached the service without a definite answer."""
     stopped: bool = False
-    """Whether `sending` has kept an attempt from leaving."""
-    asked: float = 0.0
-    """The seconds that the service asked to wait before the next attempt."""
+    """Whether `before_send` has kept an attempt from being sent."""
+    requested_pause: float = 0.0
+    """The seconds that the service asks to wait before the next attempt."""
 
-    async def answer(self) -> T:
-        """What was bought; or a refusal, or `Unreachable` for never sent, or `UncertainRun`."""
+    async def send(self) -> T:
+        """Send the request and return what was bought; raises a refusal, `Unreachable` for never sent, or `UncertainRun`."""
         if not self.is_repeatable:
             return await self._attempt()
-        return await repeated_paid(
-            self._attempt, self.patience, asked=lambda: self.asked, goes_on=lambda: not self.stopped
+        return await retry_paid(
+            self._attempt, self.policy, requested_pause=lambda: self.requested_pause, may_retry=lambda: not self.stopped
         )
 
     async def _attempt(self) -> T:
-        lost_before, self.asked = self.left, 0.0
+        sent_before, self.requested_pause = self.may_be_sent, 0.0
         try:
-            got = await self._sent()
+            answer = await self._send()
         except Exception as error:
-            if not self.left:
+            if not self.may_be_sent:
                 raise
             raise self._uncertain(f"its answer was lost, and it was not repeated: {error}") from error
-        if isinstance(got, Lost):
-            raise self._uncertain(got.reason) if self.left else Unreachable(self.address.place, got.reason)
+        if isinstance(answer, NoAnswer):
+            raise (
+                self._uncertain(answer.reason) if self.may_be_sent else Unreachable(self.address.origin, answer.reason)
+            )
         try:
-            return self._understood(got, lost_before)
+            return self._parsed(answer, sent_before)
         except ReelbookError:
             raise
         except Exception as error:
             # Whatever it is, the request was sent.
             raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
 
-    def _understood(self, got: Answer, lost_before: bool) -> T:
-        if not got.is_good:
-            error = refusal(got, self.key)
-            self.asked = asked_pause(error)
-            is_settled = is_refusal(got.status, value_of(got, self.key))
-            if is_settled and not (lost_before and got.status in GATES):
+    def _parsed(self, answer: Answer, sent_before: bool) -> T:
+        if not answer.is_good:
+            error = parse_refusal(answer, self.key)
+            self.requested_pause = get_retry_after(error)
+            is_definite = is_definite_refusal(answer.status, parse_json(answer, self.key))
+            if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
                 raise error
-            what = f"“{error.message[:200]}”" if is_settled or not error.foreign else glimpse(got, self.key)
-            raise self._uncertain(doubt(got.status, what), got.status)
-        told = self.read(value_of(got, self.key))
-        if told is None:
-            raise self._uncertain(f"it answered {got.status} without a request id, with {glimpse(got, self.key)}")
-        return told
+            what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, self.key)
+            raise self._uncertain(format_uncertain_reason(answer.status, what), answer.status)
+        result = self.parse(parse_json(answer, self.key))
+        if result is None:
+            raise self._uncertain(
+                f"it answered {answer.status} without a request id, with {summarise(answer, self.key)}"
+            )
+        return result
 
-    async def _sent(self) -> Answer | Lost:
-        """One exchange, and another where the service has moved and it is safe to send again."""
+    async def _send(self) -> Answer | NoAnswer:
+        """Send once, and again where the service has moved and it is safe to repeat the request."""
         failed = self.address.base_url
-        got = await self._exchanged(failed)
-        if isinstance(got, Answer) or (self.left and not self.is_repeatable):
-            return got
-        if not await self.address.moved(failed):
-            return got
-        return await self._exchanged(self.address.base_url)
+        answer = await self._send_to(failed)
+        if isinstance(answer, Answer) or (self.may_be_sent and not self.is_repeatable):
+            return answer
+        if not await self.address.relocate(failed):
+            return answer
+        return await self._send_to(self.address.base_url)
 
-    async def _exchanged(self, base_url: str) -> Answer | Lost:
-        departure = Departure(self._begins)
+    async def _send_to(self, base_url: str) -> Answer | NoAnswer:
+        state = SendState(self._before_each_send)
         try:
-            return await self.exchange(base_url, departure)
+            return await self.send_once(base_url, state)
         finally:
-            self.left = self.left or departure.left
+            self.may_be_sent = self.may_be_sent or state.may_be_sent
 
-    async def _begins(self) -> None:
+    async def _before_each_send(self) -> None:
         self.begun = True
-        if self.sending is not None:
+        if self.before_send is not None:
             self.stopped = True
-            await self.sending()
+            await self.before_send()
             self.stopped = False
 
     def _uncertain(self, reason: str, status: int = 0) -> UncertainRun:
-        return UncertainRun(self.address.place, reason, self.credits, status=status)
+        return UncertainRun(self.address.origin, reason, self.credits, status=status)

@@ -1,4 +1,4 @@
-"""What is known of requests beside their status: when they were accepted, and which addresses the service named."""
+"""When requests were accepted, and the unusual addresses that the service reported for them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from .service_address import Address, request_path
 
-MAX_KNOWN = 20_000
+MAX_REQUESTS = 20_000
 NEW_SECONDS = 30.0
-"""For so long after its acceptance a request may be unknown to some part of a service."""
-NAMES = {
+"""For so long after its acceptance a request may be unknown to some servers of a service."""
+URL_FIELDS = {
     "status": ("statusUrl", "status_url"),
     "response": ("responseUrl", "response_url"),
     "cancel": ("cancelUrl", "cancel_url"),
@@ -21,69 +21,69 @@ NAMES = {
 
 @dataclass(slots=True)
 class _Facts:
-    accepted: float = float("-inf")
-    """When it was accepted; -inf for another day."""
+    accepted_at: float = float("-inf")
+    """When it was accepted; -inf for an earlier session."""
     paths: dict[str, str] = field(default_factory=dict)
-    found: dict[str, str] = field(default_factory=dict)
+    verified: dict[str, str] = field(default_factory=dict)
 
 
-class Known:
-    """Facts about requests, the latest ones only. Addresses count only where they are the service's own."""
+class RequestFacts:
+    """Facts about the latest requests. Only addresses of the service itself are accepted."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._facts: dict[str, _Facts] = {}
 
-    def accepted(self, request_id: str, now: float) -> None:
-        """A request was accepted at this time."""
-        self._of(request_id).accepted = now
+    def record_accepted(self, request_id: str, now: float) -> None:
+        """Remember that a request was accepted at this time."""
+        self._get_or_add(request_id).accepted_at = now
 
     def is_new(self, request_id: str, now: float) -> bool:
-        """Whether it was accepted a moment ago."""
+        """Whether a request was accepted less than `NEW_SECONDS` ago."""
         facts = self._facts.get(request_id)
-        return facts is not None and now - facts.accepted < NEW_SECONDS
+        return facts is not None and now - facts.accepted_at < NEW_SECONDS
 
-    def remember(self, request_id: str, endpoint_id: str, told: Mapping[str, Any]) -> None:
-        """Keep the addresses that an answer names, where they differ from those we would make up."""
-        for what, names in NAMES.items():
-            local = next(filter(None, (self._address.local(told.get(name)) for name in names)), None)
-            if local is not None and local != self._usual(endpoint_id, request_id, what):
-                self._of(request_id).paths[what] = local
+    def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
+        """Remember the addresses that an answer reports, where they differ from the usual ones."""
+        for what, names in URL_FIELDS.items():
+            path = next(filter(None, (self._address.get_local_path(answer.get(name)) for name in names)), None)
+            if path is not None and path != self._usual_path(endpoint_id, request_id, what):
+                self._get_or_add(request_id).paths[what] = path
 
-    def named(self, request_id: str) -> dict[str, str]:
-        """The unusual places that the service named for a request."""
+    def get_unusual_addresses(self, request_id: str) -> dict[str, str]:
+        """The unusual addresses that the service reported for a request, to be stored for a later session."""
         facts = self._facts.get(request_id)
         return {} if facts is None else dict(facts.paths)
 
-    def restore(self, request_id: str, named: Mapping[str, Any]) -> None:
-        """A request that was accepted on another day, and what `named` gave then."""
-        self._of(request_id)
-        for what in NAMES.keys() & named.keys():
-            # Only a path is kept, and only of this service: where it is can change from day to day.
-            local = self._address.local(self._address.at(str(named[what])))
-            if local is not None:
-                self._of(request_id).paths[what] = local
+    def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
+        """Add a request of an earlier session, with what `get_unusual_addresses` returned then."""
+        self._get_or_add(request_id)
+        for what in URL_FIELDS.keys() & stored.keys():
+            # Only the path is used, and only of this service: its port can change from session to session.
+            path = self._address.get_local_path(self._address.get_url(str(stored[what])))
+            if path is not None:
+                self._get_or_add(request_id).paths[what] = path
 
-    def paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
-        """Where the `status`, `response` or `cancel` of a request may be, the likeliest first."""
+    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
+        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
         facts = self._facts.get(request_id) or _Facts()
-        # Some services name the queue by the first two parts of the model's id only.
+        # Some services use only the first two parts of the model's id in the path of the queue.
         short = "/".join(endpoint_id.split("/")[:2])
-        likely = [facts.found.get(what), facts.paths.get(what), self._usual(endpoint_id, request_id, what)]
-        if what != "response" or facts.found.get("status") == self._usual(short, request_id, "status"):
-            likely.append(self._usual(short, request_id, what))
+        likely = [facts.verified.get(what), facts.paths.get(what), self._usual_path(endpoint_id, request_id, what)]
+        if what != "response" or facts.verified.get("status") == self._usual_path(short, request_id, "status"):
+            likely.append(self._usual_path(short, request_id, what))
         return list(dict.fromkeys(filter(None, likely)))
 
-    def found(self, request_id: str, what: str, path: str) -> None:
-        """It turned out to be there, and not where it was likelier."""
-        self._of(request_id).found[what] = path
+    def record_path(self, request_id: str, what: str, path: str) -> None:
+        """Remember that this path works, and not the likelier ones."""
+        self._get_or_add(request_id).verified[what] = path
 
-    def _usual(self, endpoint_id: str, request_id: str, what: str) -> str:
+    def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:
         rest = () if what == "response" else (what,)
         path = request_path(endpoint_id, request_id, *rest, is_accepted=request_id in self._facts)
         return urlsplit(self._address.base_url).path + path
 
-    def _of(self, request_id: str) -> _Facts:
-        if request_id not in self._facts and len(self._facts) >= MAX_KNOWN:
+    def _get_or_add(self, request_id: str) -> _Facts:
+        if request_id not in self._facts and len(self._facts) >= MAX_REQUESTS:
             del self._facts[next(iter(self._facts))]
         return self._facts.setdefault(request_id, _Facts())

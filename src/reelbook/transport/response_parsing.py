@@ -1,4 +1,4 @@
-"""The answers of services in all the shapes they come in, read as one."""
+"""Parsers for the answers of services, in all the formats that services use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from typing import Any
 
 from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
-from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, whole_number
+from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
 
-LONGEST_ID = 8_000
-"""An id that is longer cannot be asked for: it would not fit into an address."""
-GOING = frozenset({IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"})
-PACKINGS = ("output", "response", "result", "data")
-"""The names under which a service may pack what the specification shows bare."""
-UNFINISHED = re.compile(
+MAX_ID_LENGTH = 8_000
+"""A longer id cannot be requested: it would not fit into an address."""
+UNFINISHED_STATUSES = frozenset(
+    {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}
+)
+WRAPPERS = ("output", "response", "result", "data")
+"""The fields in which a service may wrap what the specification has at the top level."""
+UNFINISHED_TEXT = re.compile(
     r"in progress|in[ _]queue|not[ _](yet )?(ready|finished|complete|available)|still|pending", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Nature:
-    """What a service says of itself; nothing at all, for one that answers the specification only."""
+class ServiceInfo:
+    """What a service says about itself; the defaults for one that implements the specification only."""
 
     id: str | None = None
     name: str = "hosted service"
@@ -34,97 +36,99 @@ class Nature:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What the run call answered. One of `request_id` and `output` is there, or both."""
+    """The answer of the run call. It has a `request_id`, an `output`, or both."""
 
     request_id: str | None
     output: Mapping[str, Any] | None
-    """The output itself, from a service that answers with it at once."""
+    """The output, from a service that answers with it at once."""
     credits: int | None
     """What the service says it charges."""
-    told: Mapping[str, Any]
-    """Everything, as given."""
+    answer: Mapping[str, Any]
+    """The whole answer."""
 
 
-def nature(told: Any) -> Nature:
-    """What a service says of itself, where it is said in the way we know."""
-    if not isinstance(told, dict):
-        return Nature()
-    features, name = told.get("features"), told.get("service")
-    return Nature(
-        _id(told.get("id")),
+def parse_service_info(answer: Any) -> ServiceInfo:
+    """The description of a service; the defaults where it cannot be read."""
+    if not isinstance(answer, dict):
+        return ServiceInfo()
+    features, name = answer.get("features"), answer.get("service")
+    return ServiceInfo(
+        _id(answer.get("id")),
         name[:100] if isinstance(name, str) and name else "hosted service",
         frozenset(item for item in features if isinstance(item, str)) if isinstance(features, list) else frozenset(),
     )
 
 
-def accepted(told: Any) -> Accepted | None:
-    """What was bought; None where the answer names neither a request nor an output."""
-    if not isinstance(told, dict):
+def parse_accepted(answer: Any) -> Accepted | None:
+    """The accepted run; None where the answer has neither a request id nor an output."""
+    if not isinstance(answer, dict):
         return None
-    packed = [told[name] for name in (*PACKINGS, "request") if isinstance(told.get(name), dict)]
-    ids = [_request_id(one.get(name)) for one in (told, *packed) for name in ("requestId", "request_id", "id")]
+    wrapped = [answer[name] for name in (*WRAPPERS, "request") if isinstance(answer.get(name), dict)]
+    ids = [_request_id(one.get(name)) for one in (answer, *wrapped) for name in ("requestId", "request_id", "id")]
     request_id = next(filter(None, ids), None)
-    output = _output_at_once(told, request_id)
+    output = _output_at_once(answer, request_id)
     if request_id is None and output is None:
         return None
-    return Accepted(request_id, output, whole_number(told.get("credits")), told)
+    return Accepted(request_id, output, parse_count(answer.get("credits")), answer)
 
 
-def output(told: Any) -> Mapping[str, Any] | None:
-    """The output in the answer to a result call; None where it says that there is none yet."""
-    if not isinstance(told, dict):
-        # It is paid for: whatever came is kept.
-        return {"output": told}
-    if "status" not in told or holds_files(told.values()):
-        return told
-    if _name(told["status"]) in GOING:
+def parse_output(answer: Any) -> Mapping[str, Any] | None:
+    """The output in the answer of a result call; None where it says that there is none yet."""
+    if not isinstance(answer, dict):
+        # It is paid for: whatever came is returned.
+        return {"output": answer}
+    if "status" not in answer or has_files(answer.values()):
+        return answer
+    if _name(answer["status"]) in UNFINISHED_STATUSES:
         return None
-    return next((told[name] for name in PACKINGS if isinstance(told.get(name), dict)), told)
+    return next((answer[name] for name in WRAPPERS if isinstance(answer.get(name), dict)), answer)
 
 
 def is_unfinished(error: ServiceError, *, is_new: bool) -> bool:
-    """Whether the refusal of a result means that it is too early; `is_new`: the request was accepted a moment ago."""
+    """Whether the refusal of a result means that the run is unfinished; `is_new`: it was accepted a moment ago."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
-    says_so = UNFINISHED.search(error.message) is not None or _name(error.facts.get("status")) in GOING
+    says_so = (
+        UNFINISHED_TEXT.search(error.message) is not None or _name(error.facts.get("status")) in UNFINISHED_STATUSES
+    )
     return (error.status in (400, 404, 409) and says_so) or (error.status == 404 and is_new)
 
 
-def status(told: Any, request_id: str) -> QueueStatus | None:
-    """A status object; None where there is no status in the answer."""
-    if not isinstance(told, dict) or not isinstance(told.get("status"), str):
+def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
+    """The status of a request; None where the answer has none."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
         return None
-    if told.get("error") and str(told.get("request_id") or request_id) != request_id:
-        return None  # Another run has failed, out of somebody's store of old answers.
-    return QueueStatus.model_validate({**told, "request_id": request_id})
+    if answer.get("error") and str(answer.get("request_id") or request_id) != request_id:
+        return None  # Another run has failed: a stale answer from a cache.
+    return QueueStatus.model_validate({**answer, "request_id": request_id})
 
 
-def statuses(told: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
-    """Many status objects by their requests; those that cannot be read are left out."""
-    if isinstance(told, dict) and isinstance(told.get("statuses"), (dict, list)):
-        told = told["statuses"]
-    if isinstance(told, list):
-        told = {_request_id(one.get("request_id")): one for one in told if isinstance(one, dict)}
-    found = {one: status(told.get(one), one) for one in ids} if isinstance(told, dict) else {}
-    return {one: told_of_it for one, told_of_it in found.items() if told_of_it is not None}
+def parse_statuses(answer: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
+    """The statuses of many requests, by their ids; those that cannot be read are left out."""
+    if isinstance(answer, dict) and isinstance(answer.get("statuses"), (dict, list)):
+        answer = answer["statuses"]
+    if isinstance(answer, list):
+        answer = {_request_id(one.get("request_id")): one for one in answer if isinstance(one, dict)}
+    found = {one: parse_status(answer.get(one), one) for one in ids} if isinstance(answer, dict) else {}
+    return {one: one_status for one, one_status in found.items() if one_status is not None}
 
 
-def was_cancelled(told: Any, *, otherwise: bool) -> bool:
-    """Whether a service agreed to a cancellation, in either of the two ways of saying so."""
-    if not isinstance(told, dict):
-        return told if isinstance(told, bool) else otherwise
-    if isinstance(told.get("success"), (bool, str)):
-        return str(told["success"]).strip().lower() == "true"
-    name = _name(told.get("status"))
-    return name.startswith("CANCEL") if name else otherwise
+def parse_cancelled(answer: Any, *, default: bool) -> bool:
+    """Whether a service agreed to a cancellation, in either of two formats; `default` where it does not say."""
+    if not isinstance(answer, dict):
+        return answer if isinstance(answer, bool) else default
+    if isinstance(answer.get("success"), (bool, str)):
+        return str(answer["success"]).strip().lower() == "true"
+    name = _name(answer.get("status"))
+    return name.startswith("CANCEL") if name else default
 
 
-def estimate(told: Any) -> Estimate | None:
-    """An estimate in any of the shapes that services use."""
-    body = told if isinstance(told, dict) else {"credits": told}
-    packed = [body[name] for name in ("estimate", *PACKINGS) if isinstance(body.get(name), dict)]
+def parse_estimate(answer: Any) -> Estimate | None:
+    """An estimate; None where the answer has no price in credits."""
+    body = answer if isinstance(answer, dict) else {"credits": answer}
+    wrapped = [body[name] for name in ("estimate", *WRAPPERS) if isinstance(body.get(name), dict)]
     names = ("credits", "total_cost", "estimate", "amount")
-    amounts = [_amount(one.get(name)) for one in (body, *packed) for name in names if _is_in_credits(one, name)]
+    amounts = [_amount(one.get(name)) for one in (body, *wrapped) for name in names if _is_in_credits(one, name)]
     amount = next((amount for amount in amounts if amount is not None), None)
     if amount is None:
         return None
@@ -134,58 +138,60 @@ def estimate(told: Any) -> Estimate | None:
     return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
 
 
-def models(told: Any) -> Sequence[Mapping[str, Any]] | None:
-    """A list of models, bare or packed, each with its `id`."""
-    if isinstance(told, dict):
-        told = next((told[name] for name in ("models", "data", "items") if isinstance(told.get(name), list)), None)
-    if not isinstance(told, list):
+def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
+    """A list of models, each with its `id`; None where the answer has no list."""
+    if isinstance(answer, dict):
+        answer = next(
+            (answer[name] for name in ("models", "data", "items") if isinstance(answer.get(name), list)), None
+        )
+    if not isinstance(answer, list):
         return None
-    return [model for model in map(_model, told) if model is not None]
+    return [model for model in map(_model, answer) if model is not None]
 
 
-def file_name(told: Any) -> str | None:
-    """What to call an upload by in an input: its id, else its address."""
-    if not isinstance(told, dict):
+def parse_file_name(answer: Any) -> str | None:
+    """The id of an uploaded file, else its address, for use in an input; None for neither."""
+    if not isinstance(answer, dict):
         return None
-    packed = [told[name] for name in ("file", *PACKINGS) if isinstance(told.get(name), dict)]
-    found = [one.get(name) for name in ("file_id", "fileId", "url") for one in (told, *packed)]
+    wrapped = [answer[name] for name in ("file", *WRAPPERS) if isinstance(answer.get(name), dict)]
+    found = [one.get(name) for name in ("file_id", "fileId", "url") for one in (answer, *wrapped)]
     return next((text for text in found if isinstance(text, str) and text), None)
 
 
-def _model(told: Any) -> Mapping[str, Any] | None:
-    if isinstance(told, str):
-        return {"id": told}
-    if not isinstance(told, dict):
+def _model(answer: Any) -> Mapping[str, Any] | None:
+    if isinstance(answer, str):
+        return {"id": answer}
+    if not isinstance(answer, dict):
         return None
-    names = (told.get(name) for name in ("id", "endpointId", "endpoint_id", "model", "name"))
-    return {**told, "id": next((name for name in names if isinstance(name, str)), None)}
+    names = (answer.get(name) for name in ("id", "endpointId", "endpoint_id", "model", "name"))
+    return {**answer, "id": next((name for name in names if isinstance(name, str)), None)}
 
 
-def _output_at_once(told: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
-    if _name(told.get("status")) in GOING:
+def _output_at_once(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
+    if _name(answer.get("status")) in UNFINISHED_STATUSES:
         return None
-    if isinstance(told.get("output"), (dict, list)) and told["output"]:
-        return told["output"] if isinstance(told["output"], dict) else {"output": told["output"]}
-    for name in PACKINGS:
-        packed = told.get(name)
-        if isinstance(packed, dict) and holds_files(packed.values()):
-            return packed
-    # Beside a request id, an address may be one of the queue's own; these two are where the specification has media.
-    shown = told.values() if request_id is None else (told.get("video"), told.get("images"))
-    return told if holds_files(shown) else None
+    if isinstance(answer.get("output"), (dict, list)) and answer["output"]:
+        return answer["output"] if isinstance(answer["output"], dict) else {"output": answer["output"]}
+    for name in WRAPPERS:
+        wrapped = answer.get(name)
+        if isinstance(wrapped, dict) and has_files(wrapped.values()):
+            return wrapped
+    # Beside a request id, a URL may be one of the queue's own; in the specification, media are in these two fields.
+    values = answer.values() if request_id is None else (answer.get("video"), answer.get("images"))
+    return answer if has_files(values) else None
 
 
-def holds_files(values: Iterable[Any]) -> bool:
+def has_files(values: Iterable[Any]) -> bool:
     """Whether there is a File object, or a list with one."""
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
     return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
 
 
 def _request_id(value: Any) -> str | None:
-    """The id of a request exactly as it was told, however odd; None for what no request can be asked for by."""
+    """The id of a request exactly as it was reported; None for what cannot be an id."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
-    return str(value) if str(value).strip() and len(str(value)) <= LONGEST_ID else None
+    return str(value) if str(value).strip() and len(str(value)) <= MAX_ID_LENGTH else None
 
 
 def _id(value: Any) -> str | None:
@@ -200,7 +206,7 @@ def _name(value: Any) -> str:
 
 
 def _amount(value: Any) -> Decimal | None:
-    """A price, exactly as it is written."""
+    """A price in credits, exactly as it is written; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)) or len(str(value)) > 40:
         return None
     try:
@@ -210,11 +216,13 @@ def _amount(value: Any) -> Decimal | None:
     return amount if amount.is_finite() and 0 <= amount < 10**15 else None
 
 
-def _is_in_credits(told: Mapping[str, Any], name: str) -> bool:
-    """Whether an amount is meant in credits, and not in money or in cents."""
+def _is_in_credits(answer: Mapping[str, Any], name: str) -> bool:
+    """Whether an amount is in credits, and not in money."""
     if name == "credits":
         return True
-    units = [str(told[unit]).strip().lower() for unit in ("currency", "unit", "units") if told.get(unit) is not None]
+    units = [
+        str(answer[unit]).strip().lower() for unit in ("currency", "unit", "units") if answer.get(unit) is not None
+    ]
     return all(unit.startswith("credit") for unit in units)
 
 
@@ -224,7 +232,7 @@ def _line(line: Any) -> Line | None:
     amount, factor = _amount(line.get("credits")), _amount(line.get("factor"))
     if amount is None and factor is None:
         return None
-    # As one would write it: 53 and not 53.0.
+    # In its short form: 53 and not 53.0.
     if amount is not None and amount == amount.to_integral_value():
         amount = amount.to_integral_value()
     return Line(str(line.get("label", ""))[:200], amount, factor)

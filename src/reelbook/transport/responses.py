@@ -1,4 +1,4 @@
-"""What a service answered: the JSON of it, or the error that it means."""
+"""One HTTP answer of a service: its JSON, or the error that it means."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from .. import errors
 from ..errors import ServiceBroken, ServiceError
 from .api_key import Key
-from .paid_outcome import is_own
+from .paid_outcome import has_refusal_shape
 
-LONGEST_TEXT = 500
-LONGEST_ID = 200
+MAX_TEXT_LENGTH = 500
+MAX_ID_LENGTH = 200
 
-KINDS: Mapping[int, type[ServiceError]] = {
+ERROR_TYPES: Mapping[int, type[ServiceError]] = {
     401: errors.Unauthorized,
     402: errors.InsufficientCredits,
     403: errors.Forbidden,
@@ -27,15 +27,15 @@ KINDS: Mapping[int, type[ServiceError]] = {
     408: errors.ServiceBroken,
     429: errors.TooManyRequests,
 }
-"""Other refusals below 500 are `Refused`, everything else is `ServiceBroken`."""
+"""The error for a status; others below 500 are `Refused`, everything else is `ServiceBroken`."""
 
 REASONS = ("detail", "message", "error_description", "msg", "reason", "title", "errors")
-"""The names under which services give their reason, in the order in which they are believed."""
+"""The fields in which services give their reason, the most reliable first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. Its text is hidden from reprs: it can repeat what was sent."""
+    """One answer. Its repr does not show its text, which can repeat what was sent."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -47,39 +47,39 @@ class Answer:
 
     @property
     def is_html(self) -> bool:
-        """Whether it is a page for people."""
+        """Whether it is an HTML page."""
         head = self.content[:200].lstrip().lower()
         named = "html" in self.headers.get("content-type", "").lower()
         return head.startswith((b"<!doctype", b"<html")) or (named and head.startswith(b"<"))
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """A request that got no answer. A value and not an exception: httpx's frames hold the headers, and with them the key."""
+class NoAnswer:
+    """A request without an answer. Not an exception: httpx's frames hold the headers, and with them the key."""
 
     reason: str
-    left: bool = True
-    """Whether a byte of it may have left."""
+    may_be_sent: bool = True
+    """Whether a byte of the request may have left."""
     too_large: bool = False
-    """Whether an answer came, and was larger than is read."""
+    """Whether there was an answer, larger than is read."""
 
 
-def value_of(answer: Answer, key: Key) -> Any:
-    """The JSON of an answer, None where there is none; without the key, and without letters that cannot be written."""
+def parse_json(answer: Answer, key: Key) -> Any:
+    """The JSON of an answer, None where there is none; without the key, and without lone surrogates."""
     try:
-        # NaN and Infinity are no JSON, and what is kept of an answer must be.
+        # NaN and Infinity are no JSON, and what is stored of an answer must be.
         value = json.loads(answer.content, parse_constant=lambda _: None)
-        telling = key if key.is_telling or not answer.is_good else None
-        # Looking is cheap and walking is not. A backslash may spell anything, also a letter of the key.
-        if b"\\" in answer.content or (telling is not None and telling.stands_in(answer.content)):
-            value = _clean(value, telling)
+        scrub = key if key.is_distinctive or not answer.is_good else None
+        # Searching the bytes is cheap, walking the values is not. A backslash may escape anything, also a letter of the key.
+        if b"\\" in answer.content or (scrub is not None and scrub.is_in(answer.content)):
+            value = _clean(value, scrub)
     except (ValueError, RecursionError):
         return None
     return value
 
 
 def is_json(answer: Answer) -> bool:
-    """Whether it can be read at all; `null` can, and is no value."""
+    """Whether an answer is JSON; `null` is, though it has no value."""
     try:
         json.loads(answer.content)
     except (ValueError, RecursionError):
@@ -87,20 +87,20 @@ def is_json(answer: Answer) -> bool:
     return True
 
 
-def glimpse(answer: Answer, key: Key) -> str:
-    """What an answer is, in a few words."""
+def summarise(answer: Answer, key: Key) -> str:
+    """A few words that say what an answer is, for an error message."""
     if answer.is_html:
         return key.scrubbed(_page(answer))
     if not is_json(answer):
         text = key.scrubbed(_plain(_loose_text(answer)))[:100]
         return f"the text “{text}”" if text else "something that is not JSON" if answer.content else "nothing"
-    return key.scrubbed(_plain(answer.content[: 2 * LONGEST_TEXT].decode("utf-8", "replace")))[:100]
+    return key.scrubbed(_plain(answer.content[: 2 * MAX_TEXT_LENGTH].decode("utf-8", "replace")))[:100]
 
 
-def unreadable(answer: Answer, key: Key) -> ServiceBroken:
+def unreadable_error(answer: Answer, key: Key) -> ServiceBroken:
     """The error for a good status with a body of the wrong kind."""
     return ServiceBroken(
-        f"The service answered {glimpse(answer, key)} where something else was expected. "
+        f"The service answered {summarise(answer, key)} where something else was expected. "
         "Is this the address of a model service?",
         status=answer.status,
         request_id=_request_id(answer, {}, key),
@@ -108,60 +108,60 @@ def unreadable(answer: Answer, key: Key) -> ServiceBroken:
     )
 
 
-def refusal(answer: Answer, key: Key) -> ServiceError:
-    """The error that an answer means, with the service's own words and its request id."""
-    value = value_of(answer, key)
+def parse_refusal(answer: Answer, key: Key) -> ServiceError:
+    """The error that a refusal means, with the service's own words and its request id."""
+    value = parse_json(answer, key)
     body = value if isinstance(value, dict) else {}
     inner = _inner(body)
-    text = key.scrubbed(_plain(_words(answer, value, inner)))
+    text = key.scrubbed(_plain(_get_reason(answer, value, inner)))
     facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
     if isinstance(facts.get("detail"), str):
         del facts["detail"]
-    pause = retry_after(answer)
+    pause = parse_retry_after(answer)
     if pause is not None:
         facts["retry_after"] = pause
-    return _kind(answer.status, text)(
+    return _error_type(answer.status, text)(
         text,
         status=answer.status,
         error_type=_text(body.get("error_type")) or _text(inner.get("code")) or _text(inner.get("type")),
         request_id=_request_id(answer, body, key),
         facts=facts,
-        foreign=not is_own(value),
+        foreign=not has_refusal_shape(value),
     )
 
 
-def retry_after(answer: Answer, *, now: Callable[[], float] = time.time) -> float | None:
-    """The seconds that the service asks to wait, which it gives as a number or as a date.
+def parse_retry_after(answer: Answer, *, now: Callable[[], float] = time.time) -> float | None:
+    """The seconds of a Retry-After header, given as a number or as a date; None without one.
 
-    >>> retry_after(Answer(429, {"retry-after": "7"}, b""))
+    >>> parse_retry_after(Answer(429, {"retry-after": "7"}, b""))
     7.0
     """
-    told = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", told):
-        return float(told)
+    value = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+        return float(value)
     try:
-        until = parsedate_to_datetime(told).timestamp()
-        # By the service's own clock, where it shows it: ours may be wrong.
+        until = parsedate_to_datetime(value).timestamp()
+        # By the service's own clock, if its answer has the date: ours may be wrong.
         sent = answer.headers.get("date")
         return max(0.0, until - (parsedate_to_datetime(sent).timestamp() if sent else now()))
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _kind(status: int, text: str) -> type[ServiceError]:
-    # Some services refuse for want of credits with a 403.
+def _error_type(status: int, text: str) -> type[ServiceError]:
+    # Some services answer 403 where credits are missing.
     if status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         return errors.InsufficientCredits
-    return KINDS.get(status, errors.Refused if 400 <= status < 500 else errors.ServiceBroken)
+    return ERROR_TYPES.get(status, errors.Refused if 400 <= status < 500 else errors.ServiceBroken)
 
 
 def _inner(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object inside `error` or `detail`, for services that pack their reason twice."""
+    """The object inside `error` or `detail`, for services that nest their reason."""
     packed = (body.get("error"), body.get("detail"))
     return next((value for value in packed if isinstance(value, dict)), {})
 
 
-def _words(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
+def _get_reason(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
     """The service's reason in its own words, or ours for what it answered instead."""
     if 300 <= answer.status < 400:
         return (
@@ -171,29 +171,29 @@ def _words(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
     if answer.is_html:
         return f"The service answered {answer.status} with {_page(answer)}."
     body = value if isinstance(value, dict) else {}
-    told = [inner.get(name) for name in REASONS] + [body.get("error")] + [body.get(name) for name in REASONS]
+    reasons = [inner.get(name) for name in REASONS] + [body.get("error")] + [body.get(name) for name in REASONS]
     if not isinstance(value, dict):
-        told = [value if value is not None else _loose_text(answer)]
-    found = next((words for words in map(_sentence, told) if words), "")
+        reasons = [value if value is not None else _loose_text(answer)]
+    found = next((words for words in map(_sentence, reasons) if words), "")
     return found or f"The service answered {answer.status} without saying why."
 
 
-def _sentence(told: Any) -> str:
-    """Whatever a service calls its reasons, as one sentence or a few."""
-    if isinstance(told, str):
-        return told.strip()
-    if isinstance(told, list):
-        return " ".join(filter(None, map(_sentence_of_one, told[:20])))
+def _sentence(reason: Any) -> str:
+    """A service's reason, a text or a list of problems, as one sentence or a few."""
+    if isinstance(reason, str):
+        return reason.strip()
+    if isinstance(reason, list):
+        return " ".join(filter(None, map(_sentence_of_one, reason[:20])))
     return ""
 
 
 def _sentence_of_one(item: Any) -> str:
-    """One entry of a list of problems, with its field where the words do not name it."""
+    """One entry of a list of problems, with its field where the text does not name it."""
     if not isinstance(item, dict):
         return _sentence(item)
     words = next((item[name] for name in ("msg", "message", "detail") if isinstance(item.get(name), str)), "")
     if not words:
-        return json.dumps(item)[:LONGEST_TEXT]
+        return json.dumps(item)[:MAX_TEXT_LENGTH]
     loc = item.get("loc")
     place = ".".join(str(part) for part in loc if part not in ("body", "input")) if isinstance(loc, list) else ""
     last = place.rpartition(".")[2]
@@ -202,7 +202,7 @@ def _sentence_of_one(item: Any) -> str:
 
 
 def _page(answer: Answer) -> str:
-    """A page for people in a few words, because nobody reads its markup in an error."""
+    """An HTML page in a few words, for an error message."""
     text = answer.content[:20_000].decode("utf-8", "replace")
     found = re.search(r"<title[^>]*>(.*?)</title", text, re.IGNORECASE | re.DOTALL)
     title = _plain(html.unescape(found.group(1)))[:100] if found else ""
@@ -210,31 +210,31 @@ def _page(answer: Answer) -> str:
 
 
 def _loose_text(answer: Answer) -> str:
-    """The body of an answer that is no JSON, where a person can read it."""
-    text = answer.content[: 4 * LONGEST_TEXT].decode("utf-8", "replace").strip()
+    """The body of an answer that is not JSON, if it is readable text."""
+    text = answer.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace").strip()
     return "" if text.startswith("<") or text.count("\ufffd") > len(text) / 10 else text
 
 
 def _plain(text: str) -> str:
-    """A text on one line, without anything that a terminal would obey."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:LONGEST_TEXT]
+    """A text on one line, without control characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:MAX_TEXT_LENGTH]
 
 
 def _request_id(answer: Answer, body: Mapping[str, Any], key: Key) -> str | None:
-    told = [answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id")]
-    found = next((text for text in map(_text, told) if text), None)
-    return key.scrubbed(_plain(found)[:LONGEST_ID]) if found else None
+    ids = [answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id")]
+    found = next((text for text in map(_text, ids) if text), None)
+    return key.scrubbed(_plain(found)[:MAX_ID_LENGTH]) if found else None
 
 
 def _text(value: Any) -> str | None:
     """A short text, or a number as one; None for anything else."""
     if isinstance(value, (str, int)) and not isinstance(value, bool):
-        return _plain(str(value))[:LONGEST_ID] or None
+        return _plain(str(value))[:MAX_ID_LENGTH] or None
     return None
 
 
 def _clean(value: Any, key: Key | None) -> Any:
-    """The same JSON without the key, and without lone surrogates, which no file and no database takes."""
+    """The same JSON without the key, and without lone surrogates, which cannot be encoded."""
     if isinstance(value, str):
         text = value.encode("utf-8", "replace").decode()
         return key.scrubbed(text) if key is not None else text

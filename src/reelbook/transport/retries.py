@@ -1,4 +1,4 @@
-"""When a call is repeated, how long it waits before, and when it is given up."""
+"""When calls are retried: how often, after which pauses, and within which deadlines."""
 
 from __future__ import annotations
 
@@ -11,160 +11,167 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-from .wait_notes import waits
+from .wait_notes import pause_note
 
 T = TypeVar("T")
 
-LONGEST_ASKED = 60.0
-"""A service's Retry-After is obeyed up to this; one that wants more is not waited for inside a call."""
-SETTLED = frozenset({"engine_error", "engine_timeout"})
-"""Kinds of errors that tell how a run ended. They come with a 5xx, and asking again changes nothing."""
-PASSING = frozenset({408, 500, 502, 503, 504})
+MAX_RETRY_AFTER_SECONDS = 60.0
+"""A service's Retry-After is obeyed up to this; a call does not wait longer."""
+FINAL_ERROR_TYPES = frozenset({"engine_error", "engine_timeout"})
+"""Error types that say how a run ended. They come with a 5xx, and a retry changes nothing."""
+TEMPORARY_STATUSES = frozenset({408, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long one client waits for what, in seconds, and how often it tries. `sleep` and `clock` are for tests."""
+class RetryPolicy:
+    """The deadlines, attempts and pauses of one client's calls. `sleep` and `clock` are replaced in tests."""
 
-    free: float = 60.0
-    """One call without a price, all its attempts and pauses together."""
-    attempt: float = 30.0
-    """One attempt of it."""
-    large: float = 600.0
-    """One call that sends or receives media, all attempts together; each may take half of it."""
-    paid: float = 300.0
+    free_seconds: float = 60.0
+    """One free call, all its attempts and pauses together."""
+    attempt_seconds: float = 30.0
+    """One attempt of a free call."""
+    large_seconds: float = 600.0
+    """One free call that sends or receives media, all attempts together; each may take half of it."""
+    paid_seconds: float = 300.0
     """One paid request: long, because some services answer with the finished video, and a lost answer is lost money."""
-    repeatable: float = 60.0
-    """One attempt of a paid request that the service recognises when it is repeated."""
-    connect: float = 10.0
-    """Until a connection stands."""
-    silence: float = 35.0
-    """Between two signs of life in a stream of events; services send one every 10 seconds."""
-    attempts: int = 6
-    repeats: int = 4
-    """How often a repeatable paid request is sent at most."""
-    backoff: float = 0.25
-    """The first pause is at most this; each further one may be twice as long."""
+    repeatable_attempt_seconds: float = 60.0
+    """One attempt of a paid request with an idempotency key."""
+    connect_seconds: float = 10.0
+    """Until a connection is established."""
+    stream_silence_seconds: float = 35.0
+    """Between two messages of a stream of events; services send a heartbeat every 10 seconds."""
+    max_attempts: int = 6
+    max_paid_attempts: int = 4
+    """How often a paid request with an idempotency key is sent."""
+    backoff_seconds: float = 0.25
+    """The longest first pause; each further one may be twice as long."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
 
 
-class Quota:
-    """A purse that all repetitions of one client share, so that an outage does not become a storm.
+class RetryQuota:
+    """The retry tokens that all calls of one client share, so that an outage does not cause a storm of retries.
 
-    A repetition costs one token and a success gives half a token back: as long as most calls succeed the purse stays
-    full, and when nothing works any more it is soon empty, and failures are told at once.
+    A retry costs one token and a success returns half a token: as long as most calls succeed the quota stays full; when
+    nothing works any more it is soon empty, and calls fail without retries.
     """
 
     def __init__(self, tokens: float = 40.0, *, gain: float = 0.5) -> None:
-        self._most = self.tokens = tokens
+        self._max_tokens = self.tokens = tokens
         self._gain = gain
 
     def take(self) -> bool:
-        """Whether one more repetition is allowed; it is then spent."""
+        """Spend one token on a retry; false if there is none."""
         if self.tokens < 1:
             return False
         self.tokens -= 1
         return True
 
-    def give_back(self) -> None:
-        """A call succeeded."""
-        self.tokens = min(self._most, self.tokens + self._gain)
+    def refund(self) -> None:
+        """Return half a token, because a call succeeded."""
+        self.tokens = min(self._max_tokens, self.tokens + self._gain)
 
 
 class FreeCall:
-    """The attempts of one call without a price, within one deadline."""
+    """The attempts of one free call, within one deadline."""
 
-    def __init__(self, patience: Patience, quota: Quota, seconds: float) -> None:
-        self._patience, self._quota = patience, quota
-        self._deadline = patience.clock() + seconds
+    def __init__(self, policy: RetryPolicy, quota: RetryQuota, seconds: float) -> None:
+        self._policy, self._quota = policy, quota
+        self._deadline = policy.clock() + seconds
 
     @property
     def seconds_left(self) -> float:
-        """How much of the call's deadline is left."""
-        return max(0.0, self._deadline - self._patience.clock())
+        """The seconds until the call's deadline."""
+        return max(0.0, self._deadline - self._policy.clock())
 
-    async def repeated(self, once: Callable[[], Awaitable[T]]) -> T:
-        """The first good answer, or the last failure."""
+    async def retry(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Call `once` until it succeeds; the first result, or the last failure."""
         try:
             return await once()
         except ReelbookError as error:
-            if not is_passing(error):
+            if not is_temporary(error):
                 raise
             failures = [error]
 
         async def attempt() -> T:
             if failures:
                 raise failures.pop()
-            if (noted := waits.get()) is not None:
-                noted.end()
+            if (note := pause_note.get()) is not None:
+                note.end()
             return await once()
 
-        # Only now: preparing repetitions costs a sixth of what a whole call does, and nearly all calls need none.
+        # Only now: preparing retries costs a sixth of what a whole call does, and nearly all calls need none.
         retrying = AsyncRetrying(
-            retry=retry_if_exception(is_passing),
-            wait=_pause(self._patience),
-            stop=self._is_over,
-            sleep=self._patience.sleep,
-            before_sleep=_note,
+            retry=retry_if_exception(is_temporary),
+            wait=_pause(self._policy),
+            stop=self._should_stop,
+            sleep=self._policy.sleep,
+            before_sleep=_report_pause,
             reraise=True,
         )
-        told: T = await retrying(attempt)
-        return told
+        result: T = await retrying(attempt)
+        return result
 
-    def _is_over(self, state: RetryCallState) -> bool:
-        # In this order: a token is only spent on a repetition that is really made.
+    def _should_stop(self, state: RetryCallState) -> bool:
+        # In this order: a token is only spent on a retry that is really made.
         return (
-            state.attempt_number >= self._patience.attempts
+            state.attempt_number >= self._policy.max_attempts
             or state.upcoming_sleep >= self.seconds_left
             or not self._quota.take()
         )
 
 
-async def repeated_paid(
-    once: Callable[[], Awaitable[T]], patience: Patience, *, asked: Callable[[], float], goes_on: Callable[[], bool]
+async def retry_paid(
+    once: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    *,
+    requested_pause: Callable[[], float],
+    may_retry: Callable[[], bool],
 ) -> T:
-    """A paid request that the service recognises when it comes again; the first answer, or the last failure.
+    """Send a paid request with an idempotency key until it is answered; the first answer, or the last failure.
 
-    `asked` tells the pause that the service wants, `goes_on` whether there may be another attempt. Not from the purse of free calls: to know what became of money comes first.
+    `requested_pause` returns the pause that the service asks for, `may_retry` whether another attempt is allowed. These
+    retries need no tokens of the quota: to know whether money was spent comes first.
     """
     retrying = AsyncRetrying(
-        retry=retry_if_exception(lambda error: isinstance(error, (UncertainRun, Unreachable)) and goes_on()),
-        wait=_pause(patience, asked),
-        stop=lambda state: state.attempt_number >= patience.repeats,
-        sleep=patience.sleep,
+        retry=retry_if_exception(lambda error: isinstance(error, (UncertainRun, Unreachable)) and may_retry()),
+        wait=_pause(policy, requested_pause),
+        stop=lambda state: state.attempt_number >= policy.max_paid_attempts,
+        sleep=policy.sleep,
         reraise=True,
     )
-    told: T = await retrying(once)
-    return told
+    result: T = await retrying(once)
+    return result
 
 
-def is_passing(error: BaseException) -> bool:
-    """Whether a failure may be gone a moment later."""
+def is_temporary(error: BaseException) -> bool:
+    """Whether a retry may succeed a moment later."""
     if isinstance(error, ServiceBroken):
-        return error.status in PASSING and error.error_type not in SETTLED
+        return error.status in TEMPORARY_STATUSES and error.error_type not in FINAL_ERROR_TYPES
     return isinstance(error, (Unreachable, TooManyRequests))
 
 
-def asked_pause(error: BaseException | None) -> float:
-    """The seconds that a refusal asks us to wait."""
-    told = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
-    return float(told) if isinstance(told, (int, float)) else 0.0
+def get_retry_after(error: BaseException | None) -> float:
+    """The seconds that a refusal asks to wait; 0 for none."""
+    seconds = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
 
 
-def _note(state: RetryCallState) -> None:
-    """Tell whoever looks on of the pause that begins."""
-    if (noted := waits.get()) is not None:
-        noted.begin(state.outcome.exception() if state.outcome is not None else None, state.upcoming_sleep)
+def _report_pause(state: RetryCallState) -> None:
+    """Report the pause that begins to the current task's `PauseNote`."""
+    if (note := pause_note.get()) is not None:
+        note.begin(state.outcome.exception() if state.outcome is not None else None, state.upcoming_sleep)
 
 
-def _pause(patience: Patience, asked: Callable[[], float] | None = None) -> Callable[[RetryCallState], float]:
-    # Random, so that many clients that stumbled together do not come back together.
-    backoff = wait_random_exponential(multiplier=patience.backoff, max=LONGEST_ASKED)
+def _pause(
+    policy: RetryPolicy, requested_pause: Callable[[], float] | None = None
+) -> Callable[[RetryCallState], float]:
+    # Random, so that many clients that failed together do not retry together.
+    backoff = wait_random_exponential(multiplier=policy.backoff_seconds, max=MAX_RETRY_AFTER_SECONDS)
 
     def pause(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
-        floor = asked() if asked is not None else asked_pause(error)
-        return min(floor, LONGEST_ASKED) + backoff(state)
+        floor = requested_pause() if requested_pause is not None else get_retry_after(error)
+        return min(floor, MAX_RETRY_AFTER_SECONDS) + backoff(state)
 
     return pause

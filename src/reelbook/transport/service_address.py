@@ -1,4 +1,4 @@
-"""Where a service answers: an address that can move, and paths in which no id leads elsewhere."""
+"""The base address of a service, which can move, and request paths in which ids are safely quoted."""
 
 from __future__ import annotations
 
@@ -11,85 +11,85 @@ from urllib.parse import SplitResult, quote, urlsplit
 from ..errors import NotFound, ReelbookError, Unreachable
 
 RENEWAL_SECONDS = 60.0
-LONGEST_URL = 60_000
-"""Longer addresses cannot be asked."""
-PORTS = {"http": 80, "https": 443}
+MAX_URL_LENGTH = 60_000
+"""Longer addresses cannot be requested."""
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Address:
-    """The base address of a service. `renew` finds or starts it elsewhere, for a service that can move."""
+    """The base address of a service. `renew` returns its new address, after starting it if need be, for one that can move."""
 
     def __init__(self, base_url: str, renew: Callable[[], str] | None = None) -> None:
-        self.base_url, self._renew = _checked(base_url), renew
+        self.base_url, self._renew = _normalised(base_url), renew
         self._renewal: asyncio.Task[None] | None = None
 
     @property
-    def place(self) -> str:
-        """The host of the service, for a person."""
+    def origin(self) -> str:
+        """The scheme, host and port of the service, for error messages."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc}"
 
-    async def moved(self, failed: str) -> bool:
-        """Whether it is worth trying again, after nobody answered at the address that failed."""
+    async def relocate(self, failed: str) -> bool:
+        """Find the service's new address after the failed one did not answer; true if a retry is worthwhile."""
         if self._renew is None:
             return False
         if self.base_url != failed:
-            return True  # Somebody else found the new one while this call was failing.
+            return True  # Another call found the new address while this one was failing.
         if self._renewal is None:
-            self._renewal = asyncio.create_task(self._renewed(self._renew))
-        # Shielded, because others wait for the same renewal.
+            self._renewal = asyncio.create_task(self._renew_address(self._renew))
+        # Shielded, because other calls wait for the same renewal.
         await asyncio.shield(self._renewal)
         return True
 
-    def local(self, url: object) -> str | None:
-        """The path of an address that the service named, if it is its own; the key goes nowhere else."""
-        if not isinstance(url, str) or len(url) > LONGEST_URL or not url.isprintable():
+    def get_local_path(self, url: object) -> str | None:
+        """The path and query of a URL that the service reported, if it is its own; the key is sent nowhere else."""
+        if not isinstance(url, str) or len(url) > MAX_URL_LENGTH or not url.isprintable():
             return None
         try:
-            named, own = urlsplit(url), urlsplit(self.base_url)
-            if _origin(named) != _origin(own) or named.username or named.password:
+            reported, own = urlsplit(url), urlsplit(self.base_url)
+            if _origin(reported) != _origin(own) or reported.username or reported.password:
                 return None
         except ValueError:
             return None
-        return named.path + (f"?{named.query}" if named.query else "")
+        return reported.path + (f"?{reported.query}" if reported.query else "")
 
-    def at(self, local: str) -> str:
-        """The whole address of such a path, at the port where the service is now."""
+    def get_url(self, local_path: str) -> str:
+        """The URL of such a path, at the current host and port of the service."""
         own = urlsplit(self.base_url)
-        return f"{own.scheme}://{own.netloc}{local}"
+        return f"{own.scheme}://{own.netloc}{local_path}"
 
-    async def _renewed(self, renew: Callable[[], str]) -> None:
+    async def _renew_address(self, renew: Callable[[], str]) -> None:
         try:
             # In a thread: it may start a whole service.
             async with asyncio.timeout(RENEWAL_SECONDS):
-                self.base_url = _checked(await asyncio.to_thread(renew))
+                self.base_url = _normalised(await asyncio.to_thread(renew))
         except Exception as error:
             reason = "took too long" if isinstance(error, TimeoutError) else f"failed: {error}"
-            raise Unreachable(self.place, f"finding or starting it again {reason}") from None
+            raise Unreachable(self.origin, f"finding or starting it again {reason}") from None
         finally:
             self._renewal = None
 
 
 def request_path(endpoint_id: str, request_id: str, *rest: str, is_accepted: bool = False) -> str:
-    """The path of a request in its model's queue; what a service itself has accepted under an odd id, is quoted.
+    """The path of a request in its model's queue; an unusual id is quoted if the service itself has accepted it.
 
     >>> request_path("svc/smart-resize", "a b", "status")
     '/svc/smart-resize/requests/a%20b/status'
     >>> request_path("svc/smart-resize", "../a", is_accepted=True)
     '/svc/smart-resize/requests/%2E%2E%2Fa'
     """
-    # The dots too: alone between two slashes they would be taken for a way up.
-    named = _quoted(request_id).replace(".", "%2E") if is_accepted and not _is_plain(request_id) else None
-    return "/".join(["", model_path(endpoint_id), "requests", named or _segment(request_id, "request"), *rest])
+    # The dots too: alone between two slashes they would mean the parent folder.
+    quoted = _quoted(request_id).replace(".", "%2E") if is_accepted and not _is_plain(request_id) else None
+    return "/".join(["", model_path(endpoint_id), "requests", quoted or _segment(request_id, "request"), *rest])
 
 
 def model_path(endpoint_id: str) -> str:
-    """A model's id as a path."""
+    """A model's id as a path, without a leading slash."""
     return "/".join(_segment(part, "model", whole=endpoint_id) for part in endpoint_id.split("/"))
 
 
 def _segment(text: str, what: str, *, whole: str | None = None) -> str:
-    """One quoted part of a path; an id that a proxy could take for a way to another address is refused here."""
+    """One quoted part of a path; raises `NotFound` for an id that a proxy could resolve to another path."""
     if not _is_plain(text):
         raise NotFound(
             f"There is no {what} {(whole or text)[:100]!r}; ids do not look like that.",
@@ -100,7 +100,7 @@ def _segment(text: str, what: str, *, whole: str | None = None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether nobody on the way takes such an id for anything but an id."""
+    """Whether no server or proxy can take such an id for several parts of a path."""
     return text.isprintable() and not any(part in ("", ".", "..") for part in re.split(r"[/\\]", text))
 
 
@@ -108,11 +108,11 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="surrogatepass")
 
 
-def _checked(base_url: str) -> str:
-    """An address that can be dialled, without a slash at its end."""
+def _normalised(base_url: str) -> str:
+    """A valid address in one spelling, without a slash at its end."""
     try:
         parts = urlsplit(base_url)
-        fits = parts.scheme in PORTS and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
+        fits = parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
     except ValueError:
         fits = False
     if fits and parts.username is not None:
@@ -125,12 +125,12 @@ def _checked(base_url: str) -> str:
             f"{base_url[:200]!r} is no address of a service. It begins with http:// or https://, then comes a host, "
             "such as https://host.example/api; nothing after a ? or a # belongs to it."
         )
-    # In one spelling, because a service that tells no id goes by its address, and must not be paid twice for another spelling.
+    # In one spelling, because a service without an id is identified by its address, and must not be paid twice for another spelling.
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
-    port = "" if parts.port in (None, PORTS[parts.scheme]) else f":{parts.port}"
+    port = "" if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
     path = posixpath.normpath("/" + parts.path.strip("/"))
     return f"{parts.scheme}://{host}{port}{'' if path == '/' else path}"
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)

@@ -1,4 +1,4 @@
-"""Pictures at a service: each uploaded once, and known by the name that the service gave it."""
+"""Uploads of pictures to services: each picture once, remembered by the id or URL that the service returned."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 from ..errors import ServiceError
 
-_NO_UPLOADS = (404, 405, 501)
-"""What a service answers that advertises uploads and takes none after all."""
+_NO_UPLOADS_STATUSES = (404, 405, 501)
+"""The statuses of a service that advertises uploads and accepts none."""
 
 
-class Offer(Protocol):
-    """What a service says of itself."""
+class ServiceInfo(Protocol):
+    """What a service says about itself."""
 
     @property
     def id(self) -> str | None: ...
@@ -22,17 +22,17 @@ class Offer(Protocol):
     def features(self) -> frozenset[str]: ...
 
 
-class Calls(Protocol):
-    """What is needed of a service to upload to it."""
+class UploadCalls(Protocol):
+    """The calls that uploading needs."""
 
     @property
     def base_url(self) -> str: ...
-    async def nature(self) -> Offer: ...
+    async def service_info(self) -> ServiceInfo: ...
     async def upload(self, content: bytes, name: str, content_type: str) -> str: ...
 
 
-class Content(Protocol):
-    """One picture."""
+class Picture(Protocol):
+    """A picture to upload."""
 
     @property
     def sha256(self) -> str: ...
@@ -45,59 +45,59 @@ class Content(Protocol):
 
 
 class Uploads:
-    """What services call the pictures that were uploaded to them; each picture goes up once.
+    """The pictures that one client has uploaded, and their addresses at the services; each picture is uploaded once.
 
-    One for each client: to another account of the same service the names mean nothing.
+    Not shared between clients, because another account of the same service cannot use the addresses.
     """
 
     def __init__(
-        self, *, at_once: int = 4, lasting: float = 24 * 3600, now: Callable[[], float] = time.monotonic
+        self, *, max_concurrent: int = 4, reuse_seconds: float = 24 * 3600, now: Callable[[], float] = time.monotonic
     ) -> None:
-        # A service keeps an upload for some days; which, only it knows.
-        self._lasting, self._now = lasting, now
+        # A service stores an upload for some days; how many, only it knows.
+        self._reuse_seconds, self._now = reuse_seconds, now
         self._known: dict[tuple[str, str], tuple[str, float]] = {}
-        self._under_way: dict[tuple[str, str], asyncio.Task[str | None]] = {}
-        self._takes_none: set[str] = set()
-        self._turns = asyncio.Semaphore(at_once)
+        self._in_progress: dict[tuple[str, str], asyncio.Task[str | None]] = {}
+        self._without_uploads: set[str] = set()
+        self._slots = asyncio.Semaphore(max_concurrent)
 
-    async def address(self, calls: Calls, picture: Content) -> str | None:
-        """What the service calls this picture, uploaded first if need be; None where it takes no uploads."""
-        nature = await calls.nature()
-        service = nature.id or calls.base_url
-        if "uploads" not in nature.features or service in self._takes_none:
+    async def get_or_upload(self, calls: UploadCalls, picture: Picture) -> str | None:
+        """The picture's address at the service, after uploading it if need be; None where the service takes no uploads."""
+        info = await calls.service_info()
+        service = info.id or calls.base_url
+        if "uploads" not in info.features or service in self._without_uploads:
             return None
         key = (service, picture.sha256)
         address, since = self._known.get(key, ("", 0.0))
-        if address and self._now() - since < self._lasting:
+        if address and self._now() - since < self._reuse_seconds:
             return address
-        if key not in self._under_way:
-            self._under_way[key] = task = asyncio.create_task(self._upload(calls, picture, key))
-            # Where all who waited are gone, nobody asks how it ended.
+        if key not in self._in_progress:
+            self._in_progress[key] = task = asyncio.create_task(self._upload(calls, picture, key))
+            # Retrieved, in case all callers were cancelled.
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        # Whoever waits may be cancelled; the others who wait for the same picture must not be.
-        return await asyncio.shield(self._under_way[key])
+        # Shielded, because cancelling one caller must not cancel the others that wait for the same picture.
+        return await asyncio.shield(self._in_progress[key])
 
-    def forget(self, words: str) -> bool:
-        """Forget the uploads that these words of a service mention, because it no longer has them.
+    def forget_mentioned(self, message: str) -> bool:
+        """Forget the uploads that an error message of a service mentions, because it no longer has them.
 
-        Says whether there were any; then the same run, sent again, uploads its pictures anew.
+        True if there were any; the same run, sent again, then uploads its pictures anew.
         """
-        mentioned = [key for key, (address, _) in self._known.items() if address in words]
+        mentioned = [key for key, (address, _) in self._known.items() if address in message]
         for key in mentioned:
             del self._known[key]
         return bool(mentioned)
 
-    async def _upload(self, calls: Calls, picture: Content, key: tuple[str, str]) -> str | None:
+    async def _upload(self, calls: UploadCalls, picture: Picture, key: tuple[str, str]) -> str | None:
         try:
-            async with self._turns:
+            async with self._slots:
                 content = await asyncio.to_thread(lambda: picture.content)
                 address = await calls.upload(content, f"{picture.sha256[:16]}{picture.suffix}", picture.content_type)
         except ServiceError as error:
-            if error.status not in _NO_UPLOADS:
+            if error.status not in _NO_UPLOADS_STATUSES:
                 raise
-            self._takes_none.add(key[0])
+            self._without_uploads.add(key[0])
             return None
         finally:
-            del self._under_way[key]
+            del self._in_progress[key]
         self._known[key] = (address, self._now())
         return address

@@ -1,4 +1,4 @@
-"""What a piece of work waits for before it asks the service again, for whoever wants to show that."""
+"""Why the calls of a task are pausing, and for how long: text for a progress display."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextvars import ContextVar
 from ..errors import TooManyRequests
 
 SHORT_SECONDS = 1.0
-"""Pauses shorter than this are not worth a word."""
+"""Shorter pauses are not reported."""
 
 
-class Waits:
-    """The pause that some work is in, if it is in one."""
+class PauseNote:
+    """The current pause of a task, if there is one."""
 
     def __init__(self) -> None:
         self._reason, self._until = "", 0.0
 
     def __str__(self) -> str:
-        """A sentence without its full stop, with the seconds left; empty while it does not wait."""
+        """A sentence without its full stop, with the seconds left; empty while there is no pause."""
         reason, left = self._reason, self._until - time.monotonic()
         return f"{reason}, {max(left, 0):.0f} s left" if reason else ""
 
     @contextmanager
-    def noted(self, error: BaseException | None, seconds: float) -> Iterator[None]:
-        """Tell of a pause while the block lasts."""
+    def during(self, error: BaseException | None, seconds: float) -> Iterator[None]:
+        """Report a pause for the duration of the block."""
         self.begin(error, seconds)
         try:
             yield
@@ -34,16 +34,16 @@ class Waits:
             self.end()
 
     def begin(self, error: BaseException | None, seconds: float) -> None:
-        """A pause of so many seconds begins, because of this."""
+        """Report that a pause of so many seconds begins, because of this error."""
         if seconds >= SHORT_SECONDS:
             limit = isinstance(error, TooManyRequests)
             self._reason = "waiting for the service's rate limit" if limit else "waiting to ask the service again"
             self._until = time.monotonic() + seconds
 
     def end(self) -> None:
-        """It waits no longer."""
+        """Report that the pause is over."""
         self._reason = ""
 
 
-waits: ContextVar[Waits | None] = ContextVar("waits", default=None)
-"""Where the calls of a task note their pauses."""
+pause_note: ContextVar[PauseNote | None] = ContextVar("pause_note", default=None)
+"""The note to which the calls of this task report their pauses."""

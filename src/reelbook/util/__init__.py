@@ -1,1 +1,1 @@
-"""Small tools that every other package may use: the background loop, interrupts, printable text."""
+"""Utilities for all other packages: the background event loop, interrupts, printable text."""

@@ -1,4 +1,4 @@
-"""The one background event loop of the process: all conversation with services happens on it."""
+"""The background event loop of the process, on which all services are called."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ TICK_SECONDS = 0.25
 
 
 class BackgroundLoop:
-    """An event loop in a thread of its own, started when first needed, and again after a fork."""
+    """An event loop in its own thread, started on first use, and again after a fork."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._pid = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin some work on the loop; the future belongs to the caller's world."""
+        """Start a coroutine on the loop and return its `concurrent.futures.Future`."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def wait(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Do some work on the loop and wait for its end, from a thread that may be interrupted."""
+        """Run a coroutine on the loop and block until it ends, in a thread that may be interrupted."""
         if self._loop is not None and _current_loop() is self._loop:
             work.close()
             raise RuntimeError("A blocking call was made on Reelbook's own loop; await the asynchronous form there.")
@@ -35,12 +35,12 @@ class BackgroundLoop:
         try:
             return future.result(timeout)
         except BaseException:
-            # Also on an interrupt: the work is told, and decides itself what may be dropped.
+            # Also on an interrupt: the coroutine is cancelled, and decides itself what may be dropped.
             future.cancel()
             raise
 
     def _running(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
+        with self._lock:
             # A forked child inherits the loop object but not the thread that ran it.
             if self._loop is None or self._pid != os.getpid():
                 self._pid, self._loop = os.getpid(), asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""Names that people try first, and what to type instead: one table, which every object asks for the words of its AttributeError."""
+"""Names that users try first and what to type instead: the hints of an `AttributeError`, in one table."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LOOK = "`table.reel` plays clips beside each other, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
+_COMPARE = "`table.reel` plays clips beside each other, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
 _FILE = "the file is `run.video` or `run.images[0]`"
 _AGAIN = "rb.form(run) opens its inputs, rb.sweep(run, seed=range(4)) varies them, rb.run(run.input, fresh=True) pays for it anew"
 _INPUT = "what was asked is `run.input`"
 _PRICE = "`plan.credits` is the price of all rows, `plan.credits_due` of those that are not paid for yet"
 
-GUESSES: Mapping[str, Mapping[str, str]] = {
+NAME_HINTS: Mapping[str, Mapping[str, str]] = {
     "reelbook": {
         "account": "rb.connect().account()",
         "budget": "a budget belongs to a sweep: plan.run(budget=…); rb.connect().account() tells the credits left",
         "client": "rb.connect() gives the client",
-        "compare": _LOOK,
+        "compare": _COMPARE,
         "costs": "rb.library().frame has the credits of every run; table.reel.cost() adds them up",
         "credits": "rb.connect().account() tells the credits left, rb.estimate(input) what a run costs",
         "display": "a run or a table at the end of a cell shows itself; in a loop use IPython's display(run)",
@@ -32,7 +32,7 @@ GUESSES: Mapping[str, Mapping[str, str]] = {
         "find": "rb.library().find(prompt='fox')",
         "gif": "table.reel.gif('clips.gif')",
         "generate": "rb.run(rb.TextToVideo(prompt='…'))",
-        "grid": f"rb.sweep(input, seed=range(4)) plans a grid of runs; {_LOOK}",
+        "grid": f"rb.sweep(input, seed=range(4)) plans a grid of runs; {_COMPARE}",
         "help": "help(rb.TextToVideo) explains every field; `rb.run?` works too",
         "history": "rb.library().frame lists every run",
         "image_to_video": "rb.run(rb.ImageToVideo('…', image_url='picture.png'))",
@@ -131,11 +131,11 @@ GUESSES: Mapping[str, Mapping[str, str]] = {
     },
     "Reel": {
         "best": "table.reel.measure(['sharpness']).nlargest(3, 'sharpness')",
-        "compare": _LOOK,
+        "compare": _COMPARE,
         "costs": "table.reel.cost()",
         "files": "table.reel.outputs",
         "frame": "the table itself",
-        "grid": _LOOK,
+        "grid": _COMPARE,
         "metrics_of": "table.reel.measure()",
         "play": "`table.reel` at the end of a cell: click a poster",
         "plot": "table.plot.scatter('num_frames', 'sharpness') after table.reel.measure(['sharpness'])",
@@ -170,20 +170,20 @@ GUESSES: Mapping[str, Mapping[str, str]] = {
         "total": "estimate.credits",
     },
 }  # fmt: skip
-"""For each kind of object the names that it does not have."""
+"""For each class, the names that it does not have and what to type instead."""
 
 
-def missing(owner: object, name: str) -> AttributeError:
-    """The error for a name that an object does not have, with what to type instead where that is known.
+def missing_attribute(owner: object, name: str) -> AttributeError:
+    """The error for an attribute that an object does not have, with what to type instead where that is known.
 
     >>> class Run: pass
-    >>> print(missing(Run(), "save"))
+    >>> print(missing_attribute(Run(), "save"))
     A Run has no `save`: run.video.save('clip.mp4').
     """
     is_package = isinstance(owner, ModuleType)
     kind = owner.__name__ if isinstance(owner, ModuleType) else type(owner).__name__
     what = f"module {kind!r} has no attribute {name!r}" if is_package else f"A {kind} has no `{name}`"
-    answer = GUESSES.get(kind, {}).get(name)
+    answer = NAME_HINTS.get(kind, {}).get(name)
     if answer is None and not name.startswith("_"):
         close = difflib.get_close_matches(name, dir(owner), n=1, cutoff=0.75)
         answer = f"did you mean `{close[0]}`?" if close else None
@@ -191,12 +191,12 @@ def missing(owner: object, name: str) -> AttributeError:
     return AttributeError(f"{what}{ended}" if ended else f"{what}.", name=name, obj=owner)
 
 
-def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator of what a person calls: where the arguments do not fit, the answer is how it is written.
+def with_usage(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator that adds an example call to the error for wrong arguments.
 
-    An interrupt is raised once, and not before what is being imported is there.
+    An interrupt of the function is raised once, after an import in progress.
 
-    >>> @answering("double(3)")
+    >>> @with_usage("double(3)")
     ... def double(number: int) -> int:
     ...     return 2 * number
     >>> double(value=3)
@@ -205,7 +205,7 @@ def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
 
     def around(function: Callable[P, T]) -> Callable[P, T]:
-        from .interrupts import raised_once  # The package itself imports this module before any other.
+        from .interrupts import raise_once  # Not at the top: the package imports this module before any other.
 
         signature = inspect.signature(function)
 
@@ -216,7 +216,7 @@ def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             except TypeError as error:
                 name = function.__name__
                 raise TypeError(f"{name}() does not take these arguments ({error}). Write {hint}.") from None
-            with raised_once():
+            with raise_once():
                 return function(*parts, **named)
 
         return call
@@ -224,26 +224,26 @@ def answering(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return around
 
 
-class Hinting:
-    """What answers names that it does not have with those that it has, and keeps its internal ones out of completion."""
+class NameHints:
+    """A base class whose `AttributeError` says what to type instead, and whose internal names are not completed."""
 
     __slots__ = ()
 
     _internal: ClassVar[tuple[str, ...]] = ()
-    """Names without an underscore that are for other modules of this package."""
+    """Names without an underscore that only other modules of this package use."""
 
-    if not TYPE_CHECKING:  # For type checkers an unknown name stays a mistake.
+    if not TYPE_CHECKING:  # For type checkers an unknown name stays an error.
 
         def __getattr__(self, name: str) -> Any:
-            raise missing(self, name)
+            raise missing_attribute(self, name)
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in self._internal]
 
 
-class CalledModule(ModuleType):
-    """A module of ours whose name is a first guess for a function, so that calling it says what to type."""
+class HintingModule(ModuleType):
+    """A module whose name users call like a function; calling it says what to type instead."""
 
     def __call__(self, *parts: object, **named: object) -> Any:
         name = self.__name__.rpartition(".")[2]
-        raise TypeError(f"rb.{name} is a module and no function: {GUESSES['reelbook'][name]}.")
+        raise TypeError(f"rb.{name} is a module and no function: {NAME_HINTS['reelbook'][name]}.")

@@ -1,11 +1,11 @@
-"""Foreign texts and ids as they can be printed: without what a terminal obeys, and of bounded length."""
+"""Foreign texts and ids made printable: without control characters, and of bounded length."""
 
 from __future__ import annotations
 
 MAX_ID_LENGTH = 100
-"""How many characters of an id are printed."""
+"""The longest id that is printed whole."""
 MAX_SENTENCE_LENGTH = 1_800
-"""How many of a text that a service answered, which can be a whole page."""
+"""The longest text of a service that is printed whole; it can be a page."""
 
 CONTROLS = dict.fromkeys(
     (
@@ -14,7 +14,7 @@ CONTROLS = dict.fromkeys(
     ),
     "\N{REPLACEMENT CHARACTER}",
 )
-"""What a terminal would obey, or what would turn the words around it."""
+"""Control characters that a terminal would obey, and those that change the direction of text."""
 
 
 def printable(text: str) -> str:
@@ -27,7 +27,7 @@ def printable(text: str) -> str:
 
 
 def readable_id(request_id: str) -> str:
-    """An id as it can be shown anywhere: on one line, without letters that a terminal obeys, and not too long.
+    """An id in printable form: on one line, without control characters, and not too long.
 
     >>> readable_id("r-7"), readable_id(".. " + chr(10)), len(readable_id("x" * 9000))
     ('r-7', "'.. \\\\n'", 100)

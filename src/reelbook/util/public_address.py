@@ -1,4 +1,4 @@
-"""Which addresses are on the public internet: the one rule for whatever is fetched because a stranger named it."""
+"""Which IP addresses are public: the rule for every URL from an untrusted source."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "192.0.0.0/24",  # Protocol assignments; Python calls some of them global, clouds keep their secrets there.
-        "192.88.99.0/24",  # The way into 6to4 tunnels.
+        "192.88.99.0/24",  # 6to4 relays.
         "168.63.129.16/32",  # A public number that means "the machine that runs this one" in one large cloud.
         "2001::/23",  # Teredo and its like, which carry IPv4 addresses inside.
         "2002::/16",  # 6to4, the same.
         "3fff::/20",  # For documentation; newer than some Pythons that we run on.
     )
 )
-"""Addresses that look public and are not, or lead on to others."""
+"""Addresses that `ipaddress` calls global and that are not, or that are tunnelled to others."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address may be connected to: an ordinary one of the public internet, by allow-list.
+    """Whether an IP address is an ordinary one of the public internet, by allow-list.
 
     `ipaddress.is_global` alone says yes to multicast and to tunnels that lead back into private networks.
 

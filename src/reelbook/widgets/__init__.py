@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..display.original_links import bring_by
+from ..display.original_links import set_link_provider
 
 
 def register(shell: Any) -> None:
@@ -14,7 +14,7 @@ def register(shell: Any) -> None:
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.sweeps.results.accessor", "Reel", _show_table)
-        bring_by(_offer)
+        set_link_provider(_offer)
 
 
 def _show_job(job: Any) -> None:
@@ -24,9 +24,9 @@ def _show_job(job: Any) -> None:
 
 
 def _offer(path: Path | None) -> str:
-    from .original_files import offer
+    from .original_files import register_file
 
-    return offer(path)
+    return register_file(path)
 
 
 def _show_table(reel: Any) -> None:

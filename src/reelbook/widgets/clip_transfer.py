@@ -15,10 +15,10 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..display.formatting import size
-from ..display.run_progress import kernel_shell
+from ..display.formatting import format_size
+from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
-from ..display.tables.table_media import files_of, is_media, kind_of
+from ..display.tables.table_media import find_files, get_mime_type, is_media
 
 if TYPE_CHECKING:
     from ..sweeps.results.accessor import Reel
@@ -33,7 +33,7 @@ MAX_LIVE = 32
 """Tables of a session whose clips can be fetched; each has a connection of its own."""
 
 
-class Courier(anywidget.AnyWidget):
+class TableFileSender(anywidget.AnyWidget):
     """Brings the files of one table to the page. It knows them by row and place: a path from the page is never looked at."""
 
     # Its text and not its path: anywidget follows a file, and would keep every courier alive for it.
@@ -56,45 +56,45 @@ class Courier(anywidget.AnyWidget):
         self._select = select
         self._files = tuple(map(tuple, files))
         self._view: Any = None
-        self.on_msg(self._told)
+        self.on_msg(self._on_message)
 
-    def _told(self, _: Any, content: Any, __: Any) -> None:
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:
         # Perhaps on another thread: this reads what does not change, and sends.
         wanted = content.get("want") if isinstance(content, dict) else None
         if isinstance(wanted, list) and len(wanted) == 2 and all(type(number) is int for number in wanted):
-            self._bring(wanted[0], wanted[1])
+            self._send_file(wanted[0], wanted[1])
         elif isinstance(content, dict) and isinstance(content.get("selected"), list):
-            self._tick(content["selected"])
+            self._select_rows(content["selected"])
         elif self._view is not None and content == {"here": True}:
             # The page has it now; a saved notebook has no kernel for it, so nothing of it is left there.
             self._view.update({"text/plain": "", "text/html": ""}, raw=True)
             self._view = None
 
-    def _tick(self, rows: list[Any]) -> None:
+    def _select_rows(self, rows: list[Any]) -> None:
         """Only places that the table has: a page may send anything."""
         there = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
         self._select(there)
 
-    def _bring(self, row: int, place: int) -> None:
-        path = self._path(row, place)
-        why = "There is no such file in this table." if path is None else _why_not(path)
-        parts = [] if why or path is None else list(_parts(path))
+    def _send_file(self, row: int, place: int) -> None:
+        path = self._find_path(row, place)
+        reason = "There is no such file in this table." if path is None else _reason_not_sent(path)
+        parts = [] if reason or path is None else list(_read_parts(path))
         if path is None or not parts:
-            self.send({"clip": [row, place], "words": why or f"{path} is not there any more."})
+            self.send({"clip": [row, place], "words": reason or f"{path} is not there any more."})
             return
         for number, part in enumerate(parts):
-            said = {"clip": [row, place], "part": number, "of": len(parts), "kind": kind_of(path)}
-            self.send(said, buffers=[part])
+            message = {"clip": [row, place], "part": number, "of": len(parts), "kind": get_mime_type(path)}
+            self.send(message, buffers=[part])
 
-    def _path(self, row: int, place: int) -> str | None:
+    def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):
             return self._files[row][place]
         return None
 
     def show(self) -> None:
         """Put it into the cell until the page has it; for places that look for widgets nowhere else."""
-        shown = self._repr_mimebundle_()
-        bundle = {**(shown[0] if shown else {}), "text/plain": TEXT}
+        mimebundle = self._repr_mimebundle_()
+        bundle = {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
         self._view = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
 
@@ -103,17 +103,17 @@ def show_table(reel: Reel) -> None:
     table = reel.table
     key = secrets.token_urlsafe(16)
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-    files = files_of(table.head(MAX_ROWS))
+    files = find_files(table.head(MAX_ROWS))
     if len(table) and has_page():
-        courier = Courier(key, files, selected=reel.ticked, select=_selecting(reel))
+        courier = TableFileSender(key, files, selected=reel.ticked, select=_make_select(reel))
         _live.append(courier)
         if len(_live) > MAX_LIVE:
             _live.popleft().close()
-        if not opens_by_itself():
+        if not is_jupyter_server():
             courier.show()
 
 
-def _selecting(reel: Reel) -> Callable[[Sequence[int]], None]:
+def _make_select(reel: Reel) -> Callable[[Sequence[int]], None]:
     """Tells the table which of its rows are ticked; without holding it, for it may be large and of no use any more."""
     of_kind, known = type(reel), weakref.ref(reel.table)
 
@@ -126,26 +126,26 @@ def _selecting(reel: Reel) -> Callable[[Sequence[int]], None]:
 
 def has_page() -> bool:
     """Whether somebody looks at this on a page. A notebook that is only executed would keep a useless widget in its file."""
-    shell = kernel_shell()
+    shell = get_kernel_shell()
     if shell is None:
         return False
     try:
-        asked = shell.kernel.get_parent("shell")
+        request = shell.kernel.get_parent("shell")
     except (AttributeError, LookupError, TypeError):
-        asked = {}
+        request = {}
     # Pages say which cell they mean; programs that execute notebooks do not.
-    return bool((asked.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules
+    return bool((request.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules
 
 
-def opens_by_itself() -> bool:
+def is_jupyter_server() -> bool:
     """Whether the page makes a widget of a message alone, as those of a Jupyter server do: then nothing is put into the cell."""
     return "JPY_SESSION_NAME" in os.environ
 
 
-_live: deque[Courier] = deque()
+_live: deque[TableFileSender] = deque()
 
 
-def _why_not(path: str) -> str:
+def _reason_not_sent(path: str) -> str:
     """Why a file is not brought; empty for one that is. A table may have come from anybody, and name any file."""
     try:
         count = Path(path).stat().st_size
@@ -153,10 +153,10 @@ def _why_not(path: str) -> str:
         return f"{path} is not there any more. Pick the run up with rb.attach, which fetches it anew."
     if not is_media(path):
         return f"{path} cannot be read as a clip or a picture."
-    return f"{path} has {size(count)}, too much to play here." if count > MAX_BYTES else ""
+    return f"{path} has {format_size(count)}, too much to play here." if count > MAX_BYTES else ""
 
 
-def _parts(path: str) -> Iterator[bytes]:
+def _read_parts(path: str) -> Iterator[bytes]:
     try:
         with Path(path).open("rb") as file:
             while part := file.read(CHUNK):

@@ -10,7 +10,7 @@ def close_layout(widget: Any) -> None:
     widget.layout.close()
 
 
-def forget_thread(widget: Any) -> None:
+def forget_reply_thread(widget: Any) -> None:
     """Let the page's messages to a widget be handled where all are.
 
     ipykernel 7.4 remembers the thread that spoke last on a comm and sends the page's messages there, also when it is gone.

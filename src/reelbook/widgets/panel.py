@@ -12,7 +12,7 @@ from IPython.display import display
 from markupsafe import escape
 
 from ..display import original_links
-from ..display.sweep_panel import panel_bundle, panel_html, panel_line
+from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..errors import ReelbookError
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ class Panel(anywidget.AnyWidget):
     said = traitlets.Unicode("").tag(sync=True)
     """What came of cancelling them."""
 
-    def __init__(self, job: SweepJob, *, whole: bool = True) -> None:
+    def __init__(self, job: SweepJob, *, with_html: bool = True) -> None:
         super().__init__()
-        self._job, self._whole = job, whole
-        self.on_msg(self._told)
-        job.on_change(self._follow)
-        self._follow(job)
+        self._job, self._with_html = job, with_html
+        self.on_msg(self._on_message)
+        job.on_change(self._update)
+        self._update(job)
 
-    def _follow(self, job: SweepJob) -> None:
+    def _update(self, job: SweepJob) -> None:
         progress = job.progress
         with self.hold_sync():
             self.state = progress.state
@@ -53,16 +53,16 @@ class Panel(anywidget.AnyWidget):
             can_cancel = progress.state == "stopping"
             self.queued = progress.queued if can_cancel else 0
             self.credits_back = progress.queued_credits if can_cancel else 0
-            if self._whole:
-                self.html = panel_html(progress)
+            if self._with_html:
+                self.html = render_panel(progress)
 
-    def _told(self, _: Any, content: Any, __: Any) -> None:
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:
         command = content.get("do") if isinstance(content, dict) else None
         if command in COMMANDS:
             # A thread of its own: the job answers from its own loop, and the kernel has other messages to handle.
-            threading.Thread(target=self._do, args=(command,), name=f"reelbook-{command}", daemon=True).start()
+            threading.Thread(target=self._run_command, args=(command,), name=f"reelbook-{command}", daemon=True).start()
 
-    def _do(self, command: str) -> None:
+    def _run_command(self, command: str) -> None:
         if command != "cancel_queued":
             getattr(self._job, command)()
             return
@@ -73,11 +73,11 @@ class Panel(anywidget.AnyWidget):
 
     def bundle(self) -> dict[str, Any]:
         """What a cell shows of it, with a text for where there are no widgets."""
-        shown = self._repr_mimebundle_()
-        return {**(shown[0] if shown else {}), "text/plain": TEXT}
+        mimebundle = self._repr_mimebundle_()
+        return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
     def __repr__(self) -> str:
-        return panel_line(self._job.progress)
+        return format_panel(self._job.progress)
 
     def _ipython_display_(self) -> None:
         show_job(self._job)
@@ -85,7 +85,7 @@ class Panel(anywidget.AnyWidget):
 
 def show_job(job: SweepJob) -> None:
     """Show a sweep as the value of a cell: a panel that keeps up and stays, and buttons for as long as they are of use."""
-    original_links.ready()
+    original_links.prepare_links()
     handle = _display(panel_bundle(job.progress))
     if job.is_done:
         return
@@ -95,7 +95,7 @@ def show_job(job: SweepJob) -> None:
 
 def show_buttons(job: SweepJob) -> None:
     """Show buttons for a sweep for as long as they are of use."""
-    buttons = Panel(job, whole=False)
+    buttons = Panel(job, with_html=False)
     below = _display(buttons.bundle())
 
     def follow(job: SweepJob) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from reelbook.models.described.frozen_json import frozen
-from reelbook.models.described.normalised_schema import normal
+from reelbook.models.described.frozen_json import freeze
+from reelbook.models.described.normalised_schema import normalise
 from reelbook.models.described.references import Document
 from reelbook.models.described.schema_judge import accepts
 
@@ -30,13 +30,13 @@ def test_a_list_of_rules_for_entries_has_one_for_each_place(older: dict[str, Any
     reference = jsonschema_rs.Draft7Validator({**parts, "allOf": [older]})
     values: list[Any] = [[], [1], [1, "a"], [1, 2], ["a"], [1, "a", "b"], [1, 2, 3], "no list"]
 
-    rule = normal(older, Document(parts), "#", is_3_0=is_3_0)
+    rule = normalise(older, Document(parts), "#", is_3_0=is_3_0)
 
-    verdicts = [accepts(frozen(value)[0], rule, rule.get("$defs", {})) for value in values]
+    verdicts = [accepts(freeze(value)[0], rule, rule.get("$defs", {})) for value in values]
     assert verdicts == [reference.is_valid(value) for value in values]
 
 
 def test_an_empty_list_of_rules_for_entries_says_nothing() -> None:
     """Only what is said of further entries counts."""
-    assert normal({"items": []}, Document({}), "#", is_3_0=True) == {}
-    assert normal({"items": [], "additionalItems": False}, Document({}), "#", is_3_0=True) == {"items": False}
+    assert normalise({"items": []}, Document({}), "#", is_3_0=True) == {}
+    assert normalise({"items": [], "additionalItems": False}, Document({}), "#", is_3_0=True) == {"items": False}

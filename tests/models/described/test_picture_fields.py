@@ -199,7 +199,7 @@ def test_a_repr_is_code_for_an_equal_input() -> None:
 
 def test_the_published_descriptions_have_pictures_where_a_reader_sees_them() -> None:
     """Of those kept beside these tests."""
-    with_pictures = {name for name, told in DESCRIPTIONS.items() if describe(told)._form.has_pictures}
+    with_pictures = {name for name, described in DESCRIPTIONS.items() if describe(described)._rules.has_pictures}
 
     assert with_pictures == {"enums_of_numbers", "additional_properties", "two_kinds", "all_of", "arrays_of_objects"}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reelbook.models.described.frozen_json import frozen
+from reelbook.models.described.frozen_json import freeze
 from reelbook.models.described.schema_judge import accepts, problems, types_of
 
 NUMBERS = [
@@ -92,7 +92,7 @@ TREE = {"type": ["object", "array", "integer"], "items": {"$ref": "#/$defs/Tree"
 
 def judged(value: Any, rule: Any, defs: Any = None) -> list[str]:
     """What is wrong with a value, in words."""
-    return [problem.message for problem in problems(frozen(value)[0], rule, defs or {})]
+    return [problem.message for problem in problems(freeze(value)[0], rule, defs or {})]
 
 
 def test_a_value_is_accepted_exactly_when_the_reference_accepts_it() -> None:
@@ -107,7 +107,7 @@ def test_a_value_is_accepted_exactly_when_the_reference_accepts_it() -> None:
         for value in values:
             expected = reference.is_valid(value)
             verdicts[expected] += 1
-            assert accepts(frozen(value)[0], rule, defs) is expected
+            assert accepts(freeze(value)[0], rule, defs) is expected
             assert (judged(value, rule, defs) == []) is expected
 
     agree()
@@ -158,7 +158,7 @@ def test_equal_is_what_json_calls_equal() -> None:
 
     for one in values:
         reference = jsonschema_rs.Draft202012Validator({"const": one})
-        assert [accepts(frozen(other)[0], {"const": one}, {}) for other in values] == list(
+        assert [accepts(freeze(other)[0], {"const": one}, {}) for other in values] == list(
             map(reference.is_valid, values)
         )
 

@@ -9,7 +9,7 @@ import pytest
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE
-from reelbook.models.described.frozen_json import frozen
+from reelbook.models.described.frozen_json import freeze
 from reelbook.models.described.input_class import describe
 from reelbook.models.described.schema_judge import problems
 from tests.models.described_inputs import document, with_fields
@@ -33,7 +33,7 @@ CUBE = {"properties": {"side": {"type": "number"}}, "required": ["side"]}
 )  # fmt: skip
 def test_what_is_left_is_refused_with_its_place(rule: dict[str, Any], value: Any, sentence: str) -> None:
     """As fields and entries are that the other keywords refuse."""
-    found = problems(frozen({"x": value})[0], {"properties": {"x": rule}}, {})
+    found = problems(freeze({"x": value})[0], {"properties": {"x": rule}}, {})
 
     assert [problem.message for problem in found] == [sentence]
 

@@ -19,7 +19,7 @@ from reelbook.service.engines.move import Move, move
 from reelbook.service.engines.move.shot import Shot
 from reelbook.service.engines.move.shot_plan import plan
 from reelbook.service.engines.move.warp import frame_of
-from reelbook.service.engines.protocol import Job, Made, Progress
+from reelbook.service.engines.protocol import EngineTask, OutputFile, Progress
 
 ADDRESS = "https://example.org/boat.png"
 
@@ -49,16 +49,16 @@ def encoded(picture: Image.Image, image_format: str = "PNG", **options: Any) -> 
     return data.getvalue()
 
 
-def a_job(folder: Path, data: bytes, prompt: str, **fields: Any) -> Job[ImageToVideo]:
+def a_job(folder: Path, data: bytes, prompt: str, **fields: Any) -> EngineTask[ImageToVideo]:
     folder.mkdir(parents=True, exist_ok=True)
-    return Job(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields), 0, folder, {ADDRESS: data})
+    return EngineTask(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields), 0, folder, {ADDRESS: data})
 
 
 @dataclass
 class Clip:
     """What came of a job."""
 
-    made: Made
+    made: OutputFile
     news: list[Progress]
     logs: list[str]
 

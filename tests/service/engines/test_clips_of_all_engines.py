@@ -14,7 +14,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.service.engines.engine_table import engine_for
-from reelbook.service.engines.protocol import Job, Made
+from reelbook.service.engines.protocol import EngineTask, OutputFile
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png
 
@@ -23,13 +23,13 @@ SQUARE = {"resolution": "480p", "aspect_ratio": "1:1"}
 
 def clip(folder: Path, request: Input) -> Path:
     """The clip that a model's engine makes."""
-    work = engine_for(request)(Job(request, 7, folder, {"a": png(96, 64)}))
+    work = engine_for(request)(EngineTask(request, 7, folder, {"a": png(96, 64)}))
     while True:
         try:
             next(work)
         except StopIteration as end:
             video = end.value["video"]
-            assert isinstance(video, Made)
+            assert isinstance(video, OutputFile)
             return video.path
 
 

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
-from reelbook.service.engines.protocol import Job, Log, Made, PictureError, Progress
+from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
 from reelbook.service.engines.recompose import recompose
 from reelbook.service.engines.recompose.scenes import scene
 
@@ -30,13 +30,15 @@ def encoded(picture: Image.Image, image_format: str = "PNG", **options: Any) -> 
     return data.getvalue()
 
 
-def job(folder: Path, picture: bytes, sizes: Iterable[str | tuple[int, int]], seed: int = 7, **fields: Any) -> Job[Any]:
+def job(
+    folder: Path, picture: bytes, sizes: Iterable[str | tuple[int, int]], seed: int = 7, **fields: Any
+) -> EngineTask[Any]:
     folder.mkdir(exist_ok=True)
     asked = SmartResize.model_validate({"image_url": URL, "target_sizes": list(sizes), "seed": seed, **fields})
-    return Job(asked, seed, folder, {URL: picture})
+    return EngineTask(asked, seed, folder, {URL: picture})
 
 
-def run(todo: Job[Any]) -> tuple[dict[str, Any], list[Progress | Log]]:
+def run(todo: EngineTask[Any]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """The output of a job, and all it told on the way."""
     told: list[Progress | Log] = []
     work = recompose(todo)
@@ -47,7 +49,7 @@ def run(todo: Job[Any]) -> tuple[dict[str, Any], list[Progress | Log]]:
             return end.value, told
 
 
-def made(todo: Job[Any]) -> list[Path]:
+def made(todo: EngineTask[Any]) -> list[Path]:
     return [image.path for image in run(todo)[0]["images"]]
 
 
@@ -100,7 +102,7 @@ def test_images_are_flat_in_the_order_of_the_sizes_and_results_point_to_them(tmp
 
     output, _ = run(todo)
 
-    images: list[Made] = output["images"]
+    images: list[OutputFile] = output["images"]
     assert [image.path.name for image in images] == [
         "300x600-1.png", "300x600-2.png", "1080x1920-1.png", "1080x1920-2.png"
     ]  # fmt: skip

@@ -17,18 +17,18 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import Job, Log, Made, Progress
+from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, Progress
 from reelbook.service.engines.sketch import Sketch, engine, sketch
 
 SMALL: dict[str, Any] = {"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9}
 
 
-def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **fields: Any) -> Job[TextToVideo]:
+def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **fields: Any) -> EngineTask[TextToVideo]:
     folder.mkdir(parents=True, exist_ok=True)
-    return Job(TextToVideo(prompt=prompt, **{**SMALL, **fields}), seed, folder)
+    return EngineTask(TextToVideo(prompt=prompt, **{**SMALL, **fields}), seed, folder)
 
 
-def finished(job: Job[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
+def finished(job: EngineTask[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """What the engine returned, and what it said on the way."""
     work, news = sketch(job), []
     while True:
@@ -50,7 +50,7 @@ def test_the_output_names_a_clip_the_seed_and_the_prompt(tmp_path: Path) -> None
 
     assert output["seed"] == 7
     assert output["prompt"] == "a red boat on a lake"
-    assert isinstance(output["video"], Made)
+    assert isinstance(output["video"], OutputFile)
     assert output["video"].path == tmp_path / "clip.mp4"
     assert output["video"].content_type == "video/mp4"
     assert output["video"].facts == {"width": 480, "height": 480, "frames": 9, "frame_rate": 24}
@@ -144,7 +144,7 @@ _DIGEST = """
 import hashlib, os, sys
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.sketch import sketch
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
@@ -168,7 +168,7 @@ def test_the_same_run_gives_the_same_bytes_in_any_process_on_any_number_of_cores
         digests.add(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
     monkeypatch.setattr(engine, "PAINTERS", 1)
 
-    finished(Job(asked, 7, tmp_path))
+    finished(EngineTask(asked, 7, tmp_path))
 
     digests.add(hashlib.sha256((tmp_path / "clip.mp4").read_bytes()).hexdigest())
     assert len(digests) == 1

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.sketch import sketch, stage
 from reelbook.service.engines.sketch.engine import finished_painter, frames_of
 
@@ -36,7 +36,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Film:
 
 
 def rendered(request: TextToVideo, seed: int, folder: Path) -> NDArray[np.uint8]:
-    for _ in sketch(Job(request, seed, folder)):
+    for _ in sketch(EngineTask(request, seed, folder)):
         pass
     with av.open(str(folder / "clip.mp4")) as file:
         return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)])
@@ -146,7 +146,7 @@ def test_the_detail_pass_adds_fine_structure(film: Film) -> None:
 def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path) -> None:
     """Before the encoder sees them, the frames are equal to the last bit."""
     asked = TextToVideo(prompt="birds in the rain", resolution="480p", aspect_ratio="1:1", num_frames=9)
-    painter = finished_painter(Job(asked, 7, tmp_path))
+    painter = finished_painter(EngineTask(asked, 7, tmp_path))
 
     forwards = [frame.to_ndarray() for frame in frames_of(painter, asked) if frame]
     backwards = [frame.to_ndarray() for frame in frames_of(painter, asked.revised(reverse_video=True)) if frame]
@@ -192,7 +192,7 @@ def test_an_expanded_prompt_is_longer_and_the_picture_follows_it(tmp_path: Path,
     asked = TextToVideo(prompt="a boat", expand_prompt=True, resolution="480p", aspect_ratio="1:1", num_frames=9)
     folder = tmp_path / "told"
     folder.mkdir()
-    work = sketch(Job(asked, 7, folder))
+    work = sketch(EngineTask(asked, 7, folder))
     try:
         while True:
             next(work)

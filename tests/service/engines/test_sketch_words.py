@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import Job
+from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.sketch import stage
 from reelbook.service.engines.sketch.engine import finished_painter
 from reelbook.service.engines.sketch.figures import FIGURES
@@ -24,7 +24,7 @@ from reelbook.service.engines.sketch.vocabulary import PLACES
 def painted(prompt: str, moment: int = 0, seed: int = 7, **fields: Any) -> NDArray[np.float32]:
     """One frame as it is painted."""
     asked = TextToVideo(prompt=prompt, resolution="480p", aspect_ratio="1:1", **fields)
-    return np.asarray(finished_painter(Job(asked, seed, Path())).frame(moment), np.float32)
+    return np.asarray(finished_painter(EngineTask(asked, seed, Path())).frame(moment), np.float32)
 
 
 def patches(mask: NDArray[np.bool_], least: int) -> list[tuple[float, float]]:

@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, sync_playwright
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.service.engines import canvas, png_decoder, slides, source_frames, video_writer
 from reelbook.service.engines.h264 import IDR_SLICE, Holder, kind
-from reelbook.service.engines.protocol import Job, Log, Made, PictureError, Progress
+from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
 from reelbook.service.engines.stitch import Stitch, planned, stitch
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import Playback, played, second_opinion, watched
@@ -53,23 +53,23 @@ PLATES = {address(colour): encoded(plate(colour)) for colour in COLOURS}
 
 def a_job(
     folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, sources: Mapping[str, bytes] = PLATES
-) -> Job[ImagesToVideo]:
+) -> EngineTask[ImagesToVideo]:
     images = [Frame(url=address(name), frames=count) for name, count in show]
-    return Job(ImagesToVideo(images=images, fps=fps), 0, folder, sources)
+    return EngineTask(ImagesToVideo(images=images, fps=fps), 0, folder, sources)
 
 
-def news_and_video(engine: Stitch, job: Job[ImagesToVideo]) -> tuple[list[Progress | Log], Made]:
+def news_and_video(engine: Stitch, job: EngineTask[ImagesToVideo]) -> tuple[list[Progress | Log], OutputFile]:
     news = []
     work = engine(job)
     while True:
         try:
             news.append(next(work))
         except StopIteration as end:
-            made: Made = end.value["video"]
+            made: OutputFile = end.value["video"]
             return news, made
 
 
-def video(folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, **options: Any) -> Made:
+def video(folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, **options: Any) -> OutputFile:
     return news_and_video(stitch, a_job(folder, show, fps, **options))[1]
 
 

@@ -17,7 +17,7 @@ from ipywidgets.widgets.widget import _instances
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.described.input_class import describe
-from reelbook.widgets.forms.control_widgets import LEFT, Unset
+from reelbook.widgets.forms.control_widgets import CHOSEN_BY_SERVICE, Unset
 from reelbook.widgets.forms.controls import Controls
 from tests.models.described_inputs import document
 from tests.support import as_data_uri, png
@@ -184,11 +184,11 @@ def test_what_may_be_left_out_can_be_left_out_again() -> None:
     schema = {"type": "object", "properties": rules, "required": ["kind"]}
     controls = rb.controls(describe(document(schema)))
 
-    assert controls["mode"].options[0] == (LEFT, Unset.LEFT)
-    assert controls["kind"].options == (("choose …", Unset.LEFT), ("video", "video"))
+    assert controls["mode"].options[0] == (CHOSEN_BY_SERVICE, Unset.CHOSEN_BY_SERVICE)
+    assert controls["kind"].options == (("choose …", Unset.CHOSEN_BY_SERVICE), ("video", "video"))
     controls.value = {"kind": "video", "mode": "good", "loop": False, "quiet": None, "size": True}
     assert controls.value.wire() == {"kind": "video", "mode": "good", "loop": False, "quiet": None, "size": True}
-    assert [label for label, _ in controls["size"].options] == [LEFT, "1", "true", '"1"']
+    assert [label for label, _ in controls["size"].options] == [CHOSEN_BY_SERVICE, "1", "true", '"1"']
     for name in ("mode", "loop", "size"):
         show(controls[name], 0)
     controls["quiet"].value = True

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.widgets.forms.fields.earlier_prompts import LONGEST, MAX, earlier_texts
+from reelbook.widgets.forms.fields.earlier_prompts import MAX_LENGTH, MAX_TEXTS, earlier_texts
 from reelbook.widgets.forms.form import Form
 
 WAIT = 20.0
@@ -67,6 +67,6 @@ def test_only_so_many_and_only_so_long() -> None:
 
     texts = earlier_texts(frame, "prompt")
 
-    assert len(texts) == MAX
+    assert len(texts) == MAX_TEXTS
     assert texts[0].startswith("199x")
-    assert {len(text) for text in texts} == {LONGEST}
+    assert {len(text) for text in texts} == {MAX_LENGTH}

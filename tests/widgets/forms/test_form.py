@@ -16,7 +16,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.widgets.forms.form import CLOSED, MAX_VIEWS, OLD
+from reelbook.widgets.forms.form import CLOSED, MAX_VIEWS, STALE
 from tests.support import png
 from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page
@@ -185,7 +185,7 @@ def test_a_closed_form_leaves_nothing_behind() -> None:
 def test_a_press_of_run_waits_for_the_edits_before_it(page: Page) -> None:
     """Where the press is handled first, nothing is paid for until what was typed before it is there, and then once."""
     pressed: list[Any] = []
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
 
     page.tell({"do": "run", "view": "p", "edits": {"prompt": 3, "seed": 5}})
     page.tell({"do": "edit", "view": "p", "n": 5, "name": "seed", "value": 7})
@@ -221,7 +221,7 @@ def test_what_was_typed_after_the_press_is_not_run(page: Page) -> None:
     """An edit that has overtaken the press, also one that never came: nothing is paid for that nobody has pressed Run on."""
     pressed: list[Any] = []
     sent: list[Any] = []
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
     page.edit("prompt", "a boat")
 
@@ -230,7 +230,7 @@ def test_what_was_typed_after_the_press_is_not_run(page: Page) -> None:
     page.tell({"do": "run", "view": "p", "edits": {"seed": 5}})
 
     assert pressed == []
-    assert sent == [{"said": OLD}] * 2
+    assert sent == [{"said": STALE}] * 2
 
 
 @pytest.mark.parametrize("who", ["python", "another view", "the price"])
@@ -238,7 +238,7 @@ def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
     """A press says what it has seen: what somebody else changed since, or the service made dearer, waits for another press."""
     pressed: list[Any] = []
     sent: list[Any] = []
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
     page.edit("prompt", "a boat")
     seen = page.form.state["change"]
@@ -257,14 +257,14 @@ def test_what_was_never_seen_is_not_run(page: Page, who: str) -> None:
     page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": page.form.state["change"]})
 
     assert refused == []
-    assert sent[-1] == {"said": OLD}
+    assert sent[-1] == {"said": STALE}
     assert len(pressed) == 1
 
 
 def test_what_its_own_page_has_typed_since_is_no_news_to_a_press(page: Page) -> None:
     """Where edits are handled after the press that came after them; and a judgement that says the same is no change."""
     pressed: list[Any] = []
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     seen = page.form.state["change"]
 
     page.tell({"do": "run", "view": "v", "edits": {"prompt": 1}, "seen": seen})
@@ -278,7 +278,7 @@ def test_what_its_own_page_has_typed_since_is_no_news_to_a_press(page: Page) -> 
 def test_a_page_that_goes_on_being_used_is_not_forgotten(page: Page) -> None:
     """However many other pages have shown the form since, its press is heard at once."""
     pressed: list[Any] = []
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
 
     page.tell({"do": "edit", "view": "p", "n": 1, "name": "prompt", "value": "a boat"})
     for number in range(2 * MAX_VIEWS):
@@ -321,7 +321,7 @@ def test_a_closed_form_leaves_its_picture_as_it_was(page: Page) -> None:
     """A redraw that was on its way when the form was closed, and collected, takes nothing out of the saved notebook."""
     drawn: list[Any] = []
     form = page.form
-    form._pictures_shown = [SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))]
+    form._snapshots = [SimpleNamespace(update=lambda bundle, raw: drawn.append(bundle))]
     page.edit("prompt", "a boat")
     card = form._card
 

@@ -87,7 +87,7 @@ class Form:
     def ask(self, content: dict[str, Any], *buffers: bytes) -> list[tuple[dict[str, Any], list[bytes]]]:
         """A message of the page, and what came back."""
         before = len(self.sent)
-        self.pictures.handles[content["do"]](content, [memoryview(buffer) for buffer in buffers])
+        self.pictures.handlers[content["do"]](content, [memoryview(buffer) for buffer in buffers])
         return self.sent[before:]
 
     def upload(self, content: bytes, name: str = "boat.png", *, parts: int = 1, **more: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def test_an_upload_in_parts_becomes_a_picture_that_can_be_run(form: Form) -> Non
 
     answers = [form.ask({**message, "part": part}, cuts[part])[0][0] for part in (2, 0)]
     whole = form.ask({**message, "part": 1}, cuts[1])
-    kept = form.pictures.known(hashed(content))
+    kept = form.pictures.find(hashed(content))
 
     assert answers == [{"arrived": "one", "part": 2}, {"arrived": "one", "part": 0}]
     assert [answer for answer, _ in whole] == [
@@ -228,7 +228,7 @@ def test_kinds_that_no_service_takes_become_png(form: Form, kind: str) -> None:
     """Their pixels are the same, and the words say what is sent."""
     told = form.upload(drawn(kind), f"scan.{kind.lower()}")
 
-    kept = form.pictures.known(told["picture"])
+    kept = form.pictures.find(told["picture"])
     assert isinstance(kept, Image)
     assert kept.content is not None
     with Pillow.open(io.BytesIO(kept.content)) as picture:
@@ -257,7 +257,7 @@ def test_of_a_video_the_last_frame_can_be_taken(form: Form, tmp_path: Path) -> N
     assert by_path["words"].startswith("last frame of clip.mp4 · 64 × 48")
     assert by_path["receives"].startswith("The last frame is read when it is run. Sent as a PNG of ")
     assert len(set(taken)) == 1
-    frame = form.pictures.known(taken[0])
+    frame = form.pictures.find(taken[0])
     assert isinstance(frame, Image)
     with Pillow.open(io.BytesIO(frame.content or b"")) as picture:
         assert number_of(picture) == 11
@@ -275,7 +275,7 @@ def test_a_path_is_looked_at_and_stays_a_path(form: Form, tmp_path: Path, monkey
     assert (first["thumb"], first["size"]) == (True, (64, 48))
     assert second["size"] == (10, 20)
     assert first["receives"].startswith("Read when it is run. Sent as a PNG of ")
-    assert form.pictures.known("boat.png") == "boat.png"
+    assert form.pictures.find("boat.png") == "boat.png"
 
 
 def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_what_python_gives_is_remembered(form: Form) -> None:
 
     assert texts[1:] == [hashed(content), hashed(content), "a.png", "https://example.org/a.png"]
     assert all(type(text) is str for text in texts)
-    assert form.pictures.known(texts[0]) == Image.of(array)
+    assert form.pictures.find(texts[0]) == Image.of(array)
     assert form.pictures.remember(Image.from_library("a" * 64)) == f"sha256:{'a' * 64}"
     assert form.pictures.remember("data:image/png;base64,%%%") == "data:image/png;base64,%%%"
     assert "base64 is damaged" in form.shown("data:image/png;base64,%%%")["error"]
@@ -335,12 +335,12 @@ def test_content_of_the_library_is_known_and_what_is_nowhere_is_not(form: Form) 
     content = drawn()
     form.shop.put(content, ".png")
 
-    known = form.pictures.known(hashed(content))
+    known = form.pictures.find(hashed(content))
 
     assert isinstance(known, Image)
     assert (known.kind, known) == ("library", hashed(content))
-    assert form.pictures.known(f"sha256:{'0' * 64}") is None
-    assert form.pictures.known("sha256:../../etc/passwd") is None
+    assert form.pictures.find(f"sha256:{'0' * 64}") is None
+    assert form.pictures.find("sha256:../../etc/passwd") is None
     assert "not in the library" in form.shown(f"sha256:{'0' * 64}")["error"]
 
 
@@ -351,21 +351,21 @@ def test_a_full_library_takes_nothing_away(form: Form) -> None:
 
     missing = list(form.shop.shelf.iterdir())
     form.shop.is_full = False
-    form.pictures.keep_all()
+    form.pictures.store_all()
 
     assert missing == []
-    assert isinstance(form.pictures.known(told["picture"]), Image)
+    assert isinstance(form.pictures.find(told["picture"]), Image)
     assert [path.stem for path in form.shop.shelf.iterdir()] == [told["picture"].removeprefix("sha256:")]
 
 
 def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many bytes the oldest are dropped from memory, and still known; what only memory has is never dropped."""
-    monkeypatch.setattr(form_pictures, "MAX_HELD", 1000)
+    monkeypatch.setattr(form_pictures, "MAX_MEMORY_BYTES", 1000)
     texts = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (1, 2, 3)]
     form.shop.is_full = True
     lasting = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (4, 5, 6)]
 
-    known = [form.pictures.known(text) for text in (*texts, *lasting)]
+    known = [form.pictures.find(text) for text in (*texts, *lasting)]
 
     assert [getattr(one, "kind", None) for one in known] == ["library"] * 3 + ["memory"] * 3
 
@@ -454,7 +454,7 @@ def test_only_so_many_uploads_are_under_way(form: Form) -> None:
     for number in range(200):
         form.ask({"do": "upload", "id": str(number), "name": "a", "part": 0, "of": 2}, b"x")
 
-    assert len(form.pictures._arriving) == form_pictures.MAX_ARRIVING
+    assert len(form.pictures._uploads) == form_pictures.MAX_UPLOADS
 
 
 def test_work_is_done_in_order_off_the_handler(form: Form) -> None:
@@ -479,7 +479,7 @@ def test_work_is_done_in_order_off_the_handler(form: Form) -> None:
 
 def test_one_failure_does_not_stop_the_next(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong in one answer is said there."""
-    monkeypatch.setattr(form_pictures, "look_of_path", lambda _: 1 / 0)
+    monkeypatch.setattr(form_pictures, "preview_path", lambda _: 1 / 0)
 
     broken, fine = form.shown("a.png"), form.shown("https://example.org/a.png")
 
@@ -508,4 +508,4 @@ def test_after_closing_nothing_is_sent_or_kept(form: Form) -> None:
     form.pictures.close()
 
     assert form.ask({"do": "shown", "picture": "a.png"}) == []
-    assert form.pictures._held == {}
+    assert form.pictures._in_memory == {}

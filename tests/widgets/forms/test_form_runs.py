@@ -16,12 +16,12 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.update_clock import UPDATE_SECONDS, ticker
+from reelbook.display.update_clock import UPDATE_SECONDS, updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
-from reelbook.widgets.forms.running.form_runs import MAX_KEPT, Running
+from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
 from tests.display.stand_in import StandIn
 from tests.support import KEY, Serve, png, read_charges
@@ -44,7 +44,7 @@ class Paper:
         self.filled: list[Input] = []
         self._news = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self.running = Running(cast(Any, self))
+        self.running = FormRuns(cast(Any, self))
 
     @property
     def value(self) -> Input:
@@ -79,7 +79,7 @@ class Paper:
 
     def press(self, do: str, **content: Any) -> None:
         """What the page sends."""
-        self.running.handles[do]({"do": do, **content}, [])
+        self.running.handlers[do]({"do": do, **content}, [])
 
     def until(self, claim: Callable[[Paper], bool]) -> None:
         with self._news:
@@ -695,17 +695,17 @@ def test_the_page_keeps_the_newest_and_counts_the_others(paper: Callable[..., Pa
         return one if value == first else StandIn(status="failed", request_id=str(value), input=value)
 
     form = paper(BOAT, start=start)
-    for number in range(MAX_KEPT + 10):
+    for number in range(MAX_ENTRIES + 10):
         form.asked = BOAT.revised(seed=number)
         form.press("run")
-    form.until(lambda paper: len(paper.records) == MAX_KEPT and paper.records[0]["key"] == str(MAX_KEPT + 10))
-    form.until(lambda paper: len(paper.running.runs) == MAX_KEPT + 10 and paper.records[-1]["key"] == "1")
+    form.until(lambda paper: len(paper.records) == MAX_ENTRIES and paper.records[0]["key"] == str(MAX_ENTRIES + 10))
+    form.until(lambda paper: len(paper.running.runs) == MAX_ENTRIES + 10 and paper.records[-1]["key"] == "1")
     told = form.records
     one.status = "failed"
 
     assert told[-1]["key"] == "1"
     assert told[-1]["older"] == 10
-    assert len(form.running.runs) == MAX_KEPT + 10
+    assert len(form.running.runs) == MAX_ENTRIES + 10
 
 
 def test_the_page_learns_the_clock_of_the_kernel(paper: Callable[..., Paper]) -> None:
@@ -727,21 +727,21 @@ def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
     form.press("run")
     form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
     part = form.running
-    card = part._keeping.card
-    handle = form.running.handles["run"]
+    card = part._updates.card
+    handle = form.running.handlers["run"]
 
     form.close()
     handle({"do": "run"}, [])
     told = len(form.tellings)
     left = weakref.ref(form)
-    ticker.join(WAIT)
+    updater.join(WAIT)
     del form, handle
     gc.collect()
 
     assert left() is None
     assert told >= 1
-    assert card not in ticker._cards
-    assert part.handles == {}
+    assert card not in updater._outputs
+    assert part.handlers == {}
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("form-")]
 
 
@@ -781,7 +781,7 @@ def test_a_form_can_be_closed_by_who_follows_its_runs(client: Client) -> None:
     form._handle_custom_msg({"do": "run"}, [])
 
     assert closed.wait(WAIT)
-    ticker.join(WAIT)
+    updater.join(WAIT)
     assert form.lock.acquire(timeout=WAIT)
     form.lock.release()
     for thread in threading.enumerate():

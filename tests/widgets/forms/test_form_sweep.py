@@ -19,15 +19,21 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.update_clock import ticker
+from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.widgets.forms.fields.field_tree import sheet_of
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.sweeping.form_planning import MAKING, MEND
+from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
-from reelbook.widgets.forms.sweeping.plan_preview import code
-from reelbook.widgets.forms.sweeping.typed_values import MAX_VALUES, Unread, can_vary, read, start
+from reelbook.widgets.forms.sweeping.plan_preview import format_code
+from reelbook.widgets.forms.sweeping.typed_values import (
+    MAX_VALUES,
+    UnreadableValues,
+    can_vary,
+    parse_values,
+    suggest_values,
+)
 from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -148,7 +154,7 @@ def node(kind: type[Input], name: str) -> dict[str, Any]:
 )  # fmt: skip
 def test_numbers_are_read_as_people_write_them(typed: str, values: list[Any]) -> None:
     """Lists, ranges of many spellings, steps, fractions without rounding; whole numbers stay whole."""
-    found = read({"kind": "real"}, typed)
+    found = parse_values({"kind": "real"}, typed)
 
     assert found == values
     assert [type(value) for value in found] == [type(value) for value in values]
@@ -166,51 +172,53 @@ def test_numbers_are_read_as_people_write_them(typed: str, values: list[Any]) ->
 )  # fmt: skip
 def test_what_is_no_number_is_told_in_words(typed: str, words: str) -> None:
     """Which piece, and how to write it; nothing is ever evaluated, and nothing large is ever made."""
-    with pytest.raises(Unread) as found:
-        read({"kind": "whole"}, typed)
+    with pytest.raises(UnreadableValues) as found:
+        parse_values({"kind": "whole"}, typed)
 
     assert words in str(found.value)
 
 
 def test_what_is_no_json_is_told_as_what_it_is() -> None:
     """A word that some write for a number is not called too long."""
-    with pytest.raises(Unread, match="NaN is no number there"):
-        read({"kind": "json"}, "NaN")
-    with pytest.raises(Unread, match="too long or too deep"):
-        read({"kind": "json"}, "[" * 100_000)
+    with pytest.raises(UnreadableValues, match="NaN is no number there"):
+        parse_values({"kind": "json"}, "NaN")
+    with pytest.raises(UnreadableValues, match="too long or too deep"):
+        parse_values({"kind": "json"}, "[" * 100_000)
 
 
 def test_steps_of_a_field_are_those_of_its_ranges() -> None:
     """A field of twentieths goes by twentieths."""
-    assert read({"kind": "real", "step": 0.05}, "0.5-0.6") == [0.5, 0.55, 0.6]
+    assert parse_values({"kind": "real", "step": 0.05}, "0.5-0.6") == [0.5, 0.55, 0.6]
 
 
 def test_lines_are_texts_or_json() -> None:
     """One text or one JSON value per line; a list may be written without its brackets where it has one entry."""
     images, sizes = node(rb.ImagesToVideo, "images"), node(rb.SmartResize, "target_sizes")
 
-    assert read({"kind": "text"}, "a boat\n\n  a kite, 7-9 ") == ["a boat", "a kite, 7-9"]
-    assert read({"kind": "image"}, "a.png\nhttps://example.org/b.png") == ["a.png", "https://example.org/b.png"]
-    assert read(images, '["a.png", {"url": "b.png", "frames": 2}]\nc.png') == [["a.png", {"url": "b.png", "frames": 2}], ["c.png"]]  # fmt: skip
-    assert read(sizes, "300x250, 728x90\n1024x1024") == [["300x250", "728x90"], ["1024x1024"]]
-    assert read({"kind": "json"}, '{"a": 12345678901234567890}') == [{"__text__": '{"a": 12345678901234567890}'}]
-    assert read({"kind": "check"}, "yes\nno") == [True, False]
-    with pytest.raises(Unread, match="is not JSON"):
-        read(images, "[1,")
-    with pytest.raises(Unread, match="is not JSON"):
-        read({"kind": "json"}, "NaN")
-    with pytest.raises(Unread, match="too deep"):
-        read({"kind": "json"}, "[" * 100_000)
-    with pytest.raises(Unread, match="lines"):
-        read({"kind": "text"}, "a\n" * (MAX_VALUES + 1))
+    assert parse_values({"kind": "text"}, "a boat\n\n  a kite, 7-9 ") == ["a boat", "a kite, 7-9"]
+    assert parse_values({"kind": "image"}, "a.png\nhttps://example.org/b.png") == ["a.png", "https://example.org/b.png"]
+    assert parse_values(images, '["a.png", {"url": "b.png", "frames": 2}]\nc.png') == [["a.png", {"url": "b.png", "frames": 2}], ["c.png"]]  # fmt: skip
+    assert parse_values(sizes, "300x250, 728x90\n1024x1024") == [["300x250", "728x90"], ["1024x1024"]]
+    assert parse_values({"kind": "json"}, '{"a": 12345678901234567890}') == [
+        {"__text__": '{"a": 12345678901234567890}'}
+    ]
+    assert parse_values({"kind": "check"}, "yes\nno") == [True, False]
+    with pytest.raises(UnreadableValues, match="is not JSON"):
+        parse_values(images, "[1,")
+    with pytest.raises(UnreadableValues, match="is not JSON"):
+        parse_values({"kind": "json"}, "NaN")
+    with pytest.raises(UnreadableValues, match="too deep"):
+        parse_values({"kind": "json"}, "[" * 100_000)
+    with pytest.raises(UnreadableValues, match="lines"):
+        parse_values({"kind": "text"}, "a\n" * (MAX_VALUES + 1))
 
 
 def test_each_field_begins_with_sensible_values(bench: Callable[..., Bench]) -> None:
     """Those it proposes are right by its own model, of four models and of described ones; what has one value is not offered."""
-    assert start(node(rb.TextToVideo, "seed"), 7) == "7-10"
-    assert start(node(rb.TextToVideo, "resolution"), None) == ["480p", "720p"]
-    assert start(node(rb.TextToVideo, "enable_detail_pass"), True) == [False, True]
-    assert start(node(rb.TextToVideo, "num_frames"), 9) == "9, 18"
+    assert suggest_values(node(rb.TextToVideo, "seed"), 7) == "7-10"
+    assert suggest_values(node(rb.TextToVideo, "resolution"), None) == ["480p", "720p"]
+    assert suggest_values(node(rb.TextToVideo, "enable_detail_pass"), True) == [False, True]
+    assert suggest_values(node(rb.TextToVideo, "num_frames"), 9) == "9, 18"
     assert not can_vary({"kind": "constant", "value": 1})
 
     boat = bench(BOAT.revised(seed=7))
@@ -228,7 +236,7 @@ def test_fields_of_described_models_can_be_swept(name: str) -> None:
     """A sensible start can be read again for each of their fields, whatever its kind."""
     for one in sheet_of(KINDS[name])["fields"]:
         if can_vary(one):
-            read(one, start(one, None))
+            parse_values(one, suggest_values(one, None))
 
 
 # The plan.
@@ -261,7 +269,7 @@ def test_values_are_the_same_as_typed_into_the_form(bench: Callable[..., Bench])
         "temporal_adain_factor": "0.25", "loras": '[{"path": "ink", "scale": 0.5}]\n{"path": "oil"}',
     }  # fmt: skip
     form.vary(**axes)
-    rows = list(form.form._sweeping._planning.made.plan)  # type: ignore[union-attr]
+    rows = list(form.form._sweeping._planning.preview.plan)  # type: ignore[union-attr]
 
     asked = [BOAT.revised(seed=9007199254740993, resolution="720p", enable_detail_pass=True, temporal_adain_factor=0.25, negative_prompt=words, loras=loras)
              for words in ("grey", "blue sky") for loras in ([rb.LoRA(path="ink", scale=0.5)], [rb.LoRA(path="oil")])]  # fmt: skip
@@ -277,7 +285,7 @@ def test_what_is_wrong_is_told_beside_its_axis(bench: Callable[..., Bench]) -> N
     assert "Number of frames = 5 is outside 9 to 1441. The nearest allowed value is 9." in told["axes"][0]["words"]
     assert "2000" in told["axes"][0]["words"]
     assert (told["axes"][1]["empty"], told["axes"][1]["words"]) == (True, "Give it at least one value.")
-    assert (told["plan"], told["why"]) == ({}, MEND)
+    assert (told["plan"], told["why"]) == ({}, CORRECT_VALUES)
     assert form.vary(num_frames="9.5")["axes"][0]["words"].startswith("Number of frames needs a whole number, not 9.5")
 
 
@@ -431,7 +439,7 @@ def test_the_picture_that_stays_has_what_was_made(bench: Callable[..., Bench]) -
 
         return SimpleNamespace(update=update)
 
-    form.form._pictures_shown = [place(one) for one in drawn]
+    form.form._snapshots = [place(one) for one in drawn]
     form.tell(do="run")
     form.until(lambda: drawn[1] and "● completed" in drawn[1][-1])
     form.vary(output_format=["jpeg"])
@@ -528,7 +536,7 @@ def test_a_form_can_be_closed_by_who_follows_its_sweeps(bench: Callable[..., Ben
     form.run()
 
     assert closed.wait(WAIT)
-    ticker.join(WAIT)
+    updater.join(WAIT)
     assert form.form.lock.acquire(timeout=WAIT)
     form.form.lock.release()
     assert list(form.form.jobs[0].wait(WAIT)["status"]) == ["completed"] * 3
@@ -753,8 +761,8 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
     text = form.answer("sweep_code")[0]["sweep_code"]
     expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
 
-    assert eval(expression, {"rb": rb}) == form.form._sweeping._planning.made.plan  # type: ignore[union-attr]
-    assert int(budget.rstrip(")")) == form.form._sweeping._planning.made.plan.credits  # type: ignore[union-attr]
+    assert eval(expression, {"rb": rb}) == form.form._sweeping._planning.preview.plan  # type: ignore[union-attr]
+    assert int(budget.rstrip(")")) == form.form._sweeping._planning.preview.plan.credits  # type: ignore[union-attr]
 
 
 def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
@@ -763,7 +771,7 @@ def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
     name = next(one["name"] for one in sheet_of(odd)["fields"] if not one["name"].isidentifier())
     picture = rb.Image.from_library("a" * 64)
 
-    text = code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)
+    text = format_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)
 
     compile(text, "copied", "exec")
     assert f"{name!r}: ['x']" in text
@@ -776,7 +784,7 @@ def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
 
 def test_closing_leaves_nothing_and_cancels_nothing(client: Client) -> None:
     """The job goes on to its end; of the form no thread, no clock and no object stays, planned, run or neither."""
-    ticker.join(WAIT)
+    updater.join(WAIT)
     ipywidgets.Widget.close_all()
     threads = set(threading.enumerate())
     jobs = []
@@ -799,7 +807,7 @@ def test_closing_leaves_nothing_and_cancels_nothing(client: Client) -> None:
         del form
 
     tables = [job.wait(WAIT) for job in jobs]
-    ticker.join(WAIT)
+    updater.join(WAIT)
     for thread in set(threading.enumerate()) - threads:
         if thread.name.startswith("reelbook-form"):
             thread.join(WAIT)

@@ -135,7 +135,7 @@ def test_a_follower_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) 
     """The page is answered, the draft is kept, the next edit is heard, and a press of Run that waited is not lost."""
     page, pressed = Page(rb.TextToVideo), list[Any]()
     page.edit("prompt", "a boat")
-    page.form._running.handles = {"run": lambda content, buffers: pressed.append(page.form.value)}
+    page.form._running.handlers = {"run": lambda content, buffers: pressed.append(page.form.value)}
     page.form.observe(lambda change: 1 / 0, "value")
 
     page.tell({"do": "run", "view": "v", "edits": {"prompt": 1, "seed": 9}})

@@ -6,8 +6,8 @@ import gc
 import threading
 import weakref
 
-from reelbook.display.update_clock import Bundle, ticker
-from reelbook.widgets.forms.live_updates import KeepingUp
+from reelbook.display.update_clock import Bundle, updater
+from reelbook.widgets.forms.live_updates import LiveUpdates
 
 WAIT = 10.0
 
@@ -19,7 +19,7 @@ class Owner:
         self.told: list[Bundle] = []
         self.is_done, self.news, self.fails = False, 0, fails
         self.heard = threading.Semaphore(0)
-        self.keeping = KeepingUp(
+        self.updates = LiveUpdates(
             self, Owner.tell, Owner.bundle, lambda owner: (owner.news,), lambda owner: owner.is_done
         )
 
@@ -39,17 +39,17 @@ class Owner:
 def test_it_is_told_until_it_is_over_and_again_when_it_is_rung() -> None:
     owner = Owner()
     owner.news = 1
-    owner.keeping.ring()
-    card = owner.keeping.card
-    owner.keeping.ring()
+    owner.updates.start()
+    card = owner.updates.card
+    owner.updates.start()
     assert owner.heard.acquire(timeout=WAIT)
-    assert owner.keeping.card is card
+    assert owner.updates.card is card
     owner.news, owner.is_done = 2, True
     assert owner.heard.acquire(timeout=WAIT)
-    ticker.join(WAIT)
-    ended = owner.keeping.card
+    updater.join(WAIT)
+    ended = owner.updates.card
     owner.news = 3
-    owner.keeping.ring()
+    owner.updates.start()
     assert owner.heard.acquire(timeout=WAIT)
 
     assert ended is None
@@ -59,7 +59,7 @@ def test_it_is_told_until_it_is_over_and_again_when_it_is_rung() -> None:
 def test_one_that_fails_once_is_told_the_next_time() -> None:
     owner = Owner(fails=1)
     owner.news = 1
-    owner.keeping.ring()
+    owner.updates.start()
     assert owner.heard.acquire(timeout=WAIT)
     owner.news, owner.is_done = 2, True
     assert owner.heard.acquire(timeout=WAIT)
@@ -69,24 +69,24 @@ def test_one_that_fails_once_is_told_the_next_time() -> None:
 
 def test_an_owner_that_nobody_holds_goes_and_its_card_with_it() -> None:
     owner = Owner()
-    owner.keeping.ring()
-    card, left = owner.keeping.card, weakref.ref(owner)
+    owner.updates.start()
+    card, left = owner.updates.card, weakref.ref(owner)
     del owner
     gc.collect()
-    ticker.join(WAIT)
+    updater.join(WAIT)
 
     assert left() is None
-    assert card not in ticker._cards
+    assert card not in updater._outputs
 
 
 def test_what_is_closed_is_rung_in_vain() -> None:
     owner = Owner()
-    owner.keeping.ring()
-    owner.keeping.close()
-    ticker.join(WAIT)
+    owner.updates.start()
+    owner.updates.close()
+    updater.join(WAIT)
     told = len(owner.told)
     owner.news = 1
-    owner.keeping.ring()
+    owner.updates.start()
 
-    assert owner.keeping.card is None
+    assert owner.updates.card is None
     assert len(owner.told) == told

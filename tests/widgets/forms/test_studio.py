@@ -354,7 +354,7 @@ def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened
     page.run(stitch(60.0))
     page.studio.choose(rb.TextToVideo(prompt="a paper <b>boat</b>"))
 
-    picture = page.studio._picture()
+    picture = page.studio._snapshot()
     states = json.dumps([part.get_state() for part in (page.head, page.gallery)], default=str)
 
     assert "a paper &lt;b&gt;boat" in picture["text/html"]
@@ -438,7 +438,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
 
 def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
     """By the variable of the form or of the studio; by the output of the cell where there is none."""
-    from reelbook.widgets.forms.variable_name import name_of
+    from reelbook.widgets.forms.variable_name import find_variable_name
 
     studio = rb.studio()
     form = rb.form(rb.TextToVideo)
@@ -456,4 +456,4 @@ def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
         form.close()
 
     assert names == ["desk.form", "form", "_7.form", "form", "studio.form", "form", "studio.form", "paper"]
-    assert name_of(studio, {"_": studio}) is None
+    assert find_variable_name(studio, {"_": studio}) is None

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, format_credits, cut, joined
-from ..synced_clips import Clip, on_one_clock
+from ..formatting import STATE_SIGNS, format_credits, join_with_dots, shorten
+from ..synced_clips import Clip, render_synced_clips
 from .report_entries import Entry, Group
-from .report_media import Shown
+from .report_media import PageMedia
 
 FACET = Markup("<h3><bdi>{}</bdi></h3>")
 FLOW = Markup('<div class="rb-flow">{}</div>')
@@ -22,7 +22,7 @@ TABLE = Markup(
 HEAD = Markup('<th scope="{}"><bdi>{}</bdi></th>')
 ROW = Markup("<tr>{}{}</tr>")
 # No wider than would make it taller than this: a telephone's picture beside a cinema's.
-TALLEST, ROW_HEIGHT = 320, 112
+MAX_HEIGHT, ROW_HEIGHT = 320, 112
 FIGURE = Markup(
     '<figure data-row="{}" data-place="{}" style="max-width:{:.0f}px">{}<figcaption>{}</figcaption></figure>'
 )
@@ -34,15 +34,15 @@ PICTURE = Markup(
     '<div class="rb-clip" style="aspect-ratio:{width}/{height}"><img src="{src}" alt="{name}" width="{width}" height="{height}" loading="lazy" decoding="async"></div>'
 )
 NONE = Markup('<div class="rb-clip rb-none" style="aspect-ratio:{0}/{1}"><p title="{2}">{2}</p></div>')
-LONGEST_REASON = 160
+MAX_REASON_LENGTH = 160
 
 
 @dataclass(frozen=True)
-class Grid:
+class ClipGrid:
     """All clips and pictures of a report."""
 
     groups: Sequence[Group]
-    media: Mapping[Path, Shown]
+    media: Mapping[Path, PageMedia]
 
     @property
     def markup(self) -> Markup:
@@ -54,7 +54,7 @@ class Grid:
         if not clips:
             return body
         count = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}"
-        return on_one_clock(body, clips, name=f"{count} on one clock")
+        return render_synced_clips(body, clips, name=f"{count} on one clock")
 
     @property
     def clips(self) -> list[Clip]:
@@ -72,7 +72,7 @@ class Grid:
             facets.setdefault(tuple(axis.codes[number] for axis in layout.facets), []).append(number)
         grids = [
             Markup("{}{}").format(
-                FACET.format(joined(*(axis.values[code] for axis, code in zip(layout.facets, codes, strict=True)))) if codes else "",
+                FACET.format(join_with_dots(*(axis.values[code] for axis, code in zip(layout.facets, codes, strict=True)))) if codes else "",
                 self._grid(group, numbers),
             )
             for codes, numbers in sorted(facets.items())
@@ -81,7 +81,7 @@ class Grid:
 
     def _flow(self, group: Group) -> Iterator[Markup]:
         for number, entry in enumerate(group.entries):
-            label = joined(*(axis.values[axis.codes[number]] for axis in group.axes))
+            label = join_with_dots(*(axis.values[axis.codes[number]] for axis in group.axes))
             yield from self._figures(group, entry, label)
 
     def _grid(self, group: Group, numbers: Sequence[int]) -> Markup:
@@ -121,16 +121,16 @@ class Grid:
 
 
 def _figure(entry: Entry, place: int, shape: tuple[int, int], box: Markup, caption: Markup) -> Markup:
-    return FIGURE.format(entry.place, place, TALLEST * shape[0] / shape[1], box, caption)
+    return FIGURE.format(entry.place, place, MAX_HEIGHT * shape[0] / shape[1], box, caption)
 
 
-def _share(one: Shown, figure: Markup) -> Markup:
+def _share(one: PageMedia, figure: Markup) -> Markup:
     """A figure beside others in a row, all of one height."""
     shape = one.width / one.height
     return SHARE.format(shape, ROW_HEIGHT * shape, 2 * ROW_HEIGHT * shape, figure)
 
 
-def _box(entry: Entry, one: Shown) -> Markup:
+def _box(entry: Entry, one: PageMedia) -> Markup:
     if one.clip is not None:
         return one.clip.markup
     if one.poster:
@@ -140,7 +140,9 @@ def _box(entry: Entry, one: Shown) -> Markup:
 
 
 def _nothing(entry: Entry, shape: tuple[int, int]) -> Markup:
-    words = joined(f"{MARKS.get(entry.status, '')} {entry.status}".strip(), cut(entry.error, LONGEST_REASON))
+    words = join_with_dots(
+        f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip(), shorten(entry.error, MAX_REASON_LENGTH)
+    )
     return NONE.format(*shape, words)
 
 
@@ -148,7 +150,7 @@ def _caption(entry: Entry, label: str, place: int = 0) -> Markup:
     """What varies, if no heads tell it; then the number of the run, which leads to how it was made, and its price."""
     name = f"file {place + 1}" if place else entry.name
     shown = label and not place
-    lead = Markup('<bdi class="rb-lead" title="{}">{}</bdi>').format(label, cut(label, 90)) if shown else Markup("")
+    lead = Markup('<bdi class="rb-lead" title="{}">{}</bdi>').format(label, shorten(label, 90)) if shown else Markup("")
     price = format_credits(entry.credits, entry.credits_source) if not place else ""
     link = CAPTION.format(entry.place, name, PRICE.format(price) if price else "")
     return Markup('{}<span class="rb-soft">{}</span>').format(lead, link)

@@ -14,13 +14,13 @@ from ...storage.table.library_table import INPUT_JSON
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_ASKED = frozenset({
+NOT_INPUTS = frozenset({
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
 })  # fmt: skip
 """The columns that tell how a run went."""
 MAX_ACROSS = 10
 LONG_TEXT = 28
-LEAST_FILLED = 0.6
+MIN_FILLED = 0.6
 """A grid with more gaps than this leaves is none."""
 UNITS = {"num_frames": "frames", "frame_rate": "frames/s", "fps": "frames/s", "duration": "s"}
 
@@ -62,27 +62,27 @@ class Layout:
         return self.rows is not None
 
 
-def axes_of(table: pd.DataFrame) -> list[Axis]:
+def find_axes(table: pd.DataFrame) -> list[Axis]:
     """What varies in a table of runs of one model, in the order of the columns."""
     found: dict[tuple[int, ...], list[str]] = {}
-    for name in asked_columns(table):
+    for name in find_input_columns(table):
         codes = _codes(list(table[name]))
         if max(codes, default=0) > 0:
             found.setdefault(codes, []).append(name)
     return [_axis(table, codes, names) for codes, names in found.items()]
 
 
-def asked_columns(table: pd.DataFrame) -> list[str]:
+def find_input_columns(table: pd.DataFrame) -> list[str]:
     """The columns of what was asked, wherever they have gone in the table; takes are asked for, too."""
     names = [name for name in table.columns if isinstance(name, str)]
     before = list(takewhile(lambda name: not name.startswith("output_"), names))
     known = {*_attributes(table).get("axes", ()), *_fields(table)}
     asked = [name for name in names if name in before or name in known]
-    plain = [name for name in asked if name not in NOT_ASKED and not name.startswith("output_")]
+    plain = [name for name in asked if name not in NOT_INPUTS and not name.startswith("output_")]
     return [*plain, *(["take"] if "take" in names else [])]
 
 
-def layout_of(axes: Sequence[Axis], runs: int) -> Layout:
+def choose_layout(axes: Sequence[Axis], runs: int) -> Layout:
     """Columns for what has few values with short names, rows for what has more; what is left heads a grid of its own."""
     short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
     if len(axes) < 2 or not short or len(short[0].values) > MAX_ACROSS:
@@ -93,22 +93,22 @@ def layout_of(axes: Sequence[Axis], runs: int) -> Layout:
     facets = tuple(axis for axis in rest if axis is not rows)
     places = len(across.values) * len(rows.values) * math.prod(len(axis.values) for axis in facets)
     filled = len(set(zip(*(axis.codes for axis in axes), strict=True))) / places
-    return Layout(rows, across, facets) if filled >= LEAST_FILLED and runs else Layout(None, None, ())
+    return Layout(rows, across, facets) if filled >= MIN_FILLED and runs else Layout(None, None, ())
 
 
-def worded(name: str, value: Any) -> str:
+def format_named_value(name: str, value: Any) -> str:
     """A value with what it is of.
 
-    >>> worded("seed", 7), worded("num_frames", 49), worded("resolution", "480p"), worded("expand_prompt", True)
+    >>> format_named_value("seed", 7), format_named_value("num_frames", 49), format_named_value("resolution", "480p"), format_named_value("expand_prompt", True)
     ('seed 7', '49 frames', '480p', 'expand_prompt on')
     """
-    text = plain_text(value)
+    text = format_table_value(value)
     if name in UNITS:
         return f"{text} {UNITS[name]}"
     return text if isinstance(value, str) and value.strip() else f"{name} {text}"
 
 
-def plain_text(value: Any) -> str:
+def format_table_value(value: Any) -> str:
     """A value of a table in words, on one line."""
     if is_missing(value):
         return "–"
@@ -117,9 +117,9 @@ def plain_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {plain_text(item)}" for name, item in value.items()) or "none"
+        return ", ".join(f"{name} {format_table_value(item)}" for name, item in value.items()) or "none"
     if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray":
-        return ", ".join(map(plain_text, value)) or "none"
+        return ", ".join(map(format_table_value, value)) or "none"
     return " ".join(str(value).split()) or '""'
 
 
@@ -137,7 +137,9 @@ def _codes(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _key(value: Any) -> str:
-    return "" if is_missing(value) else f"={plain_text(value) if isinstance(value, (int, float)) else repr(value)}"
+    return (
+        "" if is_missing(value) else f"={format_table_value(value) if isinstance(value, (int, float)) else repr(value)}"
+    )
 
 
 def _axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> Axis:
@@ -147,8 +149,8 @@ def _axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> 
     if all(isinstance(value, (int, float)) or hasattr(value, "__index__") for value in leading):
         order.sort(key=lambda code: leading[code])
     found = [[(name, table[name].iloc[firsts[code]]) for name in names] for code in order]
-    words = tuple(" · ".join(worded(name, value) for name, value in pairs) for pairs in found)
-    bare = tuple(" · ".join(plain_text(value) for _, value in pairs) for pairs in found)
+    words = tuple(" · ".join(format_named_value(name, value) for name, value in pairs) for pairs in found)
+    bare = tuple(" · ".join(format_table_value(value) for _, value in pairs) for pairs in found)
     places = {code: place for place, code in enumerate(order)}
     return Axis(tuple(names), words, bare, tuple(places[code] for code in codes))
 

@@ -7,34 +7,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ReelbookError
-from ..formatting import joined, size
+from ..formatting import format_size, join_with_dots
 from ..page_link import LinkedPath
-from .report_entries import Group, groups_of, numbered
-from .report_media import Beside, Inside, shown
+from .report_entries import Group, group_entries, with_unique_index
+from .report_media import FolderMedia, InlineMedia, prepare_media
 from .report_page import Report
-from .shared_table import sendable
-from .write_report import INDEX, appearing, folder_at, page_at, write_page
+from .shared_table import make_shareable
+from .write_report import INDEX, find_folder_path, find_page_path, replacing_folder, write_page
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
     """The page, in one file with small copies of the clips; with `folder`, beside the whole clips. Says where it is."""
-    target = folder_at(path) if folder else page_at(path)
-    table = numbered(table)
+    target = find_folder_path(path) if folder else find_page_path(path)
+    table = with_unique_index(table)
     groups = _checked(table)
     service = _service(table)
     entries = [entry for group in groups for entry in group.entries]
-    told = sendable(table)
+    told = make_shareable(table)
     if not folder:
-        media, say = shown(entries, Inside())
+        media, say = prepare_media(entries, InlineMedia())
         write_page(target, Report(told, groups, media, title, service, is_folder=False).html)
     else:
-        with appearing(target) as part:
-            media, say = shown(entries, Beside(part, service))
+        with replacing_folder(target) as part:
+            media, say = prepare_media(entries, FolderMedia(part, service))
             write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
-    say(joined(f"{target.name}/" if folder else target.name, size(_bytes(target))))
+    say(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_bytes(target))))
     return LinkedPath(target)
 
 
@@ -49,7 +49,7 @@ def _checked(table: pd.DataFrame) -> Sequence[Group]:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
         )
-    groups = groups_of(sendable(table), list(table.reel.paths()))
+    groups = group_entries(make_shareable(table), list(table.reel.paths()))
     entries = [entry for group in groups for entry in group.entries]
     # What only failed is worth a report, too.
     if not any(entry.files or entry.status for entry in entries):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, format_credits, cut, duration, joined
+from ..formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from .report_entries import Entry, Group
-from .report_media import Shown
+from .report_media import PageMedia
 
 FOLD = Markup(
     '<details id="again-{}"><summary><b>{}</b> <span class="rb-soft"><bdi>{}</bdi></span>'
@@ -24,7 +24,7 @@ JSON = Markup('<details class="rb-json"><summary>Input as JSON</summary>{}</deta
 LABEL = "input of {}"
 
 
-def recipes(groups: Sequence[Group], media: Mapping[Path, Shown], service: str | None) -> Markup:
+def render_recipes(groups: Sequence[Group], media: Mapping[Path, PageMedia], service: str | None) -> Markup:
     """One fold for each run."""
     folds = [fold for group in groups for fold in _folds(group, media, service)]
     note = Markup('<p class="rb-soft rb-only-paper">{}</p>').format(
@@ -33,16 +33,16 @@ def recipes(groups: Sequence[Group], media: Mapping[Path, Shown], service: str |
     return Markup('{}<div class="rb-folds">{}</div>').format(note, Markup("").join(folds))
 
 
-def _folds(group: Group, media: Mapping[Path, Shown], service: str | None) -> Iterator[Markup]:
+def _folds(group: Group, media: Mapping[Path, PageMedia], service: str | None) -> Iterator[Markup]:
     for number, entry in enumerate(group.entries):
-        label = joined(*(cut(axis.values[axis.codes[number]], 60) for axis in group.axes))
+        label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
         facts = Markup("").join(FACT.format(name, value) for name, value in _facts(entry, service))
         links = [
             Markup('<dt>file</dt><dd><a href="{}">{}</a></dd>').format(address, address.rpartition("/")[2])
             for file in entry.files
             if (address := media[file.path].whole)
         ]
-        state = f"{MARKS.get(entry.status, '')} {entry.status}".strip()
+        state = f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip()
         code = f"import reelbook as rb\n\n{entry.code}" if entry.code else ""
         told = entry.json
         yield FOLD.format(
@@ -54,11 +54,11 @@ def _folds(group: Group, media: Mapping[Path, Shown], service: str | None) -> It
 
 
 def _facts(entry: Entry, service: str | None) -> Iterator[tuple[str, str]]:
-    worked = duration(entry.running) if entry.running is not None else ""
+    worked = format_duration(entry.running) if entry.running is not None else ""
     found = {
         "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
         "engine": entry.engine or "", "service": service or "", "error": entry.error,
-        "credits": joined(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
+        "credits": join_with_dots(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
         "marks": entry.marks,
     }  # fmt: skip
     yield from ((name, value) for name, value in found.items() if value)

@@ -15,9 +15,9 @@ from ...media.local_file import LocalFile
 from ...media.metadata.input_record import typed_input
 from ...models.service_file import File
 from ...storage.table.library_table import INPUT_JSON
-from ..input_code import code_of
+from ..input_code import format_input_code
 from ..tables.table_columns import UNSETTLED
-from .layout import Axis, Layout, asked_columns, axes_of, is_missing, layout_of, plain_text
+from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...media.metadata.provenance import Provenance
     from ...models.base import Input
 
-MAX_CODE = 20_000
+MAX_CODE_LENGTH = 20_000
 """Letters of an input that are shown; it can hold a whole picture as text."""
 
 
@@ -107,8 +107,8 @@ class Entry:
         """The input as one would type it, with the seed that was used."""
         if self.typed is None:
             return None
-        code = code_of(self.typed, seed=self.seed)
-        return code if len(code) <= MAX_CODE else None
+        code = format_input_code(self.typed, seed=self.seed)
+        return code if len(code) <= MAX_CODE_LENGTH else None
 
     @property
     def json(self) -> str | None:
@@ -116,7 +116,7 @@ class Entry:
         if self.asked is None:
             return None
         text = json.dumps(self.asked, indent=2, ensure_ascii=False, default=str)
-        return text if len(text) <= MAX_CODE else None
+        return text if len(text) <= MAX_CODE_LENGTH else None
 
     @cached_property
     def provenance(self) -> Provenance | None:
@@ -177,10 +177,10 @@ class Group:
     @cached_property
     def layout(self) -> Layout:
         """Where they stand."""
-        return layout_of(self.axes, len(self.entries))
+        return choose_layout(self.axes, len(self.entries))
 
 
-def groups_of(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[Group]:
+def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[Group]:
     """The runs of a table by their models, in the order in which those appear; `paths` are the files of each."""
     told = table.attrs.get("reelbook")
     otherwise = str(told.get("model") or "") if isinstance(told, dict) else ""
@@ -206,7 +206,7 @@ def groups_of(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[Group
 
 def _group(table: pd.DataFrame, model: str, entries: list[Entry]) -> Group:
     part = table.iloc[[entry.place for entry in entries]]
-    axes = axes_of(part)
+    axes = find_axes(part)
     varying = {name for axis in axes for name in axis.columns}
     return Group(model, tuple(entries), tuple(axes), _held(part, entries, varying))
 
@@ -218,15 +218,15 @@ def _held(part: pd.DataFrame, entries: Sequence[Entry], varying: set[str]) -> di
         # A column that was dropped may vary yet.
         found = {name: value for name, value in typed[0].changed().items() if all(one[name] == value for one in typed)}
     else:
-        found = {name: part[name].iloc[0] for name in asked_columns(part) if name != "take"}
+        found = {name: part[name].iloc[0] for name in find_input_columns(part) if name != "take"}
     return {
-        name: plain_text(value)
+        name: format_table_value(value)
         for name, value in found.items()
         if name not in varying and not any(axis.startswith(f"{name}[") for axis in varying) and not is_missing(value)
     }
 
 
-def numbered(table: pd.DataFrame) -> pd.DataFrame:
+def with_unique_index(table: pd.DataFrame) -> pd.DataFrame:
     """The table with an index that tells its runs apart; one that says the same of two, after `concat`, is counted anew."""
     if table.index.is_unique:
         return table
@@ -240,7 +240,7 @@ def numbered(table: pd.DataFrame) -> pd.DataFrame:
 def _names(table: pd.DataFrame) -> list[str]:
     """What the runs are called: by the index of the table, as its rows are."""
     labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
-    return [f"run {' '.join(map(plain_text, label))}" for label in labels]
+    return [f"run {' '.join(map(format_table_value, label))}" for label in labels]
 
 
 def _model(value: Any, otherwise: str) -> str:

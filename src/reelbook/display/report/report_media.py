@@ -22,20 +22,20 @@ from ...media.metadata.provenance import sidecar_for
 from ...media.metadata.sidecar import sidecar_path
 from ...media.posters import poster
 from ...media.previews import preview
-from ..embedding import uri
+from ..embedding import data_uri
 from ..synced_clips import Clip
 from .report_entries import Entry
-from .report_progress import Say, progress, silent
+from .report_progress import SetText, ignore_text, show_progress
 
-LONGEST, MAX_BYTES, KEYFRAMES = 320, 150_000, 12
-PICTURE_LONGEST = 640
-PATIENCE = 1.0
+MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
+MAX_PICTURE_SIDE = 640
+QUIET_SECONDS = 1.0
 """Seconds that may pass without a word about it."""
 MEDIA = "media"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageMedia:
     """A file as the page has it."""
 
     poster: str = ""
@@ -50,7 +50,7 @@ class Shown:
     """The address of the whole file, where it is beside the page."""
 
 
-class Place(Protocol):
+class MediaTarget(Protocol):
     """Where the media of a page go."""
 
     def film(self, file: LocalFile, entry: Entry) -> str:
@@ -63,17 +63,17 @@ class Place(Protocol):
         """The address of the whole file; empty where it stays behind."""
 
 
-class Inside:
+class InlineMedia:
     """In the page itself."""
 
     def film(self, file: LocalFile, entry: Entry) -> str:
         """A small copy of the clip."""
-        small = preview(file.path, longest=LONGEST, most_bytes=MAX_BYTES, gop=KEYFRAMES)
-        return uri("video/mp4", small) if small else ""
+        small = preview(file.path, longest=MAX_CLIP_SIDE, most_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
+        return data_uri("video/mp4", small) if small else ""
 
     def picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """The picture as an address of its own."""
-        return uri("image/jpeg", content)
+        return data_uri("image/jpeg", content)
 
     def whole(self, file: LocalFile, entry: Entry) -> str:
         """Nothing: whoever gets the page gets no more than the page."""
@@ -81,7 +81,7 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Beside:
+class FolderMedia:
     """In a folder beside the page."""
 
     folder: Path
@@ -127,14 +127,14 @@ class Beside:
         return name
 
 
-def shown(entries: Sequence[Entry], place: Place) -> tuple[Mapping[Path, Shown], Say]:
+def prepare_media(entries: Sequence[Entry], place: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
     """Every file of these runs as the page has it; and what says how it ended, because it takes its time and tells that."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
     works = list(first.values())
     with ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool, ExitStack() as stack:
-        under_way = [pool.submit(_shown, file, entry, place) for file, entry in works]
+        under_way = [pool.submit(_prepare, file, entry, place) for file, entry in works]
         try:
-            say = stack.enter_context(_told(under_way))
+            say = stack.enter_context(_showing_progress(under_way))
             found = [one.result() for one in under_way]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -142,22 +142,24 @@ def shown(entries: Sequence[Entry], place: Place) -> tuple[Mapping[Path, Shown],
     return dict(zip(first, found, strict=True)), say
 
 
-def _told(under_way: Sequence[Any]) -> AbstractContextManager[Say]:
+def _showing_progress(under_way: Sequence[Any]) -> AbstractContextManager[SetText]:
     """A word about how far it is, if it is not there at once."""
-    if not wait(under_way, timeout=PATIENCE).not_done:
-        return nullcontext(silent)
-    return progress(lambda: sum(one.done() for one in under_way), len(under_way), "files made ready for the report")
+    if not wait(under_way, timeout=QUIET_SECONDS).not_done:
+        return nullcontext(ignore_text)
+    return show_progress(
+        lambda: sum(one.done() for one in under_way), len(under_way), "files made ready for the report"
+    )
 
 
-def _shown(file: LocalFile, entry: Entry, place: Place) -> Shown:
+def _prepare(file: LocalFile, entry: Entry, place: MediaTarget) -> PageMedia:
     try:
         probe = file.probe
-        small = poster(file.path, longest=LONGEST if file.is_video else PICTURE_LONGEST)
+        small = poster(file.path, longest=MAX_CLIP_SIDE if file.is_video else MAX_PICTURE_SIDE)
         picture = place.picture(file, entry, small) if small else ""
         film = place.film(file, entry) if file.is_video else ""
-        one = Shown(picture, width=probe.width, height=probe.height, whole=place.whole(file, entry))
+        one = PageMedia(picture, width=probe.width, height=probe.height, whole=place.whole(file, entry))
     except ReelbookError as error:
-        return Shown(note=_reason(file, error))
+        return PageMedia(note=_reason(file, error))
     if not file.is_video:
         return one
     if not film:

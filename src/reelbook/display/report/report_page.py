@@ -18,22 +18,22 @@ from ..._version import __version__
 from ...media.posters import thumb
 from ...settings import options
 from .. import synced_clips
-from ..embedding import uri
-from ..fact_table import dotted
-from ..formatting import MARKS, cut, duration, joined
-from ..theme import module, style
-from .clip_grid import Grid
+from ..embedding import data_uri
+from ..fact_table import render_dotted
+from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
+from ..theme import bundle_scripts, render_style
+from .clip_grid import ClipGrid
 from .layout import Axis
-from .recipes import recipes
+from .recipes import render_recipes
 from .report_entries import Entry, Group
-from .report_media import LONGEST, PICTURE_LONGEST, Shown
-from .shared_table import with_names
+from .report_media import MAX_CLIP_SIDE, MAX_PICTURE_SIDE, PageMedia
+from .shared_table import rename_files
 
 MAX_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 """Pixels that a poster may take in the table, of few files and of more."""
 MAX_PLOTS = 3
-LONGEST_TITLE, LONGEST_GIVEN = 90, 200
+MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 """Letters of a title that we make, and of one that somebody gives."""
 
 # Scripts by their hashes: what somebody slips into the page does not run, even where it were not escaped.
@@ -63,7 +63,7 @@ class Report:
 
     table: pd.DataFrame
     groups: Sequence[Group]
-    media: Mapping[Path, Shown]
+    media: Mapping[Path, PageMedia]
     title: str | None
     service: str | None
     is_folder: bool
@@ -76,23 +76,23 @@ class Report:
     @property
     def html(self) -> str:
         """The page."""
-        title = cut(self.title or _title(self.groups), LONGEST_GIVEN)
+        title = shorten(self.title or _title(self.groups), MAX_GIVEN_LENGTH)
         body = Markup("").join(
             [
                 HEAD.format(title, _about(self), _totals(self)),
                 _section("plan", "Plan", _plan(self.groups)),
-                _section("clips", _clips_head(self.media), Grid(self.groups, self.media).markup),
+                _section("clips", _clips_head(self.media), ClipGrid(self.groups, self.media).markup),
                 _section("costs", "Costs", _costs(self)),
                 _section("runs", "Runs", _runs(self)),
-                _section("again", "How to make each again", recipes(self.groups, self.media, self.service)),
-                FOOT.format(_moment(datetime.now(UTC)), __version__, _how_many(self)),
+                _section("again", "How to make each again", render_recipes(self.groups, self.media, self.service)),
+                FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
         )
         scripts = _scripts()
         return str(
             PAGE.format(
                 policy=_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
-                style=style(*_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
+                style=render_style(*_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
                 scripts=Markup("\n").join(scripts.values()),
             )
         )  # fmt: skip
@@ -108,7 +108,7 @@ def _scripts() -> dict[str, Markup]:
     """The scripts of the page by the hashes of their texts."""
     from ..tables import table_html
 
-    texts = [module(name) for name in (synced_clips.SCRIPT, table_html.SCRIPT, "report.js")]
+    texts = [bundle_scripts(name) for name in (synced_clips.SCRIPT, table_html.SCRIPT, "report.js")]
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
     return {
         f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))
@@ -128,10 +128,10 @@ def _title(groups: Sequence[Group]) -> str:
     prompts = {" ".join((entry.text("prompt") or "").split()) for group in groups for entry in group.entries}
     prompt = prompts.pop() if len(prompts) == 1 else ""
     if prompt:
-        return cut(prompt, LONGEST_TITLE)
+        return shorten(prompt, MAX_TITLE_LENGTH)
     runs = sum(len(group.entries) for group in groups)
     names = {group.model.rpartition("/")[2] or group.model for group in groups} - {""}
-    return f"{_runs_told(runs)} of {' and '.join(sorted(names))}" if names else _runs_told(runs)
+    return f"{_format_runs(runs)} of {' and '.join(sorted(names))}" if names else _format_runs(runs)
 
 
 def _about(report: Report) -> Markup:
@@ -140,11 +140,11 @@ def _about(report: Report) -> Markup:
     moments = [entry.made for entry in report.entries if entry.made is not None]
     parts = [
         f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
-        f"made {_days(min(moments), max(moments))}" if moments else "",
+        f"made {_format_days(min(moments), max(moments))}" if moments else "",
         # One that has no address is on the machine of whoever sends the page, and its name tells nobody anything.
         report.service if report.service and "://" in report.service else "",
     ]
-    return dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
+    return render_dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
 
 
 def _totals(report: Report) -> Markup:
@@ -153,7 +153,7 @@ def _totals(report: Report) -> Markup:
     counts = Counter(entry.status for entry in entries if entry.status)
     states = [
         Markup('<span class="rb-state"><span class="rb-{}" aria-hidden="true">{}</span> {} {}</span>').format(
-            status.replace(" ", "-") if status in MARKS else "odd", MARKS.get(status, "·"), f"{count:,}", status
+            status.replace(" ", "-") if status in STATE_SIGNS else "odd", STATE_SIGNS.get(status, "·"), f"{count:,}", status
         )
         for status, count in counts.most_common()
     ]  # fmt: skip
@@ -163,7 +163,7 @@ def _totals(report: Report) -> Markup:
     if known or aside:
         guessed = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
         total = sum(entry.credits or 0 for entry in known)
-        told = joined(
+        told = join_with_dots(
             f"{guessed:,} of them estimated" if guessed else "charged" if known else "",
             f"{aside:,} more set aside" if aside else "",
         )
@@ -172,11 +172,15 @@ def _totals(report: Report) -> Markup:
     if films:
         seconds = sum(float(clip.frames / clip.rate) for clip in films)
         told = f"{len(films):,} clip{'' if len(films) == 1 else 's'}, {sum(clip.frames for clip in films):,} frames"
-        figures.append(FACT.format("video", duration(seconds), SMALL.format(told)))
+        figures.append(FACT.format("video", format_duration(seconds), SMALL.format(told)))
     spent = [entry.running for entry in entries if entry.running is not None]
     if spent:
         figures.append(
-            FACT.format("computing", duration(sum(spent)), SMALL.format(f"{duration(sum(spent) / len(spent))} a run"))
+            FACT.format(
+                "computing",
+                format_duration(sum(spent)),
+                SMALL.format(f"{format_duration(sum(spent) / len(spent))} a run"),
+            )
         )
     return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
 
@@ -189,7 +193,7 @@ def _plan(groups: Sequence[Group]) -> Markup:
 def _plan_of(group: Group, *, is_alone: bool) -> Markup:
     lines = [LINE.format(axis.name, f"{len(axis.values):,}", _values(axis)) for axis in group.axes]
     lines += [
-        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(cut(value, 600))) for name, value in group.held.items()
+        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(shorten(value, 600))) for name, value in group.held.items()
     ]
     if not lines:
         return Markup("")
@@ -202,10 +206,10 @@ def _values(axis: Axis) -> Markup:
     many = len(axis.bare) > MAX_VALUES
     told = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
     value = Markup("<bdi>{}</bdi>")
-    return dotted([value.format(cut(text, 160)) for text in told])
+    return render_dotted([value.format(shorten(text, 160)) for text in told])
 
 
-def _clips_head(media: Mapping[Path, Shown]) -> str:
+def _clips_head(media: Mapping[Path, PageMedia]) -> str:
     return "Clips" if any(one.clip for one in media.values()) or not media else "Pictures"
 
 
@@ -228,32 +232,32 @@ def _cost_columns(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _plot(table: pd.DataFrame, name: str) -> Markup:
-    from ..cost_chart import cost_svg
+    from ..cost_chart import render_cost_svg
 
     try:
         costs = table.reel.cost(name)
     # What cannot be grouped by, a list for instance, has no plot; the rest of the page does not fail with it.
     except (TypeError, ValueError):
         return Markup("")
-    return Markup('<figure class="rb-plot">{}</figure>').format(cost_svg(costs))
+    return Markup('<figure class="rb-plot">{}</figure>').format(render_cost_svg(costs))
 
 
 def _runs(report: Report) -> Markup:
-    from ..tables.table_html import table_markup
-    from ..tables.table_media import Known
+    from ..tables.table_html import render_table_markup
+    from ..tables.table_media import KnownPoster
 
     names = _file_names(report)
     posters = {
-        names[str(path)]: Known(address, one.width, one.height)
+        names[str(path)]: KnownPoster(address, one.width, one.height)
         for path, one in report.media.items()
         if (address := _table_poster(report, path, one))
     }
     clips = (
         {names[str(path)]: one.whole for path, one in report.media.items() if one.whole} if report.is_folder else None
     )
-    table = with_names(report.table, names)
-    live = table_markup(table, key="report", posters=posters, clips=clips)
-    return Markup('<div class="rb-live">{}</div>{}').format(live, _printed(report))
+    table = rename_files(report.table, names)
+    live = render_table_markup(table, key="report", posters=posters, clips=clips)
+    return Markup('<div class="rb-live">{}</div>{}').format(live, _render_paper_table(report))
 
 
 def _file_names(report: Report) -> dict[str, str]:
@@ -265,22 +269,22 @@ def _file_names(report: Report) -> dict[str, str]:
     return names
 
 
-def _table_poster(report: Report, path: Path, one: Shown) -> str:
+def _table_poster(report: Report, path: Path, one: PageMedia) -> str:
     if report.is_folder or not one.poster:
         return one.poster
     small = thumb(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
-    return uri("image/jpeg", small) if small else ""
+    return data_uri("image/jpeg", small) if small else ""
 
 
-def _printed(report: Report) -> Markup:
+def _render_paper_table(report: Report) -> Markup:
     """The table for paper: all rows, and what is told of them in a few words."""
     names = [axis.name for axis in report.groups[0].axes] if len(report.groups) == 1 else ["model"]
-    words = _words_of(report.groups)
+    words = _axis_values(report.groups)
     rows = [
         Markup("<tr><td>{}</td>{}<td>{} {}</td><td>{}</td><td>{}</td></tr>").format(
             entry.name.removeprefix("run "),
-            Markup("").join(Markup("<td><bdi>{}</bdi></td>").format(cut(word, 60)) for word in words[entry.place]),
-            MARKS.get(entry.status, ""), entry.status,
+            Markup("").join(Markup("<td><bdi>{}</bdi></td>").format(shorten(word, 60)) for word in words[entry.place]),
+            STATE_SIGNS.get(entry.status, ""), entry.status,
             "" if entry.credits is None else f"{entry.credits:,}", entry.request_id or "",
         )
         for entry in report.entries
@@ -292,7 +296,7 @@ def _printed(report: Report) -> Markup:
     return table.format(heads, Markup("").join(rows))
 
 
-def _words_of(groups: Sequence[Group]) -> dict[int, list[str]]:
+def _axis_values(groups: Sequence[Group]) -> dict[int, list[str]]:
     """The values of each run on the axes; where there are several models, its model."""
     if len(groups) > 1:
         return {entry.place: [group.model] for group in groups for entry in group.entries}
@@ -302,23 +306,23 @@ def _words_of(groups: Sequence[Group]) -> dict[int, list[str]]:
     }
 
 
-def _how_many(report: Report) -> str:
+def _format_media_note(report: Report) -> str:
     where = (
         "The whole files lie in the folder media beside this page."
         if report.is_folder
-        else f"What it shows are previews: of clips at most {LONGEST} pixels wide and high, of pictures {PICTURE_LONGEST}."
+        else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {MAX_PICTURE_SIDE}."
     )
     return f" {where} It asks for nothing from a network." if report.media else ""
 
 
-def _runs_told(count: int) -> str:
+def _format_runs(count: int) -> str:
     return f"{count:,} run{'' if count == 1 else 's'}"
 
 
-def _moment(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y}, {moment:%H:%M} UTC"
 
 
-def _days(first: datetime, last: datetime) -> str:
+def _format_days(first: datetime, last: datetime) -> str:
     ends = [f"{moment.day} {moment:%B %Y}" for moment in (first.astimezone(UTC), last.astimezone(UTC))]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from markupsafe import Markup
 
-from ..run_progress import Bundle, kernel_shell, updated
-from ..terminal_line import is_terminal, line
+from ..run_progress import Bundle, get_kernel_shell, updating_output
+from ..terminal_line import is_terminal, updating_line
 
 BAR = Markup(
     '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
@@ -17,16 +17,16 @@ BAR = Markup(
 
 
 LINE = Markup("<div><bdi>{}</bdi></div>")
-Say = Callable[[str], object]
+SetText = Callable[[str], object]
 """Puts a line into the place of what was told."""
 
 
-def silent(_: str) -> None:
+def ignore_text(_: str) -> None:
     """Says nothing."""
 
 
 @contextmanager
-def progress(done: Callable[[], int], of: int, words: str) -> Iterator[Say]:
+def show_progress(done: Callable[[], int], of: int, words: str) -> Iterator[SetText]:
     """Say how much is done while the block lasts. A cell keeps the last line, for which one may say another, also later.
 
     An output cannot be taken back, and an empty one would stay in the notebook as a gap.
@@ -38,14 +38,14 @@ def progress(done: Callable[[], int], of: int, words: str) -> Iterator[Say]:
     def bundle() -> Bundle:
         return {"text/plain": told(), "text/html": str(BAR.format(told(), done() / of))}
 
-    if kernel_shell() is not None:
-        with updated(bundle, lambda _: _bundle(told())) as change:
+    if get_kernel_shell() is not None:
+        with updating_output(bundle, lambda _: _bundle(told())) as change:
             yield lambda text: change(_bundle(text))
     elif is_terminal():
-        with line(told, lambda: ""):
-            yield silent
+        with updating_line(told, lambda: ""):
+            yield ignore_text
     else:
-        yield silent
+        yield ignore_text
 
 
 def _bundle(text: str) -> Bundle:

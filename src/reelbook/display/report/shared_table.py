@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
 from ...sweeps.results.accessor import IMAGES, VIDEO
-from .strip_addresses import OUTPUT, PLAIN, is_address_column, without_addresses
+from .strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z|sha256:", re.IGNORECASE)
 
 
-def sendable(table: pd.DataFrame) -> pd.DataFrame:
+def make_shareable(table: pd.DataFrame) -> pd.DataFrame:
     """The table without the addresses of results, which are a right to fetch them, and with the names alone of source pictures."""
     # By position: a table that was joined may have two columns of one name.
     kept = _without_results(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
@@ -25,7 +25,7 @@ def sendable(table: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def with_names(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+def rename_files(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """The table with these names in place of the paths of its files."""
     changed = table.copy()
     if VIDEO in table.columns:
@@ -44,7 +44,7 @@ def _without_results(table: pd.DataFrame) -> pd.DataFrame:
     for place, name in enumerate(map(str, table.columns)):
         values = table.iloc[:, place]
         if name.startswith(OUTPUT) and name not in (VIDEO, IMAGES) and values.dtype.kind not in PLAIN:
-            kept.isetitem(place, _objects(table, [without_addresses(value) for value in values]).array)
+            kept.isetitem(place, _objects(table, [strip_addresses(value) for value in values]).array)
     return kept
 
 

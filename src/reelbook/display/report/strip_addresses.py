@@ -24,18 +24,18 @@ def is_address_column(name: str) -> bool:
     return name.startswith(OUTPUT) and _is_address(name)
 
 
-def without_addresses(value: Any) -> Any:
+def strip_addresses(value: Any) -> Any:
     """What a cell of an `output_…` column holds, without any address at any depth; also where it is JSON in a text.
 
-    >>> without_addresses([{"images": [{"url": "https://a/b?token=1", "width": 9}], "zip_url": None}])
+    >>> strip_addresses([{"images": [{"url": "https://a/b?token=1", "width": 9}], "zip_url": None}])
     [{'images': [{'width': 9}]}]
-    >>> without_addresses('{"url": "https://a/b", "seed": 7}')
+    >>> strip_addresses('{"url": "https://a/b", "seed": 7}')
     '{"seed": 7}'
     """
     if isinstance(value, Mapping):
-        return {name: without_addresses(item) for name, item in value.items() if not _is_address(str(name))}
+        return {name: strip_addresses(item) for name, item in value.items() if not _is_address(str(name))}
     if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "ndarray":
-        return [without_addresses(item) for item in value]
+        return [strip_addresses(item) for item in value]
     return _text(value) if isinstance(value, str) else value
 
 
@@ -54,6 +54,6 @@ def _text(value: str) -> str:
         # Whatever it is, it is no such text; the deepest ones overflow both readers.
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        kept = without_addresses(found)
+        kept = strip_addresses(found)
         return value if kept == found else str(write(kept))
     return _BARE.sub("…", value)

@@ -17,7 +17,7 @@ SUFFIXES = (".html", ".htm")
 SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
 
 
-def page_at(path: str | Path) -> Path:
+def find_page_path(path: str | Path) -> Path:
     """Where a page of this name goes."""
     target = _path(path)
     if not target.name or str(path).endswith(SEPARATORS) or target.is_dir():
@@ -34,7 +34,7 @@ def page_at(path: str | Path) -> Path:
     return target
 
 
-def folder_at(path: str | Path) -> Path:
+def find_folder_path(path: str | Path) -> Path:
     """Where a folder of this name goes; refused where something is that we have not written."""
     target = _path(path)
     if not target.exists():
@@ -72,7 +72,7 @@ def write_page(target: Path, html: str) -> Path:
 
 
 @contextmanager
-def appearing(target: Path) -> Iterator[Path]:
+def replacing_folder(target: Path) -> Iterator[Path]:
     """A folder to be filled, that takes the place of the report that was there when all is in it."""
     with _as_ours(target):
         real = Path(os.path.realpath(target))

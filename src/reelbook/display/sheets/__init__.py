@@ -1,7 +1,7 @@
 """Pictures of tables and clips, to be saved, pasted and printed."""
 
-from .animated_sheet import gif
-from .clip_strip import strip
-from .contact_sheet import sheet
+from .animated_sheet import write_animation
+from .clip_strip import draw_strip
+from .contact_sheet import draw_sheet
 
-__all__ = ["gif", "sheet", "strip"]
+__all__ = ["draw_sheet", "draw_strip", "write_animation"]

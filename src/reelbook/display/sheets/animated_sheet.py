@@ -15,22 +15,22 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media import stills
-from ..report.report_progress import progress
+from ..report.report_progress import show_progress
 from . import animation_encoding
-from .picture_grid import Grid, grid, labelled, placed
-from .sheet_colours import colours
-from .sheet_drawing import FULL_WIDTH, UNIT, Brush, label_lines, types
-from .sheet_entries import Entry, entries_of
-from .sheet_pictures import Look, at_times, looks
+from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
+from .sheet_colours import get_colours
+from .sheet_drawing import FULL_WIDTH, UNIT, Brush, get_letterings, wrap_label
+from .sheet_entries import Entry, read_entries
+from .sheet_pictures import RunPictures, read_all, read_at_times
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_RUNS, MAX_STEPS = 60, 96
-LEAST_WIDTH, MAX_WIDTH = 160, 2400
+MIN_WIDTH, MAX_WIDTH = 160, 2400
 TYPE_SHARE = 0.9
 """Labels are read at the size they have; on a sheet they are twice as large as that."""
-QUICKEST, SLOWEST = 9, 15
+MIN_STEP, MAX_STEP = 9, 15
 """Hundredths of a second that a step lasts at least: 11 in a second; and what is not made twice as slow any more."""
 FAR_TOO_LARGE = 1.5
 """How many times too large a file is so large that it gets fewer steps; else it gets fewer pixels."""
@@ -56,18 +56,20 @@ class Pace:
         return [number * self.step / 100 for number in range(self.steps)]
 
 
-def gif(table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
+def write_animation(
+    table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960
+) -> Path:
     """The clips of a table side by side as a .gif or an animated .webp; says where it is.
 
     They run on one clock, and one that is over rests on its last frame. To stay near 5 MB, a large one has fewer
     steps in a second, or fewer pixels than `width`; its comment says how many. Of pictures each is shown in turn.
     """
     target = _target(path)
-    if isinstance(width, bool) or not isinstance(width, int) or not LEAST_WIDTH <= width <= MAX_WIDTH:
+    if isinstance(width, bool) or not isinstance(width, int) or not MIN_WIDTH <= width <= MAX_WIDTH:
         raise ReelbookError(
-            f"`width` of an animated picture is a whole number from {LEAST_WIDTH} to {MAX_WIDTH}, and not {width!r}."
+            f"`width` of an animated picture is a whole number from {MIN_WIDTH} to {MAX_WIDTH}, and not {width!r}."
         )
-    entries = entries_of(table.iloc[: MAX_RUNS + 1], labels)
+    entries = read_entries(table.iloc[: MAX_RUNS + 1], labels)
     if len(entries) > MAX_RUNS:
         raise ReelbookError(
             f"{len(table):,} runs are too many for one animated picture. Choose up to {MAX_RUNS}: table[:{MAX_RUNS}].reel.gif(…)"
@@ -85,42 +87,42 @@ def _clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     if not sizes:
         raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
     pace = _pace(seconds)
-    place = grid(sizes, entries, width, _scale(width))
+    place = choose_grid(sizes, entries, width, _scale(width))
     clips = _Clips(entries, _decoded(entries, pace, place.card), sizes, place.across, kind)
     pace, width = _affordable(clips, pace, width)
     content = clips.encoded(pace, width)
-    while len(content) > MAX_BYTES and width > LEAST_WIDTH * 2:
+    while len(content) > MAX_BYTES and width > MIN_WIDTH * 2:
         width = _narrower(width, len(content))
         content = clips.encoded(pace, width)
     return content
 
 
-def _decoded(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Look]:
+def _decoded(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[RunPictures]:
     """All steps of all clips. Decoded once: fewer steps are some of these, and fewer pixels are these made smaller."""
     done: list[Entry] = []
 
-    def read(entry: Entry) -> Look:
-        found = at_times(entry, pace.times, card)
+    def read(entry: Entry) -> RunPictures:
+        found = read_at_times(entry, pace.times, card)
         done.append(entry)
         return found
 
-    with progress(lambda: len(done), len(entries), "clips read for the animated picture"):
-        return looks(entries, read)
+    with show_progress(lambda: len(done), len(entries), "clips read for the animated picture"):
+        return read_all(entries, read)
 
 
 def _affordable(clips: _Clips, pace: Pace, width: int) -> tuple[Pace, int]:
     """Pace and width that make a file of the right size, foretold from some steps: each whole attempt takes long."""
     guess = clips.guess(pace, width)
-    if guess > MAX_BYTES * FAR_TOO_LARGE and pace.step < SLOWEST:
+    if guess > MAX_BYTES * FAR_TOO_LARGE and pace.step < MAX_STEP:
         pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
         guess = clips.guess(pace, width)
-    is_wide = width > LEAST_WIDTH * 2
+    is_wide = width > MIN_WIDTH * 2
     return pace, _narrower(width, guess) if guess > MAX_BYTES and is_wide else width
 
 
 def _narrower(width: int, size: int) -> int:
     """The width that makes a file of the right size out of one that is too large."""
-    return max(LEAST_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / size))))
+    return max(MIN_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / size))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class _Clips:
     """Decoded clips, to be put together at any pace and width."""
 
     entries: Sequence[Entry]
-    seen: Sequence[Look]
+    seen: Sequence[RunPictures]
     sizes: Sequence[stills.Size]
     across: int
     kind: str
@@ -139,8 +141,8 @@ class _Clips:
         comment = f"{runs}, {100 / pace.step:.0f} steps/s, {width} px"
         done: list[int] = []
         steps = self._steps(pace, width, range(pace.steps))
-        with progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
-            return animation_encoding.encoded(steps, pace.step, self.kind, comment, tell=done.append)
+        with show_progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
+            return animation_encoding.encode_animation(steps, pace.step, self.kind, comment, tell=done.append)
 
     def guess(self, pace: Pace, width: int) -> int:
         """How large the file will be: the first step is drawn as a whole, and of the others what has changed."""
@@ -153,24 +155,27 @@ class _Clips:
         ]
         like = self._steps(pace, width, spread)
         one, two = (
-            sum(len(animation_encoding.encoded(pair[:count], pace.step, self.kind, "", like=like)) for pair in pairs)
+            sum(
+                len(animation_encoding.encode_animation(pair[:count], pace.step, self.kind, "", like=like))
+                for pair in pairs
+            )
             for count in (1, 2)
         )
         return (one + (two - one) * (pace.steps - 1)) // len(pairs)
 
     def _steps(self, pace: Pace, width: int, numbers: Sequence[int]) -> list[Image.Image]:
-        place = grid(self.sizes, self.entries, width, _scale(width), across=self.across)
-        still = labelled(self.entries, self.seen, place, colours()).picture
+        place = choose_grid(self.sizes, self.entries, width, _scale(width), across=self.across)
+        still = draw_labels(self.entries, self.seen, place, get_colours()).picture
         return [_step(still, self.seen, place, number * pace.every) for number in numbers]
 
 
-def _step(still: Image.Image, seen: Sequence[Look], place: Grid, number: int) -> Image.Image:
+def _step(still: Image.Image, seen: Sequence[RunPictures], place: PictureGrid, number: int) -> Image.Image:
     """All clips at one moment."""
     shown = still.copy()
     for card, look in enumerate(seen):
         if look.pictures:
             # A picture among clips stays what it is.
-            picture, left, top = placed(look.pictures[min(number, len(look.pictures) - 1)], place, card)
+            picture, left, top = fit_into_place(look.pictures[min(number, len(look.pictures) - 1)], place, card)
             shown.paste(picture, (left, top))
     return shown
 
@@ -178,35 +183,37 @@ def _step(still: Image.Image, seen: Sequence[Look], place: Grid, number: int) ->
 def _in_turn(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     """The pictures of each run, one run after the other."""
     whole = [entry for entry in entries if entry.files]
-    seen = looks(whole, lambda entry: _all_pictures(entry, (width, width)))
+    seen = read_all(whole, lambda entry: _all_pictures(entry, (width, width)))
     shown = [(entry, look) for entry, look in zip(whole, seen, strict=True) if look.pictures]
     if not shown:
         raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
     most = max(len(look.pictures) for _, look in shown)
     # The places for the pictures of a run; its label is that of the whole.
-    place = grid(
+    place = choose_grid(
         [size for _, look in shown for size in look.sizes], [Entry("", ("",), ())] * most, width, _scale(width)
     )
     steps = [_page(entry, look, place) for entry, look in shown]
-    return animation_encoding.encoded(
+    return animation_encoding.encode_animation(
         steps, round(100 * PICTURE_SECONDS), kind, f"{len(steps)} runs, {width} px", dithered=True
     )
 
 
-def _all_pictures(entry: Entry, box: stills.Size) -> Look:
-    return Look([stills.picture(path, box) for path in entry.files], [stills.size_of(path) for path in entry.files])
+def _all_pictures(entry: Entry, box: stills.Size) -> RunPictures:
+    return RunPictures(
+        [stills.picture(path, box) for path in entry.files], [stills.size_of(path) for path in entry.files]
+    )
 
 
-def _page(entry: Entry, look: Look, place: Grid) -> Image.Image:
+def _page(entry: Entry, look: RunPictures, place: PictureGrid) -> Image.Image:
     """The pictures of one run with its label below."""
-    _, small = types(place.scale)
-    ours = colours()
+    _, small = get_letterings(place.scale)
+    ours = get_colours()
     brush = Brush(place.width, place.height + 2 * small.line, ours, scale=place.scale)
     for number, picture in enumerate(look.pictures):
-        shown, left, top = placed(picture, place, number)
+        shown, left, top = fit_into_place(picture, place, number)
         brush.picture.paste(shown, (left, top))
     room = place.width - 2 * place.pad
-    for number, line in enumerate(label_lines(entry.label or (f"run {entry.number}",), small, room, 2)):
+    for number, line in enumerate(wrap_label(entry.label or (f"run {entry.number}",), small, room, 2)):
         brush.text(place.pad, place.height - place.pad + number * small.line, line, small, ours.ink, room)
     return brush.picture
 
@@ -215,22 +222,22 @@ def _measured(entries: Sequence[Entry]) -> tuple[list[stills.Size], float]:
     """The sizes of all that can be read, and the seconds of the longest clip."""
     sizes: list[stills.Size] = []
     longest = 0.0
-    for look in looks(entries, lambda entry: _length(entry)):
+    for look in read_all(entries, lambda entry: _length(entry)):
         sizes += look.sizes
         longest = max(longest, look.film.seconds if look.film else 0.0)
     return sizes, longest
 
 
-def _length(entry: Entry) -> Look:
+def _length(entry: Entry) -> RunPictures:
     if not entry.is_film:
-        return Look(sizes=[stills.size_of(entry.files[0])])
+        return RunPictures(sizes=[stills.size_of(entry.files[0])])
     film = stills.frames(entry.files[0], lambda _, __: [], (UNIT, UNIT))
-    return Look(sizes=[film.size], film=film)
+    return RunPictures(sizes=[film.size], film=film)
 
 
 def _pace(seconds: float) -> Pace:
     """As quick as can be, unless that makes too many steps; all of the longest clip is seen."""
-    step = max(QUICKEST, math.ceil(100 * seconds / MAX_STEPS))
+    step = max(MIN_STEP, math.ceil(100 * seconds / MAX_STEPS))
     return Pace(step, max(1, math.ceil(100 * seconds / step - 1e-6)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
-from .sheet_colours import colours
+from .sheet_colours import get_colours
 
 KINDS = (".gif", ".webp")
 COLOURS, SAMPLES, SAMPLE_SIDE = 255, 8, 480
@@ -23,7 +23,7 @@ ALIKE = 6
 QUALITY = 72
 
 
-def encoded(
+def encode_animation(
     steps: Sequence[Image.Image],
     hundredths: int,
     kind: str,
@@ -63,7 +63,7 @@ def _numbered(
     steps: Sequence[Image.Image], like: Sequence[Image.Image], dithered: bool, tell: Callable[[int], object] | None
 ) -> list[Image.Image]:
     """The steps in the colours of one palette; what has hardly changed since it was drawn stays as it is."""
-    ours = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(colours()))]
+    ours = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(get_colours()))]
     palette = _palette(like, ours)
     dither = Image.Dither.FLOYDSTEINBERG if dithered else Image.Dither.NONE
     found: list[Image.Image] = []

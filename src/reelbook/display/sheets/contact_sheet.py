@@ -12,22 +12,22 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.lettering.labels import Lettering
-from ..formatting import joined
-from .picture_grid import Grid, grid, labelled, placed
+from ..formatting import join_with_dots
+from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import Colours
-from .sheet_drawing import FULL_WIDTH, UNIT, Brush, filling, label_lines, scaled, types
-from .sheet_entries import Entry, entries_of, facts, title
+from .sheet_drawing import FULL_WIDTH, UNIT, Brush, fit_to_box, get_letterings, scale_length, wrap_label
+from .sheet_entries import Entry, format_facts, format_title, read_entries
 from .sheet_image import Sheet
-from .sheet_pictures import Look, looks, over_time, side_by_side
+from .sheet_pictures import RunPictures, read_all, read_over_time, read_side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS, MAX_HEIGHT, MAX_FRAMES = 200, 30_000, 24
-LEAST_WIDTH, MAX_WIDTH = 320, 8000
+MIN_WIDTH, MAX_WIDTH = 320, 8000
 MAX_PICTURES = 8
 LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
-TALLEST = 1.78
+MAX_SHAPE = 1.78
 """How many times higher than wide a picture may be shown; this is the shape of a telephone."""
 
 
@@ -50,36 +50,38 @@ class Drawn:
     """A run, ready to be drawn."""
 
     entry: Entry
-    look: Look
+    look: RunPictures
     label: list[str]
     note: list[str]
     height: int
 
 
-def sheet(
+def draw_sheet(
     table: pd.DataFrame, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = FULL_WIDTH
 ) -> Sheet:
     """A contact sheet of a table of runs, `width` pixels wide; a run without a file says how it stands.
 
     The first 200 runs are on it, or as many as a picture can hold; its last line says how to get the others.
     """
-    check(frames, width, "sheet")
+    check_arguments(frames, width, "sheet")
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
-    entries = entries_of(table.iloc[:MAX_ROWS], labels)
+    entries = read_entries(table.iloc[:MAX_ROWS], labels)
     scale = width / FULL_WIDTH
     across = _across(entries, frames)
     if across == 1 and not any(entry.is_film for entry in entries):
         return _of_cards(table, entries, width, scale)
     columns = _columns(entries, across, width, scale)
-    box = (columns.cell, max(1, round(columns.cell * TALLEST)))
-    seen = looks(entries, lambda entry: over_time(entry, across, box))
+    box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
+    seen = read_all(entries, lambda entry: read_over_time(entry, across, box))
     rows = [_drawn(entry, look, columns, scale) for entry, look in zip(entries, seen, strict=True)]
     rows = _fitting(rows, scale)
-    return Sheet.of(partial(_painted, table, rows, columns, width, scale), f"contact sheet: {title(table) or 'runs'}")
+    return Sheet.of(
+        partial(_painted, table, rows, columns, width, scale), f"contact sheet: {format_title(table) or 'runs'}"
+    )
 
 
-def size_told(look: Look) -> str:
+def format_picture_size(look: RunPictures) -> str:
     """The size of what is seen, and of a clip its frames and rate."""
     if look.film is not None:
         wide, high = look.film.size
@@ -87,11 +89,11 @@ def size_told(look: Look) -> str:
     return "×".join(map(str, look.sizes[0])) if look.sizes else ""
 
 
-def times_told(seen: Sequence[Look], count: int) -> list[str]:
+def format_times(seen: Sequence[RunPictures], count: int) -> list[str]:
     """What stands above each column: seconds where all clips are equally long, else the part of the whole."""
     films = [look.film for look in seen if look.film is not None]
     if not films:
-        return _sizes_told(seen, count)
+        return _format_sizes(seen, count)
     lengths = {(film.count, film.rate) for film in films}
     if len(lengths) == 1:
         return [f"{float(number / films[0].rate):.2f} s" for number in films[0].numbers]
@@ -100,7 +102,7 @@ def times_told(seen: Sequence[Look], count: int) -> list[str]:
     return ["start", *(f"{place / (count - 1):.0%}" for place in range(1, count - 1)), "end"]
 
 
-def _sizes_told(seen: Sequence[Look], count: int) -> list[str]:
+def _format_sizes(seen: Sequence[RunPictures], count: int) -> list[str]:
     """The size of each output, where it is the same for all runs; nothing where no run has a picture."""
     if not any(look.sizes for look in seen):
         return [""] * count
@@ -111,9 +113,9 @@ def _sizes_told(seen: Sequence[Look], count: int) -> list[str]:
     return told
 
 
-def check(frames: int, width: int, what: str) -> None:
+def check_arguments(frames: int, width: int, what: str) -> None:
     """Whether so much can be drawn."""
-    for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, LEAST_WIDTH, MAX_WIDTH)):
+    for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, MIN_WIDTH, MAX_WIDTH)):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ReelbookError(f"`{name}` of a {what} is a whole number from {low} to {high}, and not {value!r}.")
 
@@ -126,8 +128,8 @@ def _across(entries: Sequence[Entry], frames: int) -> int:
 
 
 def _columns(entries: Sequence[Entry], across: int, width: int, scale: float) -> Columns:
-    body, small = types(scale)
-    gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
+    body, small = get_letterings(scale)
+    gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
     number = min(max(small.width(entry.number) for entry in entries), width * NUMBER_SHARE)
     label = _label_room(entries, body, width * LABEL_SHARE)
     first = pad + math.ceil(number) + 2 * gap + (label + 3 * gap if label else 0)
@@ -140,16 +142,16 @@ def _columns(entries: Sequence[Entry], across: int, width: int, scale: float) ->
 
 def _label_room(entries: Sequence[Entry], type: Lettering, most: float) -> int:
     """As wide as the labels are on one line; where that is too much, as their longest part."""
-    whole = max(type.width(joined(*entry.label)) for entry in entries)
+    whole = max(type.width(join_with_dots(*entry.label)) for entry in entries)
     longest = max((type.width(part) for entry in entries for part in entry.label), default=0)
     return math.ceil(min(whole if whole <= most else longest, most))
 
 
-def _drawn(entry: Entry, look: Look, columns: Columns, scale: float) -> Drawn:
-    body, small = types(scale)
-    gap = scaled(UNIT, scale)
-    box = (columns.cell, max(1, round(columns.cell * TALLEST)))
-    pictures = [filling(picture, box) for picture in look.pictures]
+def _drawn(entry: Entry, look: RunPictures, columns: Columns, scale: float) -> Drawn:
+    body, small = get_letterings(scale)
+    gap = scale_length(UNIT, scale)
+    box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
+    pictures = [fit_to_box(picture, box) for picture in look.pictures]
     tallest = max((picture.height for picture in pictures), default=0)
     note: list[str] = []
     if not pictures:
@@ -158,14 +160,14 @@ def _drawn(entry: Entry, look: Look, columns: Columns, scale: float) -> Drawn:
         tallest = body.line + len(note) * small.line + 3 * gap
     # A sentence gets a second line, though the row becomes a little higher for it.
     lines = max(2 if len(entry.label) < 2 else 3, tallest // body.line)
-    label = label_lines(entry.label, body, columns.label, lines)
+    label = wrap_label(entry.label, body, columns.label, lines)
     height = max(tallest, len(label) * body.line)
-    return Drawn(entry, Look(pictures, look.sizes, look.film, look.trouble), label, note, height)
+    return Drawn(entry, RunPictures(pictures, look.sizes, look.film, look.trouble), label, note, height)
 
 
 def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
     """As many rows as a picture can hold."""
-    height, gap = 0, scaled(UNIT, scale)
+    height, gap = 0, scale_length(UNIT, scale)
     for place, row in enumerate(rows):
         height += row.height + 4 * gap
         if height > MAX_HEIGHT and place:
@@ -176,15 +178,15 @@ def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
 def _painted(
     table: pd.DataFrame, rows: Sequence[Drawn], columns: Columns, width: int, scale: float, colours: Colours
 ) -> Image.Image:
-    _, small = types(scale)
-    gap, pad = scaled(UNIT, scale), scaled(4 * UNIT, scale)
+    _, small = get_letterings(scale)
+    gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
     left_out = len(table) - len(rows)
     head = _head_height(scale) + small.line + gap
     foot = (2 * gap + small.line if left_out else 0) + pad - gap
     brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, scale=scale)
     seen = [row.look for row in rows]
     _paint_head(brush, table, seen, pad)
-    for place, told in zip(columns.cells, times_told(seen, len(columns.cells)), strict=True):
+    for place, told in zip(columns.cells, format_times(seen, len(columns.cells)), strict=True):
         brush.text(place, head - small.line - gap, told, small, brush.colours.soft, columns.cell)
     top = head
     for row in rows:
@@ -199,20 +201,22 @@ def _painted(
 
 def _of_cards(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Sheet:
     """Runs that made one picture each, side by side."""
-    seen = looks(entries, lambda entry: side_by_side(entry, 1, (width // 2, width // 2)))
-    place = grid([size for look in seen for size in look.sizes], entries, width, scale, card=1 / 3)
-    return Sheet.of(partial(_cards_painted, table, entries, seen, place), f"contact sheet: {title(table) or 'runs'}")
+    seen = read_all(entries, lambda entry: read_side_by_side(entry, 1, (width // 2, width // 2)))
+    place = choose_grid([size for look in seen for size in look.sizes], entries, width, scale, card=1 / 3)
+    return Sheet.of(
+        partial(_cards_painted, table, entries, seen, place), f"contact sheet: {format_title(table) or 'runs'}"
+    )
 
 
 def _cards_painted(
-    table: pd.DataFrame, entries: Sequence[Entry], seen: Sequence[Look], place: Grid, colours: Colours
+    table: pd.DataFrame, entries: Sequence[Entry], seen: Sequence[RunPictures], place: PictureGrid, colours: Colours
 ) -> Image.Image:
     head = _head_height(place.scale)
-    _, small = types(place.scale)
-    brush = labelled(entries, seen, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
+    _, small = get_letterings(place.scale)
+    brush = draw_labels(entries, seen, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
     for number, look in enumerate(seen):
         for picture in look.pictures[:1]:
-            shown, left, top = placed(picture, place, number, head)
+            shown, left, top = fit_into_place(picture, place, number, head)
             brush.show(left, top, shown)
     _paint_head(brush, table, seen, place.pad)
     if len(table) > len(entries):
@@ -221,34 +225,36 @@ def _cards_painted(
 
 
 def _head_height(scale: float) -> int:
-    body, small = types(scale)
-    return scaled(4 * UNIT, scale) + body.line + small.line + 2 * scaled(UNIT, scale)
+    body, small = get_letterings(scale)
+    return scale_length(4 * UNIT, scale) + body.line + small.line + 2 * scale_length(UNIT, scale)
 
 
-def _paint_head(brush: Brush, table: pd.DataFrame, seen: Sequence[Look], left: int) -> None:
+def _paint_head(brush: Brush, table: pd.DataFrame, seen: Sequence[RunPictures], left: int) -> None:
     """What all runs have in common."""
-    body, small = types(brush.scale)
-    top, room = scaled(4 * UNIT, brush.scale), brush.picture.width - 2 * left
-    brush.text(left, top, title(table) or "runs", body, brush.colours.ink, room)
-    brush.text(left, top + body.line, joined(*facts(table), _common(seen)), small, brush.colours.soft, room)
+    body, small = get_letterings(brush.scale)
+    top, room = scale_length(4 * UNIT, brush.scale), brush.picture.width - 2 * left
+    brush.text(left, top, format_title(table) or "runs", body, brush.colours.ink, room)
+    brush.text(
+        left, top + body.line, join_with_dots(*format_facts(table), _common(seen)), small, brush.colours.soft, room
+    )
 
 
 def _paint_foot(brush: Brush, table: pd.DataFrame, shown: int, left: int, top: int) -> None:
     """What is left out, and how to get it."""
-    _, small = types(brush.scale)
+    _, small = get_letterings(brush.scale)
     words = f"The first {shown:,} of {len(table):,} runs. The next ones: table[{shown}:].reel.sheet()"
     brush.text(left, top, words, small, brush.colours.soft, brush.picture.width - 2 * left)
 
 
-def _common(seen: Sequence[Look]) -> str:
+def _common(seen: Sequence[RunPictures]) -> str:
     """Size and length, where all clips have the same."""
-    told = {size_told(look) for look in seen if look.film is not None}
+    told = {format_picture_size(look) for look in seen if look.film is not None}
     return told.pop() if len(told) == 1 else ""
 
 
 def _paint_row(brush: Brush, row: Drawn, columns: Columns, top: int) -> None:
-    body, small = types(brush.scale)
-    gap = scaled(UNIT, brush.scale)
+    body, small = get_letterings(brush.scale)
+    gap = scale_length(UNIT, brush.scale)
     ink, soft = brush.colours.ink, brush.colours.soft
     number = columns.left + columns.number - min(small.width(row.entry.number), columns.number)
     # Both stand on one line of writing, though one is smaller.
@@ -269,8 +275,8 @@ def _paint_row(brush: Brush, row: Drawn, columns: Columns, top: int) -> None:
 
 def _paint_state(brush: Brush, row: Drawn, columns: Columns, top: int) -> None:
     """A quiet box where the pictures would be, with a sign, a word, and the reason."""
-    body, small = types(brush.scale)
-    gap = scaled(UNIT, brush.scale)
+    body, small = get_letterings(brush.scale)
+    gap = scale_length(UNIT, brush.scale)
     left, state = columns.cells[0], row.entry.state
     height = body.line + len(row.note) * small.line + 3 * gap
     brush.box(left, top, columns.right - left, height)

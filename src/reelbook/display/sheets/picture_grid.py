@@ -9,21 +9,21 @@ from statistics import median
 
 from PIL import Image
 
-from ..formatting import joined
+from ..formatting import join_with_dots
 from .sheet_colours import Colours
-from .sheet_drawing import UNIT, Brush, filling, label_lines, scaled, types
+from .sheet_drawing import UNIT, Brush, fit_to_box, get_letterings, scale_length, wrap_label
 from .sheet_entries import Entry
-from .sheet_pictures import Look
+from .sheet_pictures import RunPictures
 
 SHAPE = 0.62
 """How high a grid is for its width, at best."""
 MAX_ACROSS = 12
-TALLEST = 1.4
+MAX_SHAPE = 1.4
 """The most of that: a grid that is higher than this for its width gets smaller cards."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PictureGrid:
     """Where the cards stand."""
 
     across: int
@@ -52,7 +52,7 @@ class Grid:
         return left, self.pad + row * (self.card[1] + self.label + 2 * self.gap)
 
 
-def grid(
+def choose_grid(
     sizes: Sequence[tuple[int, int]],
     entries: Sequence[Entry],
     width: int,
@@ -60,7 +60,7 @@ def grid(
     *,
     card: float = 1.0,
     across: int | None = None,
-) -> Grid:
+) -> PictureGrid:
     """The grid of so many cards that is nearest to a good shape; pictures of these sizes go in.
 
     Labels get a second line where one is not enough. `card` is the widest one may be, as a part of the width; with
@@ -75,12 +75,18 @@ def grid(
     return min(small, key=lambda one: abs(math.log(one.height / width / SHAPE)))
 
 
-def labelled(
-    entries: Sequence[Entry], looks: Sequence[Look], grid: Grid, colours: Colours, *, top: int = 0, foot: int = 0
+def draw_labels(
+    entries: Sequence[Entry],
+    looks: Sequence[RunPictures],
+    grid: PictureGrid,
+    colours: Colours,
+    *,
+    top: int = 0,
+    foot: int = 0,
 ) -> Brush:
     """A canvas with every label, and a quiet box for each run that has no picture."""
     brush = Brush(grid.width, top + grid.height + foot, colours, scale=grid.scale)
-    body, small = types(grid.scale)
+    body, small = get_letterings(grid.scale)
     for number, (entry, look) in enumerate(zip(entries, looks, strict=True)):
         left, upper = grid.place(number)
         upper += top
@@ -92,24 +98,24 @@ def labelled(
             ink = colours.of("" if look.trouble else entry.state)
             brush.text(left + 2 * grid.gap + taken, y, word, body, ink, grid.card[0] - 3 * grid.gap - taken)
         parts = entry.label or (f"run {entry.number}",)
-        for place, line in enumerate(label_lines(parts, small, grid.card[0], grid.lines)):
+        for place, line in enumerate(wrap_label(parts, small, grid.card[0], grid.lines)):
             y = upper + grid.card[1] + grid.gap // 2 + place * small.line
             brush.text(left, y, line, small, colours.ink, grid.card[0])
     return brush
 
 
-def placed(picture: Image.Image, grid: Grid, number: int, top: int = 0) -> tuple[Image.Image, int, int]:
+def fit_into_place(picture: Image.Image, grid: PictureGrid, number: int, top: int = 0) -> tuple[Image.Image, int, int]:
     """A picture as it goes into its place, and where."""
     left, upper = grid.place(number)
-    shown = filling(picture, grid.card)
+    shown = fit_to_box(picture, grid.card)
     # It stands on its label.
     return shown, left, top + upper + grid.card[1] - shown.height
 
 
-def _grid(across: int, shape: float, entries: Sequence[Entry], width: int, scale: float) -> Grid:
-    _, small = types(scale)
-    gap, pad = scaled(UNIT, scale), scaled(2 * UNIT, scale)
+def _grid(across: int, shape: float, entries: Sequence[Entry], width: int, scale: float) -> PictureGrid:
+    _, small = get_letterings(scale)
+    gap, pad = scale_length(UNIT, scale), scale_length(2 * UNIT, scale)
     wide = max(8, (width - 2 * pad - (across - 1) * gap) // across)
-    high = max(8, min(round(wide * shape), round(width * TALLEST)))
-    lines = 1 if all(small.width(joined(*entry.label)) <= wide for entry in entries) else 2
-    return Grid(across, (wide, high), gap // 2 + lines * small.line, lines, gap, pad, width, scale, len(entries))
+    high = max(8, min(round(wide * shape), round(width * MAX_SHAPE)))
+    lines = 1 if all(small.width(join_with_dots(*entry.label)) <= wide for entry in entries) else 2
+    return PictureGrid(across, (wide, high), gap // 2 + lines * small.line, lines, gap, pad, width, scale, len(entries))

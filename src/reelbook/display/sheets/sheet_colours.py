@@ -8,7 +8,7 @@ from functools import cache
 
 from ...settings import options
 from ..formatting import STATE_COLOURS
-from ..theme import asset
+from ..theme import read_asset
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class Colours:
         return found
 
 
-def colours() -> Colours:
+def get_colours() -> Colours:
     """Those of the chosen theme; a picture has no host to ask, so it is light unless dark was chosen."""
-    return of_theme(is_dark=options.theme == "dark")
+    return get_theme_colours(is_dark=options.theme == "dark")
 
 
 @cache
-def of_theme(*, is_dark: bool) -> Colours:
+def get_theme_colours(*, is_dark: bool) -> Colours:
     """The colours of the style sheet for light or for dark pages."""
-    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", asset("tokens.css"), flags=re.DOTALL))
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", read_asset("tokens.css"), flags=re.DOTALL))
     wanted = ".rb.rb-dark" if is_dark else ".rb"
     declared = next(body for selector, body in rules if selector.strip() == wanted and "--_ink" in body)
     values = dict(re.findall(r"--_(\w+):\s*(#[0-9a-f]{6})", declared))

@@ -8,12 +8,12 @@ from functools import lru_cache
 from PIL import Image, ImageChops, ImageDraw
 
 from ...media.lettering.labels import Lettering
-from ..formatting import MARKS, joined
+from ..formatting import STATE_SIGNS, join_with_dots
 from .sheet_colours import Colours
 
 FULL_WIDTH, BODY, SMALL, UNIT, RADIUS, HAIR = 1600, 26, 24, 8, 12, 2
 """Of a sheet as wide as usual; twice what they are on a page, because a screen may show it at half its size."""
-LEAST_BODY = 12
+MIN_BODY = 12
 FINER = 4
 """Shapes are drawn so much larger and then shrunk, which makes their edges smooth."""
 
@@ -48,7 +48,7 @@ class Brush:
 
     def sign(self, left: float, top: float, state: str, lettering: Lettering) -> int:
         """The sign of a state in a line of this type; says how much room it takes. One without a sign takes none."""
-        mark = MARKS.get(state)
+        mark = STATE_SIGNS.get(state)
         if mark is None:
             return 0
         size = round(lettering.size * 0.8)
@@ -58,17 +58,17 @@ class Brush:
         return round(size * 1.5)
 
 
-def scaled(value: float, scale: float) -> int:
+def scale_length(value: float, scale: float) -> int:
     """A measure for this width."""
     return max(1, round(value * scale))
 
 
-def types(scale: float) -> tuple[Lettering, Lettering]:
+def get_letterings(scale: float) -> tuple[Lettering, Lettering]:
     """Type for what is read first, and for the rest."""
-    return Lettering(max(LEAST_BODY, round(BODY * scale))), Lettering(max(LEAST_BODY - 1, round(SMALL * scale)))
+    return Lettering(max(MIN_BODY, round(BODY * scale))), Lettering(max(MIN_BODY - 1, round(SMALL * scale)))
 
 
-def filling(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
+def fit_to_box(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
     """A picture as large as the box allows; a tiny one is enlarged."""
     grow = min(box[0] / picture.width, box[1] / picture.height)
     size = max(1, round(picture.width * grow)), max(1, round(picture.height * grow))
@@ -77,7 +77,7 @@ def filling(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
     return picture if near else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def label_lines(parts: Sequence[str], lettering: Lettering, room: int, most: int) -> list[str]:
+def wrap_label(parts: Sequence[str], lettering: Lettering, room: int, most: int) -> list[str]:
     """The parts of a label on few lines: short ones together, and what is left for the longest."""
     if not parts or room < 1:
         return []
@@ -86,7 +86,7 @@ def label_lines(parts: Sequence[str], lettering: Lettering, room: int, most: int
     for part in parts:
         if part in long:
             continue
-        together = joined(short[-1], part) if short else part
+        together = join_with_dots(short[-1], part) if short else part
         if short and lettering.width(together) <= room:
             short[-1] = together
         else:

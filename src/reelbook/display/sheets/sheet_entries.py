@@ -12,8 +12,8 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.stills import is_film
 from ...sweeps.results.accessor import Reel
-from ..formatting import format_credits, joined
-from ..report.layout import axes_of, is_missing, plain_text, worded
+from ..formatting import format_credits, join_with_dots
+from ..report.layout import find_axes, format_named_value, format_table_value, is_missing
 
 COMPLETED = "completed"
 GONE = "no file here"
@@ -37,7 +37,7 @@ class Entry:
         return bool(self.files) and is_film(self.files[0])
 
 
-def entries_of(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[Entry]:
+def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[Entry]:
     """Every run of a table, in its order."""
     # A table may have been joined so that it has a name twice.
     table = table.loc[:, ~table.columns.duplicated()]
@@ -45,33 +45,33 @@ def entries_of(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -
     files = Reel(table).paths()
     states, reasons = _column(table, "status"), _column(table, "error")
     return [
-        Entry(plain_text(name), text, tuple(found), *_standing(state, reason, found))
+        Entry(format_table_value(name), text, tuple(found), *_standing(state, reason, found))
         for name, text, found, state, reason in zip(table.index, texts, files, states, reasons, strict=True)
     ]
 
 
-def title(table: pd.DataFrame) -> str:
+def format_title(table: pd.DataFrame) -> str:
     """What all runs have in common: the prompt, or else the model."""
     prompts = {"" if is_missing(value) else " ".join(str(value).split()) for value in _column(table, "prompt")}
     if len(prompts) == 1 and "" not in prompts:
         return prompts.pop()
-    return joined(*_models(table)) if len(_models(table)) < 4 else f"{len(_models(table))} models"
+    return join_with_dots(*_models(table)) if len(_models(table)) < 4 else f"{len(_models(table))} models"
 
 
-def facts(table: pd.DataFrame) -> list[str]:
+def format_facts(table: pd.DataFrame) -> list[str]:
     """How many runs there are, how many came to nothing, and what they cost."""
     found = [f"{len(table):,} run{'' if len(table) == 1 else 's'}"]
-    states = [plain_text(value) for value in _column(table, "status") if not is_missing(value)]
+    states = [format_table_value(value) for value in _column(table, "status") if not is_missing(value)]
     others = [state for state in dict.fromkeys(states) if state != COMPLETED]
     found += [f"{states.count(state):,} {state}" for state in others]
     costs = [value for value in _column(table, "credits") if not is_missing(value)]
     if costs:
-        sources = {plain_text(value) for value in _column(table, "credits_source") if not is_missing(value)}
+        sources = {format_table_value(value) for value in _column(table, "credits_source") if not is_missing(value)}
         found.append(format_credits(sum(map(int, costs)), "charged" if sources == {"charged"} else "estimated"))
     return found
 
 
-def checked_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str]:
+def check_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str]:
     """The names of the columns, if the table has them."""
     names = [labels] if isinstance(labels, str) else list(labels)
     known = list(map(str, table.columns))
@@ -84,8 +84,10 @@ def checked_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str
 
 def _labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tuple[str, ...]]:
     if labels is not None:
-        names = checked_labels(table, labels)
-        return [tuple(worded(name, table[name].iloc[place]) for name in names) for place in range(len(table))]
+        names = check_labels(table, labels)
+        return [
+            tuple(format_named_value(name, table[name].iloc[place]) for name in names) for place in range(len(table))
+        ]
     models = [_short(value) for value in _column(table, "model")]
     several = len(set(models)) > 1
     found: list[tuple[str, ...]] = [()] * len(table)
@@ -93,7 +95,7 @@ def _labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tup
         places = [place for place, one in enumerate(models) if one == model]
         # What one model is asked says nothing of the others.
         parts = _varying(table.iloc[places] if several else table)
-        name = [model] if several and model != plain_text(None) else []
+        name = [model] if several and model != format_table_value(None) else []
         for place, part in zip(places, parts, strict=True):
             found[place] = (*name, *part)
     return found
@@ -101,23 +103,27 @@ def _labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tup
 
 def _varying(table: pd.DataFrame) -> list[list[str]]:
     """What tells each run of one model from the others; nothing of what is empty in its row."""
-    axes = axes_of(table)
+    axes = find_axes(table)
     return [
-        [part for axis in axes if (part := joined(*(_told(name, table[name].iloc[place]) for name in axis.columns)))]
+        [
+            part
+            for axis in axes
+            if (part := join_with_dots(*(_format_part(name, table[name].iloc[place]) for name in axis.columns)))
+        ]
         for place in range(len(table))
     ]
 
 
-def _told(name: str, value: Any) -> str:
+def _format_part(name: str, value: Any) -> str:
     """A value with what it is of; nothing for one that is missing, an empty text or an empty list."""
-    is_empty = is_missing(value) or plain_text(value) in ("none", '""')
-    return "" if is_empty else worded(name, value)
+    is_empty = is_missing(value) or format_table_value(value) in ("none", '""')
+    return "" if is_empty else format_named_value(name, value)
 
 
 def _standing(state: Any, reason: Any, files: Sequence[str]) -> tuple[str, str]:
     """The state in a word, and why."""
-    known = "" if is_missing(state) else plain_text(state)
-    why = "" if is_missing(reason) else plain_text(reason)
+    known = "" if is_missing(state) else format_table_value(state)
+    why = "" if is_missing(reason) else format_table_value(reason)
     if not files and known in ("", COMPLETED):
         return GONE, why or ("rb.attach fetches it again" if known else "")
     return known, why
@@ -128,7 +134,7 @@ def _models(table: pd.DataFrame) -> list[str]:
 
 
 def _short(model: Any) -> str:
-    return plain_text(model).rstrip("/").rpartition("/")[2]
+    return format_table_value(model).rstrip("/").rpartition("/")[2]
 
 
 def _column(table: pd.DataFrame, name: str) -> list[Any]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from ...settings import options
-from ..embedding import uri
-from ..theme import style
-from .sheet_colours import Colours, colours, of_theme
+from ..embedding import data_uri
+from ..theme import render_style
+from .sheet_colours import Colours, get_colours, get_theme_colours
 
 MAX_BYTES, MAX_PLAIN = 240_000, 100_000
 """Of the copy that a page shows, and of the one for places without HTML: a few sheets, and still a notebook can be sent by mail."""
@@ -51,7 +51,7 @@ class Sheet(Image.Image):
     def of(cls, paint: Callable[[Colours], Image.Image], alt: str) -> Sheet:
         """The picture that is painted in the chosen colours, as a sheet; `alt` is what it shows, in words."""
         found = cls()
-        vars(found).update(vars(paint(colours())), _paint=paint, _alt=alt)
+        vars(found).update(vars(paint(get_colours())), _paint=paint, _alt=alt)
         return found
 
     def __getstate__(self) -> list[Any]:
@@ -59,28 +59,28 @@ class Sheet(Image.Image):
 
     def _repr_html_(self) -> str:
         whole = self.convert("RGB")
-        shown = IMAGE.format(self.width, self._alt or repr(self), uri("image/jpeg", display_copy(whole)))
+        shown = IMAGE.format(self.width, self._alt or repr(self), data_uri("image/jpeg", encode_jpeg(whole)))
         dark = self.in_dark()
         if dark is None:
             return str(Markup('<div class="rb-sheet">{}</div>').format(shown))
-        words, pictures = (uri("image/png", _png(part)) for part in _apart(whole, dark))
-        return str(style("sheet.css") + THEMED.format(self.width, pictures, words, shown))
+        words, pictures = (data_uri("image/png", _png(part)) for part in _apart(whole, dark))
+        return str(render_style("sheet.css") + THEMED.format(self.width, pictures, words, shown))
 
     def in_dark(self) -> Image.Image | None:
         """The same in the colours of a dark page; None where one theme was chosen, or somebody has drawn on it since."""
         if self._paint is None or options.theme != "auto":
             return None
         whole = self.convert("RGB")
-        same = self._paint(of_theme(is_dark=False))
+        same = self._paint(get_theme_colours(is_dark=False))
         if same.size != whole.size or same.tobytes() != whole.tobytes():
             return None
-        return self._paint(of_theme(is_dark=True))
+        return self._paint(get_theme_colours(is_dark=True))
 
     def _repr_png_(self) -> None:
         return None
 
     def _repr_jpeg_(self) -> bytes:
-        return display_copy(self.convert("RGB"), MAX_PLAIN)
+        return encode_jpeg(self.convert("RGB"), MAX_PLAIN)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
@@ -89,7 +89,7 @@ class Sheet(Image.Image):
         return f"<a picture of {self.width}×{self.height}: .save('sheet.png') keeps it>"
 
 
-def display_copy(picture: Image.Image, most_bytes: int = MAX_BYTES) -> bytes:
+def encode_jpeg(picture: Image.Image, most_bytes: int = MAX_BYTES) -> bytes:
     """The best JPEG of a picture that is no larger than this; of one that is very long, the smallest that can be read."""
     content, shown = b"", picture
     for quality, subsampling, width in COPIES:

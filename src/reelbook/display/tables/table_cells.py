@@ -19,7 +19,7 @@ DIGITS, LARGEST_PLAIN, SMALLEST_PLAIN = 6, 1e15, 1e-4
 MAX_EXACT = 2**53
 """The largest whole number that a page can count with; beyond it words stay exact, and only the order is rounded."""
 
-MAX_ITEMS, MAX_IN_ONE, DEEPEST = 40, 400, 6
+MAX_ITEMS, MAX_IN_ONE, MAX_DEPTH = 40, 400, 6
 
 Number = int | float
 
@@ -34,53 +34,55 @@ class Cells:
     is_number: bool = False
 
 
-def cells(name: Any, values: pd.Series[Any]) -> Cells:
+def make_cells(name: Any, values: pd.Series[Any]) -> Cells:
     """A column of a table, whatever it is called and holds."""
     listed = values.tolist()
     missing = [_is_missing(value) for value in listed]
-    words = [None if gone else words_of(value) for value, gone in zip(listed, missing, strict=True)]
+    words = [None if gone else format_cell(value) for value, gone in zip(listed, missing, strict=True)]
     order, is_number = _order(values, listed, missing)
     if is_number and any(isinstance(value, (float, np.floating)) for value in listed):
         words = _aligned(words, listed)
-    return Cells(name_of(name), words, order, is_number)
+    return Cells(format_column_name(name), words, order, is_number)
 
 
-def name_of(label: Any) -> str:
+def format_column_name(label: Any) -> str:
     """The name of a column in words; of one with several levels, all of them."""
     if isinstance(label, tuple):
-        return " / ".join(words for part in label if (words := words_of(part)))
-    return words_of(label)
+        return " / ".join(words for part in label if (words := format_cell(part)))
+    return format_cell(label)
 
 
-def words_of(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value as one reads it: floats to six digits, anything else as Python says it, and never too long.
 
-    >>> [words_of(value) for value in (0.1 + 0.2, 1272.0, 1e-7, [0.5, "a"], None)]
+    >>> [format_cell(value) for value in (0.1 + 0.2, 1272.0, 1e-7, [0.5, "a"], None)]
     ['0.3', '1272', '1e-07', "[0.5, 'a']", 'None']
     """
     if isinstance(value, str):
-        return _kept(value)
+        return _limit_text(value)
     if isinstance(value, (float, np.floating)):
-        return figure(float(value))
+        return format_number(float(value))
     try:
-        return _kept(_short().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value))
+        return _limit_text(
+            _short().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value)
+        )
     except Exception:  # Whatever somebody's own class stumbles over, the table is shown.
         return f"<{type(value).__name__}>"
 
 
-def sound(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """A text that can be sent: halves of characters, which no encoding takes, are a `?` each.
 
-    >>> sound("a\\ud800b")
+    >>> replace_surrogates("a\\ud800b")
     'a?b'
     """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def figure(value: float) -> str:
+def format_number(value: float) -> str:
     """A number to six digits; those before the point are all kept.
 
-    >>> figure(1234567.891), figure(0.000123456789), figure(-2.50), figure(float("inf"))
+    >>> format_number(1234567.891), format_number(0.000123456789), format_number(-2.50), format_number(float("inf"))
     ('1234568', '0.000123457', '-2.5', 'inf')
     """
     if not math.isfinite(value) or value == 0:
@@ -117,7 +119,7 @@ def _short() -> reprlib.Repr:
     for name in ("list", "tuple", "set", "frozenset", "dict", "array", "deque"):
         setattr(short, f"max{name}", MAX_ITEMS)
     short.maxstring = short.maxlong = short.maxother = MAX_IN_ONE
-    short.maxlevel = DEEPEST
+    short.maxlevel = MAX_DEPTH
     return short
 
 
@@ -165,6 +167,6 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _kept(text: str) -> str:
+def _limit_text(text: str) -> str:
     """A text that can be sent, and no more than a page of it."""
-    return sound(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)")
+    return replace_surrogates(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)")

@@ -11,9 +11,9 @@ import pandas as pd
 from markupsafe import Markup
 
 from ...media.metadata.file_marks import UNSIGNED
-from ..formatting import MARKS
-from ..report.strip_addresses import OUTPUT, PLAIN, is_address_column, without_addresses
-from .table_cells import Cells, cells, name_of, words_of
+from ..formatting import STATE_SIGNS
+from ..report.strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
+from .table_cells import Cells, format_cell, format_column_name, make_cells
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
 OURS = frozenset({
@@ -35,7 +35,7 @@ MAX_DATA = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Column:
     """A column with its part in the table."""
 
     cells: Cells
@@ -47,14 +47,14 @@ class Place:
     """What the table calls the states, which a filter may name as well."""
 
 
-def places(table: pd.DataFrame) -> list[Place]:
+def find_columns(table: pd.DataFrame) -> list[Column]:
     """All columns: index, state, those that vary, credits, seconds and errors are shown, then follow the others.
 
     What opens a file comes along only where it is shown on purpose: a saved notebook is sent around.
     """
-    index = [Place(part, is_shown=True, is_index=True) for part in _index(table)]
+    index = [Column(part, is_shown=True, is_index=True) for part in _index(table)]
     named = _columns(table)
-    tells = _telling(table, named)
+    tells = _find_axes(table, named)
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
     errors = [ERROR] if _says_something(named.get(ERROR)) else []
     marked = [MARKED] if _has_marks(named.get(MARKED)) else []
@@ -67,14 +67,14 @@ def places(table: pd.DataFrame) -> list[Place]:
     named |= _harmless(table, set(rest))
     return [
         *index,
-        *(_shown(name, named[name], roles.get(name, "")) for name in shown),
-        *(Place(named[name], role=roles.get(name, "")) for name in rest),
+        *(_make_shown(name, named[name], roles.get(name, "")) for name in shown),
+        *(Column(named[name], role=roles.get(name, "")) for name in rest),
     ]
 
 
-def payload_columns(all_places: Sequence[Place]) -> tuple[list[dict[str, Any]], list[str]]:
+def pack_columns(all_places: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
     """The columns as the script reads them, and the names of those that are too heavy to come along."""
-    packed = [_packed_place(place) for place in all_places]
+    packed = [_pack_column(place) for place in all_places]
     weights = [len(json.dumps(one, ensure_ascii=False)) for one in packed]
     left: list[int] = []
     # A light one would make no difference.
@@ -87,12 +87,12 @@ def payload_columns(all_places: Sequence[Place]) -> tuple[list[dict[str, Any]], 
     return [one for i, one in enumerate(packed) if i not in left], [all_places[i].cells.name for i in sorted(left)]
 
 
-def packed(values: Sequence[Any]) -> Any:
+def pack(values: Sequence[Any]) -> Any:
     """Values in little room: where few are different, each of them once and their numbers.
 
-    >>> packed(["480p", "480p", "720p", "480p", "720p", "480p"])
+    >>> pack(["480p", "480p", "720p", "480p", "720p", "480p"])
     {'of': ['480p', '720p'], 'at': [0, 0, 1, 0, 1, 0]}
-    >>> packed(["480p"] * 1000), packed([1, 2, 3])
+    >>> pack(["480p"] * 1000), pack([1, 2, 3])
     ({'of': ['480p'], 'n': 1000}, [1, 2, 3])
     """
     numbers: dict[Any, int] = {}
@@ -105,7 +105,7 @@ def packed(values: Sequence[Any]) -> Any:
     return {"of": list(numbers), "at": [numbers[value] for value in values]}
 
 
-def as_json(value: Any) -> Markup:
+def format_json(value: Any) -> Markup:
     """A value as JSON that may stand in a script element: nothing in it can end the element or begin a tag."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
@@ -113,7 +113,7 @@ def as_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _packed_place(place: Place) -> dict[str, Any]:
+def _pack_column(place: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"name": place.cells.name}
     found |= {
         name: 1
@@ -123,18 +123,18 @@ def _packed_place(place: Place) -> dict[str, Any]:
     found |= {"role": place.role} if place.role else {}
     order = place.cells.order
     if place.keys is not None:
-        found["keys"] = packed(place.keys)
+        found["keys"] = pack(place.keys)
     if order is not None:
-        found["order"] = packed(order)
+        found["order"] = pack(order)
     # A number that reads the same in Python and in the page needs no words.
     if order is None or any(
-        word != _told_by_page(number) for word, number in zip(place.cells.words, order, strict=True)
+        word != _format_as_page(number) for word, number in zip(place.cells.words, order, strict=True)
     ):
-        found["words"] = packed(place.cells.words)
+        found["words"] = pack(place.cells.words)
     return found
 
 
-def _told_by_page(number: int | float | None) -> str | None:
+def _format_as_page(number: int | float | None) -> str | None:
     if number is None:
         return None
     return repr(number) if isinstance(number, int) or 1e-4 <= abs(number) < 1e15 else ""
@@ -142,15 +142,17 @@ def _told_by_page(number: int | float | None) -> str | None:
 
 def _index(table: pd.DataFrame) -> list[Cells]:
     index = table.index
-    names = [name_of(name) if name is not None else "" for name in index.names]
+    names = [format_column_name(name) if name is not None else "" for name in index.names]
     levels = [index.get_level_values(level) for level in range(index.nlevels)]
     # Of the type it has: where pandas guesses one itself, it fails at half a character.
-    return [cells(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)]
+    return [
+        make_cells(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)
+    ]
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Cells]:
     """Every column by its name; of several with one name, the later ones are numbered."""
-    found = {name: cells(name, table.iloc[:, place]) for name, place in _places_by_name(table).items()}
+    found = {name: make_cells(name, table.iloc[:, place]) for name, place in _places_by_name(table).items()}
     if SECONDS not in found:
         found |= _seconds(found)
     return found
@@ -159,9 +161,9 @@ def _columns(table: pd.DataFrame) -> dict[str, Cells]:
 def _places_by_name(table: pd.DataFrame) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, label in enumerate(table.columns):
-        name, count = name_of(label), 2
+        name, count = format_column_name(label), 2
         while name in found:
-            name, count = f"{name_of(label)} ({count})", count + 1
+            name, count = f"{format_column_name(label)} ({count})", count + 1
         found[name] = place
     return found
 
@@ -170,7 +172,7 @@ def _harmless(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
     """What came back, anew and without the addresses that stand deeper in it."""
     wanted = {name: place for name, place in _places_by_name(table).items() if name in names}
     return {
-        name: cells(name, pd.Series([without_addresses(value) for value in table.iloc[:, place]], dtype=object))
+        name: make_cells(name, pd.Series([strip_addresses(value) for value in table.iloc[:, place]], dtype=object))
         for name, place in wanted.items()
         if name.startswith(OUTPUT) and name not in FILES and table.iloc[:, place].dtype.kind not in PLAIN
     }
@@ -204,15 +206,15 @@ def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
     ]
     if not any(lengths):
         return {}
-    words = [None if length is None else words_of(round(length, 2)) for length in lengths]
+    words = [None if length is None else format_cell(round(length, 2)) for length in lengths]
     order: list[int | float | None] = [None if length is None else round(length, 2) for length in lengths]
     return {SECONDS: Cells(SECONDS, words, order, is_number=True)}
 
 
-def _telling(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
+def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
     """The columns that tell one run from another: the axes of the sweep, then whatever else was asked or measured and varies."""
     known = table.attrs.get("reelbook")
-    axes = [name_of(name) for name in known.get("axes", ())] if isinstance(known, dict) else []
+    axes = [format_column_name(name) for name in known.get("axes", ())] if isinstance(known, dict) else []
     varying = [
         name for name, one in named.items()
         if name not in OURS and not name.startswith("output_") and len(set(one.words)) > 1
@@ -231,9 +233,9 @@ def _says_something(column: Cells | None) -> bool:
     return column is not None and any(column.words)
 
 
-def _shown(name: str, column: Cells, role: str) -> Place:
+def _make_shown(name: str, column: Cells, role: str) -> Column:
     """A column to be seen; states with their sign and the word for people."""
     if role != "state":
-        return Place(column, is_shown=True, role=role)
-    words = [None if word is None else f"{MARKS.get(word, '·')} {word}" for word in column.words]
-    return Place(Cells(column.name, words), is_shown=True, role=role, keys=column.words)
+        return Column(column, is_shown=True, role=role)
+    words = [None if word is None else f"{STATE_SIGNS.get(word, '·')} {word}" for word in column.words]
+    return Column(Cells(column.name, words), is_shown=True, role=role, keys=column.words)

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ...settings import options
-from ..formatting import cut, joined
-from ..theme import script, style
+from ..formatting import join_with_dots, shorten
+from ..theme import render_script, render_style
 from .table_cells import Cells, Number
-from .table_columns import UNSETTLED, Place, as_json, packed, payload_columns, places
-from .table_media import Clips, Files, Known, Posters, captions_of, clips_of, files_of, packed_files, posters_of
+from .table_columns import UNSETTLED, Column, find_columns, format_json, pack, pack_columns
+from .table_media import (
+    Clips,
+    Files,
+    KnownPoster,
+    Posters,
+    find_files,
+    format_column_captions,
+    make_clips,
+    make_posters,
+    pack_files,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +36,11 @@ if TYPE_CHECKING:
 STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
 """What a page with tables needs, once: `style(*tables.STYLES)`, and `script(tables.SCRIPT)` after the last table."""
 
-FIRST = 24
+STATIC_ROWS = 24
 """Rows that stand there without a script."""
 
 MAX_ROWS = 20_000
-LONGEST_CELL, LONGEST_TITLE = 60, 600
+MAX_CELL_LENGTH, MAX_TITLE_LENGTH = 60, 600
 
 # What matters for the layout stands in the markup itself: a saved notebook may lose its style sheets.
 ROOT = Markup(
@@ -42,7 +52,7 @@ TABLE = Markup(
     '<table class="rb-grid" style="border-collapse:collapse"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>'
 )
 HEAD, CELL = Markup('<th scope="col" style="text-align:{}">{}</th>'), Markup('<td style="text-align:{}"{}>{}</td>')
-TITLE, TOLD = Markup(' title="{}"'), Markup("<bdi>{}</bdi>")
+TITLE, ISOLATED = Markup(' title="{}"'), Markup("<bdi>{}</bdi>")
 PICTURE = Markup(
     '<td><img src="{}" width="{}" height="{}" alt="{}" title="{}" style="display:block;max-width:none;object-fit:contain"></td>'
 )
@@ -52,34 +62,34 @@ NOTHING = Markup("<td></td>")
 def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> dict[str, Any]:
     """The table as one output of a cell: a page, and a line of text."""
     shown = table.head(MAX_ROWS)
-    all_places = places(shown)
+    all_places = find_columns(shown)
     whole = _markup(shown, all_places, len(table), embed or options.embed, key)
-    html = Markup("").join([style(*STYLES), whole, script(SCRIPT)])
+    html = Markup("").join([render_style(*STYLES), whole, render_script(SCRIPT)])
     return {"text/plain": _summary(all_places, len(shown), len(table)), "text/html": str(html)}
 
 
-def table_line(table: pd.DataFrame) -> str:
+def format_table(table: pd.DataFrame) -> str:
     """How many runs, how they went and what they cost, on one line; all that a terminal shows."""
     shown = table.head(MAX_ROWS)
-    return _summary(places(shown), len(shown), len(table))
+    return _summary(find_columns(shown), len(shown), len(table))
 
 
-def reel_line(reel: Reel) -> str:
+def format_reel(reel: Reel) -> str:
     """The same of `table.reel`."""
-    return table_line(reel.table)
+    return format_table(reel.table)
 
 
-def table_html(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> str:
+def render_table(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> str:
     """The table with its style sheet and its script. `key` is the word by which it asks its page for clips."""
     return str(table_bundle(table, embed=embed, key=key)["text/html"])
 
 
-def table_markup(
+def render_table_markup(
     table: pd.DataFrame,
     *,
     embed: str = "poster",
     key: str = "",
-    posters: Mapping[str, Known] | None = None,
+    posters: Mapping[str, KnownPoster] | None = None,
     clips: Mapping[str, str] | None = None,
 ) -> Markup:
     """The table alone, for a page that has its style sheet and its script already.
@@ -88,58 +98,58 @@ def table_markup(
     `posters` small ones are made, and without `clips` it depends on `embed` what is in the page.
     """
     shown = table.head(MAX_ROWS)
-    return _markup(shown, places(shown), len(table), embed, key, posters, clips)
+    return _markup(shown, find_columns(shown), len(table), embed, key, posters, clips)
 
 
 def _markup(
     table: pd.DataFrame,
-    all_places: Sequence[Place],
+    all_places: Sequence[Column],
     whole: int,
     embed: str,
     key: str,
-    posters: Mapping[str, Known] | None = None,
+    posters: Mapping[str, KnownPoster] | None = None,
     clips: Mapping[str, str] | None = None,
 ) -> Markup:
-    files, lines = files_of(table), captions_of(all_places, len(table))
-    pictures = posters_of(files, single=FIRST, known=posters)
+    files, lines = find_files(table), format_column_captions(all_places, len(table))
+    pictures = make_posters(files, single=STATIC_ROWS, known=posters)
     played = _clips(files, embed, clips)
-    columns, left = payload_columns(all_places)
+    columns, left = pack_columns(all_places)
     payload = {
-        "key": key, "rows": len(table), "columns": columns, "files": packed_files(files), "captions": packed(lines),
+        "key": key, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
         "posters": _packed_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
     told = [*_limits(whole, len(table), pictures, left), *played.notes]
     first = (
-        [Markup('<span class="rb-first">{}</span>').format(f"The first {FIRST} of {len(table):,} rows.")]
-        if len(table) > FIRST
+        [Markup('<span class="rb-first">{}</span>').format(f"The first {STATIC_ROWS} of {len(table):,} rows.")]
+        if len(table) > STATIC_ROWS
         else []
     )
     return ROOT.format(
         _summary(all_places, len(table)),
         _static(all_places, pictures, lines, files),
         Markup(" ").join([*first, *told]),
-        as_json(payload),
+        format_json(payload),
     )
 
 
 def _clips(files: Files, embed: str, known: Mapping[str, str] | None) -> Clips:
     if known is not None:
         return Clips({str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found})
-    return clips_of(files, embed) if embed in ("preview", "full") else Clips()
+    return make_clips(files, embed) if embed in ("preview", "full") else Clips()
 
 
-def _static(all_places: Sequence[Place], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
+def _static(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
     """The first rows with the columns that are shown at first."""
     shown = [place for place in all_places if place.is_shown]
     has_files = any(files)
-    heads = [HEAD.format(_side(place), TOLD.format(place.cells.name)) for place in shown]
+    heads = [HEAD.format(_side(place), ISOLATED.format(place.cells.name)) for place in shown]
     rows = [
         Markup("<tr>{}</tr>").format(
             Markup("").join(
                 [*([_picture(row, pictures, lines[row])] if has_files else []), *(_cell(place, row) for place in shown)]
             )
         )
-        for row in range(min(FIRST, len(files)))
+        for row in range(min(STATIC_ROWS, len(files)))
     ]
     first = [HEAD.format("left", Markup('<span class="rb-hidden">poster</span>'))] if has_files else []
     return TABLE.format(Markup("").join([*first, *heads]), Markup("").join(rows))
@@ -151,18 +161,18 @@ def _picture(row: int, pictures: Posters, line: str) -> Markup:
     return PICTURE.format(pictures.single[row], *pictures.sizes[row], line, line)
 
 
-def _cell(place: Place, row: int) -> Markup:
+def _cell(place: Column, row: int) -> Markup:
     words = place.cells.words[row]
-    short = "–" if words is None else cut(words, LONGEST_CELL)
-    title = Markup("") if words is None or short == words else TITLE.format(words[:LONGEST_TITLE])
-    return CELL.format(_side(place), title, TOLD.format(short))
+    short = "–" if words is None else shorten(words, MAX_CELL_LENGTH)
+    title = Markup("") if words is None or short == words else TITLE.format(words[:MAX_TITLE_LENGTH])
+    return CELL.format(_side(place), title, ISOLATED.format(short))
 
 
-def _side(place: Place) -> str:
+def _side(place: Column) -> str:
     return "right" if place.cells.is_number else "left"
 
 
-def _summary(all_places: Sequence[Place], count: int, whole: int = 0) -> str:
+def _summary(all_places: Sequence[Column], count: int, whole: int = 0) -> str:
     """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, that of its beginning."""
     roles = {place.role: place.cells for place in all_places if place.role}
     states = roles.get("state")
@@ -171,9 +181,9 @@ def _summary(all_places: Sequence[Place], count: int, whole: int = 0) -> str:
         if word is not None:
             counts[word.partition(" ")[2]] = counts.get(word.partition(" ")[2], 0) + 1
     noun = "run" if states else "row"
-    return joined(
+    return join_with_dots(
         f"{f'the first {count:,} of {whole:,}' if whole > count else f'{count:,}'} {noun}{'' if count == 1 else 's'}",
-        *(f"{number:,} {cut(word, 20)}" for word, number in list(counts.items())[:6]),
+        *(f"{number:,} {shorten(word, 20)}" for word, number in list(counts.items())[:6]),
         *_money(roles, next((place.keys for place in all_places if place.role == "state"), None)),
     )
 
@@ -202,10 +212,10 @@ def _packed_posters(pictures: Posters, count: int) -> dict[str, Any]:
     return {
         "box": pictures.box,
         "sheets": pictures.sheets,
-        "at": packed([pictures.at.get(row) for row in range(count)]),
+        "at": pack([pictures.at.get(row) for row in range(count)]),
         # Those of the first rows are in the markup.
-        "single": packed([pictures.single.get(row) if row >= FIRST else None for row in range(count)]),
-        "sizes": packed(sizes),
+        "single": pack([pictures.single.get(row) if row >= STATIC_ROWS else None for row in range(count)]),
+        "sizes": pack(sizes),
     }
 
 
@@ -215,5 +225,5 @@ def _limits(whole: int, count: int, pictures: Posters, left: Sequence[str]) -> l
     if pictures.left_out:
         told.append(f"{pictures.left_out:,} rows have no poster here, which would make the notebook too heavy.")
     if left:
-        told.append(f"Too heavy to come along: {cut(', '.join(left), 200)}.")
+        told.append(f"Too heavy to come along: {shorten(', '.join(left), 200)}.")
     return told

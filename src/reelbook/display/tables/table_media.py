@@ -14,10 +14,10 @@ import pandas as pd
 from PIL import Image
 
 from ...settings import options
-from ..embedding import KINDS, LARGEST, uri
-from ..formatting import format_credits, cut, joined
-from .table_cells import Number, words_of
-from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Place, places
+from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
+from ..formatting import format_credits, join_with_dots, shorten
+from .table_cells import Number, format_cell
+from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns
 
 BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
@@ -28,17 +28,17 @@ MAX_POSTER_BYTES = 600_000
 MAX_POSTERS = 2_000
 QUALITIES = (70, 55, 40)
 SHEET_ACROSS, SHEET_DOWN = 10, 10
-MAX_CLIP_BYTES = int(LARGEST * 0.75)
+MAX_CLIP_BYTES = int(MAX_FULL_BYTES * 0.75)
 """Bytes of clips that a notebook takes, before they are written in four letters for three."""
 
 MAX_CLIPS = 200
 """Clips that may be copied for one table, each of which takes its time."""
 
-LONGEST_PROMPT = 60
+MAX_PROMPT_LENGTH = 60
 Files = list[list[str]]
 
 
-class Known(NamedTuple):
+class KnownPoster(NamedTuple):
     """A picture that the page has already."""
 
     address: str
@@ -62,12 +62,12 @@ class Posters:
     """Rows that the notebook has no room for."""
 
 
-def captions(table: pd.DataFrame) -> list[str]:
+def format_captions(table: pd.DataFrame) -> list[str]:
     """One line on each row: prompt, seed, frames, seconds, credits; from the columns, without a look at any file."""
-    return captions_of(places(table), len(table))
+    return format_column_captions(find_columns(table), len(table))
 
 
-def files_of(table: pd.DataFrame) -> Files:
+def find_files(table: pd.DataFrame) -> Files:
     """The files of each row; none where the table does not name any."""
     from ...sweeps.results.accessor import Reel
 
@@ -77,18 +77,18 @@ def files_of(table: pd.DataFrame) -> Files:
         return [[] for _ in range(len(table))]
 
 
-def box_of(count: int) -> tuple[int, int]:
+def choose_poster_box(count: int) -> tuple[int, int]:
     """Pixels that a poster may take in a table of so many rows; `rb.options.poster` is its width."""
     if options.poster is not None:
         return options.poster, round(options.poster * 9 / 16)
     return BOX if count <= FEW else SMALL_BOX
 
 
-def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None = None) -> Posters:
+def make_posters(files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None) -> Posters:
     """Posters of the first files of the rows; those of the first rows stand by themselves, so that they need no script."""
     from ...media.posters import posters as made
 
-    box = box_of(len(files))
+    box = choose_poster_box(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}
@@ -111,7 +111,7 @@ def posters_of(files: Files, *, single: int, known: Mapping[str, Known] | None =
     return Posters(box, singles, sizes, sheets, spots, left)
 
 
-def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
+def format_column_captions(all_places: Sequence[Column], count: int) -> list[str]:
     """The same for a table that has been read."""
     named = {place.cells.name: place.cells for place in all_places if not place.is_index}
 
@@ -127,14 +127,14 @@ def captions_of(all_places: Sequence[Place], count: int) -> list[str]:
         seed, frames, rate = (
             words("output_seed", row) or words("seed", row),
             words("num_frames", row),
-            words_of(rate) if (rate := number("frame_rate", row)) is not None else words("frame_rate", row),
+            format_cell(rate) if (rate := number("frame_rate", row)) is not None else words("frame_rate", row),
         )
         paid, seconds = number(CREDITS, row), number(SECONDS, row)
         state = words(STATUS, row)
-        return joined(
-            cut(words("prompt", row), LONGEST_PROMPT),
-            seed and f"seed {cut(seed, 24)}",
-            frames and f"{cut(frames, 12)} frames" + (f" at {cut(rate, 8)}/s" if rate else ""),
+        return join_with_dots(
+            shorten(words("prompt", row), MAX_PROMPT_LENGTH),
+            seed and f"seed {shorten(seed, 24)}",
+            frames and f"{shorten(frames, 12)} frames" + (f" at {shorten(rate, 8)}/s" if rate else ""),
             f"{seconds:.1f} s" if seconds else "",
             format_credits(int(paid), words(SOURCE, row)) if paid is not None and math.isfinite(paid) else "",
             "" if state.endswith(" completed") else state,
@@ -154,7 +154,7 @@ class Clips(NamedTuple):
     """What to say about them."""
 
 
-def clips_of(files: Files, embed: str) -> Clips:
+def make_clips(files: Files, embed: str) -> Clips:
     """What plays, as far as that is to be in the notebook."""
     paths = [path for found in files for path in found]
     taken = _taken(paths[:MAX_CLIPS], embed)
@@ -176,7 +176,7 @@ def clips_of(files: Files, embed: str) -> Clips:
     return Clips(found, previews, notes)
 
 
-def packed_files(files: Files) -> dict[str, Any]:
+def pack_files(files: Files) -> dict[str, Any]:
     """The paths of all files, each folder once."""
     folders: dict[str, int] = {}
     rows = [
@@ -186,9 +186,9 @@ def packed_files(files: Files) -> dict[str, Any]:
     return {"in": list(folders), "of": rows}
 
 
-def kind_of(path: str) -> str:
+def get_mime_type(path: str) -> str:
     """What a browser calls a file; empty for one that it would not show."""
-    return KINDS.get(Path(path).suffix.lower(), "")
+    return MIME_TYPES.get(Path(path).suffix.lower(), "")
 
 
 def is_media(path: str) -> bool:
@@ -196,7 +196,7 @@ def is_media(path: str) -> bool:
     from ...media.local_file import LocalFile
     from ...models.service_file import File
 
-    if not kind_of(path) or not Path(path).is_file():
+    if not get_mime_type(path) or not Path(path).is_file():
         return False
     try:
         return LocalFile(Path(path), File(url="")).probe.width > 0
@@ -215,13 +215,13 @@ def _taken(paths: Sequence[str], embed: str) -> dict[str, tuple[str, bool]]:
         content = _whole(path, room)
         room -= len(content)
         if content:
-            found[path] = uri(kind_of(path), content), True
+            found[path] = data_uri(get_mime_type(path), content), True
     rest = [path for path in dict.fromkeys(paths) if path not in found]
     for path, film in zip(rest, previews(rest), strict=True):
-        content = film or (b"" if kind_of(path).startswith("video/") else poster(path) or b"")
+        content = film or (b"" if get_mime_type(path).startswith("video/") else poster(path) or b"")
         if content and len(content) <= room:
             room -= len(content)
-            found[path] = uri("video/mp4" if film else "image/jpeg", content), False
+            found[path] = data_uri("video/mp4" if film else "image/jpeg", content), False
     return found
 
 
@@ -241,7 +241,7 @@ def _fitted(width: int, height: int, box: tuple[int, int]) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _address(content: bytes, box: tuple[int, int]) -> str:
-    return uri("image/jpeg", _jpeg(_within(content, box), QUALITIES[0]))
+    return data_uri("image/jpeg", _jpeg(_within(content, box), QUALITIES[0]))
 
 
 @lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each; nobody changes them.
@@ -261,7 +261,7 @@ def _sheets(
     sheets = [_sheet([pictures[path] for path in part], box) for part in parts]
     written: list[str] = []
     for quality in QUALITIES:
-        written = [uri("image/jpeg", _jpeg(sheet, quality)) for sheet in sheets]
+        written = [data_uri("image/jpeg", _jpeg(sheet, quality)) for sheet in sheets]
         if sum(map(len, written)) <= room:
             break
     while written and sum(map(len, written)) > room:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...models.base import Input
 from ...models.catalog import CATALOG
-from ...models.images import Image, picture_of, pictures_of, with_replaced
+from ...models.images import Image, parse_picture, pictures_of, replace_pictures
 
 _HASHED = re.compile(r"data:[^,]*,sha256=([0-9a-f]{64})\Z")
 """What engines write in place of a source picture that is too long for a record."""
@@ -22,7 +22,7 @@ def written_input(request: Input) -> dict[str, Any]:
     >>> written_input(ImagesToVideo(images=["/home/jane/secret plan/a.png"]))
     {'images': [{'url': 'a.png', 'frames': 24}], 'fps': 24.0}
     """
-    return with_replaced(request.wire(), _changed(request))
+    return replace_pictures(request.wire(), _changed(request))
 
 
 def typed_input(model: str, values: Mapping[str, Any]) -> Input | None:
@@ -38,7 +38,7 @@ def typed_input(model: str, values: Mapping[str, Any]) -> Input | None:
         # Not `row.input(**values)`, whose error words a hint for each of a hundred thousand wrong names.
         request = row.input.model_validate(values)
         changed = _changed(request)
-        return row.input.model_validate(with_replaced(request.wire(), changed)) if changed else request
+        return row.input.model_validate(replace_pictures(request.wire(), changed)) if changed else request
     # These values are a stranger's: whatever goes wrong with them, they make no input.
     except Exception:
         return None
@@ -52,7 +52,7 @@ def _changed(request: Input) -> dict[tuple[str | int, ...], str]:
 def _told(picture: str) -> str:
     if _is_path(picture):
         name = re.split(r"[/\\]", picture)[-1]
-        return name if name and _is_path(picture_of(name)) else "unknown"
+        return name if name and _is_path(parse_picture(name)) else "unknown"
     known = _HASHED.match(picture)
     return f"sha256:{known[1]}" if known else str(picture)
 

@@ -15,11 +15,11 @@ from pydantic_core import PydanticCustomError
 
 from ...errors import InvalidInput, Problem
 from ..images import Image
-from ..problems import WANTED, Loc, shown
-from ..value_types import MAX_DIGITS, MAX_ENTRIES, ordered, real, whole
+from ..problems import WANTED, Loc, format_literal
+from ..value_types import MAX_DIGITS, MAX_ENTRIES, coerce_float, coerce_int, coerce_tuple
 
-DEEPEST = 40
-"""How many levels a value may have: each takes a few calls, and Python's stack ends after a thousand."""
+MAX_DEPTH = 40
+"""How deeply a value may nest: each level takes a few calls, and Python's stack ends after a thousand."""
 
 
 class Record(Mapping[str, Any]):
@@ -32,27 +32,27 @@ class Record(Mapping[str, Any]):
 
     __slots__ = ("_held",)
 
-    _held: dict[str, Any]
+    _values: dict[str, Any]
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         object.__setattr__(self, "_held", dict(values))
 
     def __getitem__(self, name: str) -> Any:
-        return self._held[name]
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._values)
 
     def __getattr__(self, name: str) -> Any:
         # Python only asks here after `keys`, `items` and the like, which therefore always keep working.
-        if name.startswith("__") or name not in self._held:
-            close = difflib.get_close_matches(name, list(self._held)[:1000], n=1)
+        if name.startswith("__") or name not in self._values:
+            close = difflib.get_close_matches(name, list(self._values)[:1000], n=1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
             raise AttributeError(f"There is no field `{name}` here.{hint}", name=name, obj=self)
-        return self._held[name]
+        return self._values[name]
 
     def __setattr__(self, name: str, value: Any) -> None:
         words = (
@@ -61,61 +61,61 @@ class Record(Mapping[str, Any]):
         raise InvalidInput(type(self).__name__, [Problem((name,), words, "frozen", value)])
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(name for name in self._held if name.isidentifier())]
+        return [*super().__dir__(), *(name for name in self._values if name.isidentifier())]
 
     def __eq__(self, other: object) -> bool:
-        return same(self, other) if isinstance(other, Mapping) else NotImplemented
+        return is_equal_json(self, other) if isinstance(other, Mapping) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(sameness(self))
+        return hash(equality_key(self))
 
     def __repr__(self) -> str:
         # As one types it, so that an input's `repr` is code.
-        return repr(self._held)
+        return repr(self._values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (self._held,)
+        return Record, (self._values,)
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
-    """A part of a value that JSON has no word for."""
+class NotJson:
+    """A part of a value that JSON cannot represent."""
 
     loc: Loc
     value: Any
     wanted: str
-    """What JSON would have; empty where only a rule can tell."""
+    """What JSON could have there; empty where that depends on the rule."""
 
 
-def frozen(value: Any) -> tuple[Any, list[Stray]]:
-    """The value as immutable JSON, numpy's scalars and plain sequences included, and what could not be made so.
+def freeze(value: Any) -> tuple[Any, list[NotJson]]:
+    """The value as immutable JSON, also from numpy scalars and any sequence, and the parts that JSON cannot represent.
 
-    >>> frozen({"sizes": [1, 2]})
+    >>> freeze({"sizes": [1, 2]})
     ({'sizes': (1, 2)}, [])
-    >>> [(stray.loc, stray.wanted) for stray in frozen({"name": "half of a pair: \\ud800"})[1]]
+    >>> [(stray.loc, stray.wanted) for stray in freeze({"name": "half of a pair: \\ud800"})[1]]
     [(('name',), 'text that can be written as UTF-8')]
     """
     freezer = _Freezer()
-    return freezer.frozen(value, ()), freezer.strays
+    return freezer.frozen(value, ()), freezer.not_json
 
 
-def thawed(value: Any) -> Any:
+def thaw(value: Any) -> Any:
     """The value as plain lists and dicts, ready for `json`.
 
-    >>> thawed(Record({"sizes": (1, 2)}))
+    >>> thaw(Record({"sizes": (1, 2)}))
     {'sizes': [1, 2]}
     """
     if isinstance(value, tuple):
-        return [thawed(item) for item in value]
+        return [thaw(item) for item in value]
     if isinstance(value, Record):
-        return {name: thawed(item) for name, item in value.items()}
+        return {name: thaw(item) for name, item in value.items()}
     return str(value) if isinstance(value, Image) else value
 
 
-def kind_of(value: Any) -> str | None:
-    """The JSON type of a frozen value, where 49.0 is an integer; None for what is no JSON value.
+def json_type(value: Any) -> str | None:
+    """The JSON type of a frozen value, where 49.0 is an integer; None for anything else.
 
-    >>> kind_of(49.0), kind_of(0.5), kind_of(True), kind_of(()), kind_of(float("nan"))
+    >>> json_type(49.0), json_type(0.5), json_type(True), json_type(()), json_type(float("nan"))
     ('integer', 'number', 'boolean', 'array', None)
     """
     match value:
@@ -137,116 +137,116 @@ def kind_of(value: Any) -> str | None:
             return None
 
 
-def sameness(value: Any) -> Any:
+def equality_key(value: Any) -> Any:
     """A key that is equal for equal JSON values: 1 and 1.0 are, 1 and true are not.
 
-    >>> sameness((1, True)) == sameness((1.0, True)), sameness(1) == sameness(True)
+    >>> equality_key((1, True)) == equality_key((1.0, True)), equality_key(1) == equality_key(True)
     (True, False)
     """
     match value:
         case tuple() | list():
-            return ("array", tuple(sameness(item) for item in value))
+            return ("array", tuple(equality_key(item) for item in value))
         case Mapping():
-            return ("object", frozenset((name, sameness(item)) for name, item in value.items()))
+            return ("object", frozenset((name, equality_key(item)) for name, item in value.items()))
         case bool():
             return ("boolean", value)
         case None | int() | float() | str():
             return value
         case _:
-            # What is no JSON value is only the same as itself.
+            # What is no JSON value is equal only to itself.
             return ("other", id(value))
 
 
-def same(value: Any, other: Any) -> bool:
+def is_equal_json(value: Any, other: Any) -> bool:
     """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not.
 
-    >>> same((1,), [1.0]), same(1, True)
+    >>> is_equal_json((1,), [1.0]), is_equal_json(1, True)
     (True, False)
     """
-    return bool(sameness(value) == sameness(other))
+    return bool(equality_key(value) == equality_key(other))
 
 
 class _Freezer:
-    """One value on its way to be frozen."""
+    """Converts one value, and collects what JSON cannot represent."""
 
     def __init__(self) -> None:
-        self.strays: list[Stray] = []
-        self.around: set[int] = set()
+        self.not_json: list[NotJson] = []
+        self.open_ids: set[int] = set()
 
     def frozen(self, value: Any, loc: Loc) -> Any:
-        inside = _inside(value)
+        inside = _to_container(value)
         if inside is None:
             return self.scalar(value, loc)
-        if id(value) in self.around:
-            return self.stray(loc, "a value that does not hold itself", value)
-        if len(loc) >= DEEPEST:
-            return self.stray(loc[:1], f"at most {DEEPEST} levels of lists and objects", value)
-        self.around.add(id(value))
-        held = self.record(inside, loc) if isinstance(inside, Mapping) else self.sequence(inside, loc)
-        self.around.discard(id(value))
-        return held
+        if id(value) in self.open_ids:
+            return self.add_not_json(loc, "a value that does not hold itself", value)
+        if len(loc) >= MAX_DEPTH:
+            return self.add_not_json(loc[:1], f"at most {MAX_DEPTH} levels of lists and objects", value)
+        self.open_ids.add(id(value))
+        result = self.record(inside, loc) if isinstance(inside, Mapping) else self.sequence(inside, loc)
+        self.open_ids.discard(id(value))
+        return result
 
     def scalar(self, value: Any, loc: Loc) -> Any:
         try:
-            plain = _plain(value)
+            plain = _to_python(value)
         except PydanticCustomError as error:
-            # What a rule wants instead of infinity, it says best itself.
-            return self.stray(loc, "" if error.type == "finite_number" else WANTED[error.type], value)
-        return plain if kind_of(plain) is not None else self.stray(loc, "", value)
+            # The field's own rule has the better message about infinity.
+            return self.add_not_json(loc, "" if error.type == "finite_number" else WANTED[error.type], value)
+        return plain if json_type(plain) is not None else self.add_not_json(loc, "", value)
 
     def sequence(self, value: tuple[Any, ...], loc: Loc) -> tuple[Any, ...]:
         if len(value) > MAX_ENTRIES:
-            self.stray(loc, f"at most {MAX_ENTRIES:,} entries")
+            self.add_not_json(loc, f"at most {MAX_ENTRIES:,} entries")
             return ()
         return tuple([self.frozen(item, (*loc, place)) for place, item in enumerate(value)])
 
     def record(self, value: Mapping[Any, Any], loc: Loc) -> Record:
-        held: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, item in value.items():
             try:
-                plain = _plain(name) if isinstance(name, str) else ""
+                plain = _to_python(name) if isinstance(name, str) else ""
             except PydanticCustomError:
                 plain = ""
             if plain == name:
-                held[plain] = self.frozen(item, (*loc, plain))
+                result[plain] = self.frozen(item, (*loc, plain))
             else:
-                self.stray((*loc, shown(name)), "a name that is text", name)
-        return Record(held)
+                self.add_not_json((*loc, format_literal(name)), "a name that is text", name)
+        return Record(result)
 
-    def stray(self, loc: Loc, wanted: str, value: Any = None) -> Any:
-        self.strays.append(Stray(loc, value, wanted))
+    def add_not_json(self, loc: Loc, wanted: str, value: Any = None) -> Any:
+        self.not_json.append(NotJson(loc, value, wanted))
         return value
 
 
-def _inside(value: Any) -> Mapping[Any, Any] | tuple[Any, ...] | None:
-    """What a value holds; None for a scalar."""
+def _to_container(value: Any) -> Mapping[Any, Any] | tuple[Any, ...] | None:
+    """A mapping or a tuple for a value with contents; None for a scalar."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_none=True)
     if isinstance(value, Mapping):
         return value
     try:
-        return ordered(value)
+        return coerce_tuple(value)
     except PydanticCustomError:
         return None
 
 
-def _plain(value: Any) -> Any:
-    """A scalar as Python's own type: numpy's, text that is an enum's member, any whole or real number."""
+def _to_python(value: Any) -> Any:
+    """A scalar as Python's own type, from numpy's types, enum members and any integer or real number."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         plain = _writable(str.__str__(value))
         return value if isinstance(value, Image) else plain
     if isinstance(value, numbers.Integral):
-        return _writable(whole(value))
+        return _writable(coerce_int(value))
     if isinstance(value, (numbers.Real, Decimal)):
-        return real(value)
+        return coerce_float(value)
     is_numpys = type(value).__name__ in ("bool", "bool_") and type(value).__module__ == "numpy"
     return bool(value) if is_numpys else value
 
 
 def _writable(value: str | int) -> str | int:
-    """A text or whole number, if it can be written as JSON at all."""
+    """The text or integer; raises where JSON cannot represent it."""
     if isinstance(value, int):
         if abs(value) >= _TOO_LONG:
             raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")

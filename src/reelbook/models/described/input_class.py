@@ -1,4 +1,4 @@
-"""Inputs of models that only a description tells about, of the same kind as those written by hand."""
+"""Input classes built from a service's OpenAPI description."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ...errors import Problem
 from ..base import WIRE, Input
 from ..signatures import present
-from ..value_types import on_the_wire
-from .frozen_json import Record, same, sameness, thawed
-from .input_rules import Form, form_of
+from ..value_types import is_wire_json
+from .frozen_json import Record, equality_key, is_equal_json, thaw
+from .input_rules import InputRules, parse_input_rules
 from .openapi_input import source_of
-from .schema_judge import said_by
+from .schema_judge import find_keyword
 
 
 def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> type[Described]:
-    """The input of a model as an OpenAPI 3.0 or 3.1 description has it; the same class for the same description.
+    """The input class for a model in an OpenAPI 3.0 or 3.1 description; the same class for the same description.
 
     >>> seed = {"type": "integer", "minimum": 0, "default": 7}
     >>> schema = {"properties": {"prompt": {"type": "string"}, "seed": seed}, "required": ["prompt"]}
@@ -46,11 +46,11 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
     model('svc/echo')(prompt='a paper boat', seed=8)
     """
     source = source_of(document, endpoint_id)
-    return _class_of(source.endpoint_id, json.dumps(source.schema))
+    return _input_class(source.endpoint_id, json.dumps(source.schema))
 
 
 class Described(Input):
-    """An input that a description tells about.
+    """An input whose fields come from a description.
 
     A field whose name is taken by a method, such as `copy`, is read as `request["copy"]`; as an attribute it has an
     underscore more.
@@ -58,34 +58,38 @@ class Described(Input):
 
     model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False)
 
-    _form: ClassVar[Form]
-    """What the description says."""
+    _rules: ClassVar[InputRules]
+    """The description's fields, defaults and checks."""
     _attributes: ClassVar[Mapping[str, str]] = {}
     """The attribute that holds each field."""
 
     if TYPE_CHECKING:
-        # Its fields are only known once a description is read.
+        # Its fields are known only once a description is read.
         def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
-        """Leave the signature to whoever makes the class: its description is not there yet."""
+        """Do nothing: `_make_input_class` sets the signature once the class has its description."""
 
     @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, values: Any, made_of: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+    def _validate(cls, values: Any, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         if not isinstance(values, Mapping):
-            return made_of(values)
-        exact = on_the_wire(info)
-        read, problems = cls._form.read(values if exact else cls._named(values), exact=exact)
+            return validate(values)
+        exact = is_wire_json(info)
+        read, problems = cls._rules.read(values if exact else cls._named(values), exact=exact)
         if problems:
-            raise ValidationError.from_exception_data(cls.__name__, [_finding(problem) for problem in problems])
-        made = made_of(dict(read))
-        if made.model_extra:
+            raise ValidationError.from_exception_data(
+                cls.__name__, [_to_error_details(problem) for problem in problems]
+            )
+        instance = validate(dict(read))
+        if instance.model_extra:
             # Pydantic counts these as set, too, and one may have the name of another's attribute.
-            made.model_fields_set.intersection_update(cls._attributes[name] for name in read if name in cls._attributes)
-        return made
+            instance.model_fields_set.intersection_update(
+                cls._attributes[name] for name in read if name in cls._attributes
+            )
+        return instance
 
     @model_serializer(mode="plain")
     def _as_sent(self) -> dict[str, Any]:
@@ -104,18 +108,18 @@ class Described(Input):
         if not isinstance(other, Described) or type(self) is not type(other):
             return NotImplemented
         # Not as pydantic has it: to Python 1 and True are equal, and to a service they are not.
-        return same(self._sent(), other._sent())
+        return is_equal_json(self._sent(), other._sent())
 
     def __hash__(self) -> int:
-        return hash((type(self), sameness(self._sent())))
+        return hash((type(self), equality_key(self._sent())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class is made while the program runs, so a pickle must bring along what it is made of.
-        schema = {**self._form.rule, **({"$defs": self._form.defs} if self._form.defs else {})}
-        return _revive, (self.endpoint_id, json.dumps(schema), self._sent())
+        # The class is built at run time, so the pickle contains its schema.
+        schema = {**self._rules.rule, **({"$defs": self._rules.defs} if self._rules.defs else {})}
+        return _unpickle, (self.endpoint_id, json.dumps(schema), self._sent())
 
     def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        return self._form.pictures(Record(self._sent()))
+        return self._rules.pictures(Record(self._sent()))
 
     def changed(self) -> dict[str, Any]:
         """The fields that differ from their defaults."""
@@ -123,12 +127,12 @@ class Described(Input):
         changed = {
             name: value
             for name, value in sent.items()
-            if name in self._form.required
-            or name not in self._form.defaults
-            or not same(value, self._form.default(name))
+            if name in self._rules.required
+            or name not in self._rules.defaults
+            or not is_equal_json(value, self._rules.default(name))
         }
         # Where forms exclude each other, a field can say which one is meant though it has its default.
-        return changed if self._form.completed(Record(changed)) == Record(sent) else sent
+        return changed if self._rules.with_defaults(Record(changed)) == Record(sent) else sent
 
     def revised(self, /, **changes: Any) -> Self:
         """The same input with some fields changed, validated again."""
@@ -136,12 +140,12 @@ class Described(Input):
 
     def wire(self) -> dict[str, Any]:
         """The JSON object that the service receives: defaults spelled out, nulls that say nothing left out."""
-        return {name: thawed(value) for name, value in self._sent().items()}
+        return {name: thaw(value) for name, value in self._sent().items()}
 
     @classmethod
     def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-        """What the description says, with all fields at the top and everything it refers to under `$defs`."""
-        return deepcopy(dict(cls._form.shown))
+        """The description as JSON Schema, with all fields at the top and everything it refers to under `$defs`."""
+        return deepcopy(dict(cls._rules.json_schema))
 
     @classmethod
     def _spelling(cls) -> str:
@@ -149,7 +153,7 @@ class Described(Input):
 
     @classmethod
     def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The values by their names in the description, where some are by those of their attributes."""
+        """The values by field name; names of attributes are translated."""
         names = {attribute: name for name, attribute in cls._attributes.items() if attribute not in cls._attributes}
         return {names.get(name, name): value for name, value in values.items()}
 
@@ -159,7 +163,7 @@ class Described(Input):
 
 
 class _Open(Described):
-    """A described input that also takes fields which its description does not list."""
+    """A described input that also accepts fields which its description does not list."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -169,48 +173,48 @@ class _Open(Described):
         return dict(values)
 
 
-def _finding(problem: Problem) -> InitErrorDetails:
+def _to_error_details(problem: Problem) -> InitErrorDetails:
     # The sentence last: pydantic fills in one fact after the other, and it may hold anything.
     kind = PydanticCustomError(problem.kind, "{sentence}", {"problem": problem, "sentence": problem.message})
     return InitErrorDetails(type=kind, loc=problem.loc, input=problem.value)
 
 
-def _revive(endpoint_id: str, schema: str, values: dict[str, Any]) -> Described:
-    return _class_of(endpoint_id, schema).model_validate(values, context=dict(WIRE))
+def _unpickle(endpoint_id: str, schema: str, values: dict[str, Any]) -> Described:
+    return _input_class(endpoint_id, schema).model_validate(values, context=dict(WIRE))
 
 
-def _class_of(endpoint_id: str, schema: str) -> type[Described]:
-    # Two threads at once would make two classes, whose inputs are never equal.
+def _input_class(endpoint_id: str, schema: str) -> type[Described]:
+    # Two threads at once would build two classes, whose inputs are never equal.
     with _MAKING:
-        return _made(endpoint_id, schema)
+        return _make_input_class(endpoint_id, schema)
 
 
 _MAKING = Lock()
 
 
 @lru_cache(maxsize=256)
-def _made(endpoint_id: str, schema: str) -> type[Described]:
-    form = form_of(json.loads(schema))
-    base = Described if form.shown.get("additionalProperties") is False else _Open
-    attributes = _attributes_for(form.fields, is_open=base is _Open)
-    fields = {attributes[name]: (Any, _field(name, attributes[name], form)) for name in form.fields}
-    about = said_by(form.rule, "description", form.defs) or f"What to ask of {endpoint_id}."
+def _make_input_class(endpoint_id: str, schema: str) -> type[Described]:
+    rules = parse_input_rules(json.loads(schema))
+    base = Described if rules.json_schema.get("additionalProperties") is False else _Open
+    attributes = _attributes_for(rules.fields, is_open=base is _Open)
+    fields = {attributes[name]: (Any, _field(name, attributes[name], rules)) for name in rules.fields}
+    about = find_keyword(rules.rule, "description", rules.defs) or f"What to ask of {endpoint_id}."
     # Any, because mypy would take the name below for that of a class written by hand.
     make: Any = create_model
-    made: type[Described] = make(_name_for(endpoint_id, form), __base__=base, __doc__=about, **fields)
-    made.endpoint_id, made._form, made._attributes = endpoint_id, form, attributes
-    present(made, form.shown, about, f"rb.{made._spelling()}")
-    return made
+    cls: type[Described] = make(_name_for(endpoint_id, rules), __base__=base, __doc__=about, **fields)
+    cls.endpoint_id, cls._rules, cls._attributes = endpoint_id, rules, attributes
+    present(cls, rules.json_schema, about, f"rb.{cls._spelling()}")
+    return cls
 
 
-def _field(name: str, attribute: str, form: Form) -> Any:
-    said = {word: said_by(form.fields[name], word, form.defs) for word in ("title", "description")}
-    rule = form.fields[name]
+def _field(name: str, attribute: str, rules: InputRules) -> Any:
+    texts = {word: find_keyword(rules.fields[name], word, rules.defs) for word in ("title", "description")}
+    rule = rules.fields[name]
     extensions = (
         {word: value for word, value in rule.items() if word.startswith("x-")} if isinstance(rule, Mapping) else {}
     )
-    default = ... if name in form.required else form.default(name)
-    return Field(default, alias=None if attribute == name else name, json_schema_extra=extensions or None, **said)
+    default = ... if name in rules.required else rules.default(name)
+    return Field(default, alias=None if attribute == name else name, json_schema_extra=extensions or None, **texts)
 
 
 def _attributes_for(names: Iterable[str], *, is_open: bool = False) -> dict[str, str]:
@@ -240,9 +244,9 @@ def _may_be_attribute(name: str) -> bool:
     return bool(name) and not name.startswith("_") and not hasattr(Described, name)
 
 
-def _name_for(endpoint_id: str, form: Form) -> str:
-    """What to call the class: its title, if that is a name, else after the model."""
-    title = said_by(form.rule, "title", form.defs) or ""
+def _name_for(endpoint_id: str, rules: InputRules) -> str:
+    """The name of the class: its title, if that is an identifier, else one from the model's id."""
+    title = find_keyword(rules.rule, "title", rules.defs) or ""
     if title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60:
         return str(title)
     words = re.findall(r"[A-Za-z0-9]+", endpoint_id.rpartition("/")[2])

@@ -1,4 +1,4 @@
-"""What a description says about one input, ready to judge by: its fields, their defaults, and which values it takes."""
+"""The rules of one described input: its fields, their defaults, and validation of values."""
 
 from __future__ import annotations
 
@@ -8,111 +8,117 @@ from typing import Any
 
 from ...errors import BadDescription, Problem
 from ..problems import wrong_type
-from .coerce import filled, settled
-from .frozen_json import Record, Stray, frozen
-from .normalised_schema import MAX_RULES, about
-from .picture_fields import has_pictures, pictures_in, taken
-from .schema_fields import Fields, fields_of, is_closed, spoken
-from .schema_judge import Defs, Rule, accepts, problems, said_by, types_of
+from .coerce import coerce, fill_defaults
+from .frozen_json import NotJson, Record, freeze
+from .normalised_schema import MAX_RULES, get_annotations
+from .picture_fields import find_pictures, has_pictures, to_images
+from .schema_fields import Fields, fields_of, find_applicable_rules, is_closed
+from .schema_judge import Defs, Rule, accepts, find_keyword, problems, types_of
 
-_PLAIN = {"type", "properties", "required", "additionalProperties"}
-"""With no other keyword, what is said about one field does not depend on another."""
-_PUT_TOGETHER = {"$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"}
-"""With one of these, fields are listed elsewhere, too."""
+_PLAIN_KEYWORDS = {"type", "properties", "required", "additionalProperties"}
+"""With no other keyword, the rules of one field do not depend on another."""
+_COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"}
+"""Keywords that list further fields in other rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What the service takes for a field that is left out."""
+    """What the service uses for a field that is left out."""
 
     value: Any
     fits: bool
-    """Whether the description's own rules accept it; sloppy ones name defaults that they do not."""
+    """Whether the description's own rules accept it; some name defaults that they do not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
-    """The form of one input."""
+class InputRules:
+    """Fields, defaults and validation of one input."""
 
     rule: Mapping[str, Any]
-    """What the description says."""
+    """The rule as in the description."""
     defs: Defs
     """What the rule refers to."""
-    shown: Mapping[str, Any]
+    json_schema: Mapping[str, Any]
     """The same, with all fields at the top, as a JSON Schema that stands on its own."""
     fields: Mapping[str, Rule]
-    """What is said about each field."""
+    """The rule of each field."""
     required: frozenset[str]
     defaults: Mapping[str, Default]
     written_by_service: frozenset[str]
-    """Fields that the description has for answers only."""
+    """Read-only fields, which appear in responses only."""
     has_pictures: bool
-    """Whether it has a place for a source picture."""
+    """Whether it has a field for a source picture."""
 
     def read(self, values: Mapping[str, Any], *, exact: bool) -> tuple[Record, list[Problem]]:
-        """The values as this form has them, nulls that say nothing left out and defaults filled in; or what is wrong.
+        """The validated values, redundant nulls left out and defaults filled in; or their problems.
 
-        With `exact` they count as they are written, as JSON does; else numbers lose their noise, and None stands for
+        With `exact` they are taken as written, as JSON is; else noise in numbers is rounded away, and None stands for
         a field that is left out.
         """
-        values, bad_pictures = taken(values, self.rule, self.defs) if self.has_pictures and not exact else (values, [])
+        values, bad_pictures = (
+            to_images(values, self.rule, self.defs) if self.has_pictures and not exact else (values, [])
+        )
         absent = set() if exact else {name for name, item in values.items() if item is None and self._is_absence(name)}
-        frozen_values, strays = frozen({name: item for name, item in values.items() if name not in absent})
-        value, unknown = settled(frozen_values, self.rule, self.defs, exact=exact)
-        found = _with_strays([*self._problems(value), *self._not_yours(value)], strays)
-        told = {problem.loc for problem in bad_pictures}
-        found = bad_pictures + [problem for problem in found if problem.loc not in told]
+        frozen_values, not_json = freeze({name: item for name, item in values.items() if name not in absent})
+        value, unknown = coerce(frozen_values, self.rule, self.defs, exact=exact)
+        found = _merge_problems([*self._find_problems(value), *self._find_read_only(value)], not_json)
+        reported = {problem.loc for problem in bad_pictures}
+        found = bad_pictures + [problem for problem in found if problem.loc not in reported]
         places = {problem.loc for problem in found}
         found += [problem for problem in unknown if problem.loc not in places]
         if found:
             return value, sorted(found, key=self._place)
-        return self.completed(self._filled(self._without_nulls(value))), []
+        return self.with_defaults(self._filled(self._without_nulls(value))), []
 
     def pictures(self, value: Record) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Every source picture in an input, with its place."""
-        return pictures_in(value, self.rule, self.defs)
+        return find_pictures(value, self.rule, self.defs)
 
-    def _problems(self, value: Record) -> list[Problem]:
+    def _find_problems(self, value: Record) -> list[Problem]:
         found = problems(value, self.rule, self.defs)
         if self._is_plain or not found:
             return found
-        # What all forms of a field have in common says it better than any one of them.
-        face = {word: self.shown[word] for word in ("type", "properties", "required") if word in self.shown}
-        common = problems(value, face, self.defs)
+        # What all alternatives have in common gives better messages than any one of them.
+        common_rule = {
+            word: self.json_schema[word] for word in ("type", "properties", "required") if word in self.json_schema
+        }
+        common = problems(value, common_rule, self.defs)
         places = {problem.loc for problem in common}
         return common + [problem for problem in found if problem.loc not in places]
 
     def _place(self, problem: Problem) -> tuple[int, bool]:
-        """Where a problem is among others: in the order of the fields, and typos last."""
+        """Sort key of a problem: in the order of the fields, unknown ones last."""
         names = list(self.fields)
         known = problem.loc and problem.loc[0] in self.fields
         return names.index(str(problem.loc[0])) if known else len(names), problem.kind == "extra_forbidden"
 
     def _filled(self, value: Record) -> Record:
-        """The values with the defaults inside of them."""
-        full = Record({name: filled(item, self.fields.get(name, True), self.defs) for name, item in value.items()})
+        """The values with the defaults of nested objects."""
+        full = Record(
+            {name: fill_defaults(item, self.fields.get(name, True), self.defs) for name, item in value.items()}
+        )
         return full if self._is_plain or full == value or accepts(full, self.rule, self.defs) else value
 
-    def completed(self, given: Record) -> Record:
-        """The values with every default that the service would take, in the order of the fields."""
+    def with_defaults(self, given: Record) -> Record:
+        """The values with every default that the service would use, in the order of the fields."""
         missing = [name for name in self.fields if name not in given and self._is_sent(name)]
         full = self._merged(given, missing)
         if self._is_plain or not missing or accepts(full, self.rule, self.defs):
             return full
-        # Forms that exclude each other: take what goes with what was given.
-        taken: list[str] = []
+        # Alternatives that exclude each other: add the defaults that fit what was given.
+        accepted: list[str] = []
         for name in missing:
-            if accepts(self._merged(given, [*taken, name]), self.rule, self.defs):
-                taken.append(name)
-        return self._merged(given, taken)
+            if accepts(self._merged(given, [*accepted, name]), self.rule, self.defs):
+                accepted.append(name)
+        return self._merged(given, accepted)
 
     @property
     def _is_plain(self) -> bool:
-        """Whether fields are judged one by one, so that defaults which fit their fields fit the whole."""
-        return set(self.rule) - set(about(self.rule)) <= _PLAIN
+        """Whether fields are validated one by one, so that defaults which fit their fields fit the whole."""
+        return set(self.rule) - set(get_annotations(self.rule)) <= _PLAIN_KEYWORDS
 
     def default(self, name: str) -> Any:
-        """What a field has that was left out; None where nothing is said."""
+        """The default of a field; None where there is none."""
         return self.defaults[name].value if name in self.defaults else None
 
     def _merged(self, given: Record, names: list[str]) -> Record:
@@ -120,31 +126,31 @@ class Form:
         return Record({name: values[name] for name in (*self.fields, *given) if name in values})
 
     def _is_sent(self, name: str) -> bool:
-        """Whether a default is spelled out; a null only says what leaving it out says, too."""
+        """Whether a default is sent; a null says the same as leaving the field out."""
         return name in self.defaults and self.defaults[name].fits and self.defaults[name].value is not None
 
     def _is_absence(self, name: str) -> bool:
-        """Whether None can only stand for a field that is left out."""
-        return self._may_go(name) and not accepts(None, self.fields[name], self.defs)
+        """Whether None can only mean that the field is left out."""
+        return self._is_optional(name) and not accepts(None, self.fields[name], self.defs)
 
-    def _may_go(self, name: str) -> bool:
-        """Whether leaving a field out says the same as null."""
+    def _is_optional(self, name: str) -> bool:
+        """Whether leaving a field out means the same as null."""
         return name in self.fields and name not in self.required and self.default(name) is None
 
     def _without_nulls(self, value: Record) -> Record:
-        lean = Record({name: item for name, item in value.items() if item is not None or not self._may_go(name)})
+        lean = Record({name: item for name, item in value.items() if item is not None or not self._is_optional(name)})
         return lean if len(lean) == len(value) or accepts(lean, self.rule, self.defs) else value
 
-    def _not_yours(self, value: Record) -> Iterator[Problem]:
+    def _find_read_only(self, value: Record) -> Iterator[Problem]:
         for name in value:
             if name in self.written_by_service:
                 yield Problem((name,), f"`{name}` is written by the service; leave it out.", "read_only")
 
 
-def form_of(schema: Mapping[str, Any]) -> Form:
-    """The form of an input that a whole schema (see `normal.py`) describes.
+def parse_input_rules(schema: Mapping[str, Any]) -> InputRules:
+    """The rules of an input from a normalised schema.
 
-    >>> form = form_of({"properties": {"seed": {"type": "integer", "default": 7}}})
+    >>> form = parse_input_rules({"properties": {"seed": {"type": "integer", "default": 7}}})
     >>> form.read({}, exact=True)
     ({'seed': 7}, [])
     """
@@ -158,15 +164,15 @@ def form_of(schema: Mapping[str, Any]) -> Form:
     service = frozenset(
         name
         for name, part in gathered.rules.items()
-        # What is asked for nevertheless must be given.
-        if said_by(part, "readOnly", defs) is True and name not in gathered.required
+        # A required field must be given nevertheless.
+        if find_keyword(part, "readOnly", defs) is True and name not in gathered.required
     )
     fields = {name: part for name, part in gathered.rules.items() if name not in service}
-    shown = _shown(rule, Fields(fields, gathered.required), defs)
-    return Form(
+    json_schema = _json_schema(rule, Fields(fields, gathered.required), defs)
+    return InputRules(
         rule,
         defs,
-        shown,
+        json_schema,
         fields,
         frozenset(gathered.required),
         dict(_defaults(fields, defs)),
@@ -175,23 +181,30 @@ def form_of(schema: Mapping[str, Any]) -> Form:
     )
 
 
-def _shown(rule: Mapping[str, Any], fields: Fields, defs: Defs) -> dict[str, Any]:
-    is_whole = not _PUT_TOGETHER & set(rule)
-    # Put together of parts, a form keeps them as they are, beneath its fields.
-    parts = {} if is_whole else {"allOf": [{word: value for word, value in rule.items() if word not in about(rule)}]}
-    names = {word: said_by(rule, word, defs) for word in ("title", "description")}
-    shown = {**(rule if is_whole else about(rule)), **{word: text for word, text in names.items() if text is not None}}
-    shown.pop("required", None)
-    shown.update({"type": "object", "properties": dict(fields.rules)}, **parts)
-    shown.update({"required": list(fields.required)} if fields.required else {})
-    shown.update({"additionalProperties": False} if is_closed(spoken([rule], defs), defs) else {})
-    shown.update({"$defs": defs} if defs else {})
-    _check_size(shown)
-    return shown
+def _json_schema(rule: Mapping[str, Any], fields: Fields, defs: Defs) -> dict[str, Any]:
+    is_whole = not _COMBINING & set(rule)
+    # A combined schema keeps its parts as they are, beneath its fields.
+    parts = (
+        {}
+        if is_whole
+        else {"allOf": [{word: value for word, value in rule.items() if word not in get_annotations(rule)}]}
+    )
+    names = {word: find_keyword(rule, word, defs) for word in ("title", "description")}
+    result = {
+        **(rule if is_whole else get_annotations(rule)),
+        **{word: text for word, text in names.items() if text is not None},
+    }
+    result.pop("required", None)
+    result.update({"type": "object", "properties": dict(fields.rules)}, **parts)
+    result.update({"required": list(fields.required)} if fields.required else {})
+    result.update({"additionalProperties": False} if is_closed(find_applicable_rules([rule], defs), defs) else {})
+    result.update({"$defs": defs} if defs else {})
+    _check_size(result)
+    return result
 
 
-def _check_size(shown: Any) -> None:
-    waiting, count = [shown], 0
+def _check_size(schema: Any) -> None:
+    waiting, count = [schema], 0
     while waiting:
         part = waiting.pop()
         count += 1
@@ -203,17 +216,17 @@ def _check_size(shown: Any) -> None:
 
 def _defaults(fields: Mapping[str, Rule], defs: Defs) -> Iterator[tuple[str, Default]]:
     for name, rule in fields.items():
-        said = said_by(rule, "default", defs, missing=...)
-        if said is not ...:
-            value, unknown = settled(frozen(said)[0], rule, defs, exact=True)
+        stated = find_keyword(rule, "default", defs, missing=...)
+        if stated is not ...:
+            value, unknown = coerce(freeze(stated)[0], rule, defs, exact=True)
             fits = not unknown and accepts(value, rule, defs)
-            yield name, Default(filled(value, rule, defs) if fits else value, fits)
+            yield name, Default(fill_defaults(value, rule, defs) if fits else value, fits)
 
 
-def _with_strays(found: list[Problem], strays: list[Stray]) -> list[Problem]:
-    """All problems, where one that JSON itself has with a place stands for those of its rules."""
-    told = [stray.loc for stray in strays if stray.wanted]
+def _merge_problems(found: list[Problem], not_json: list[NotJson]) -> list[Problem]:
+    """All problems; where a value is no JSON, that problem replaces those of its rules."""
+    reported = [stray.loc for stray in not_json if stray.wanted]
     places = {problem.loc for problem in found}
-    rest = [problem for problem in found if not any(problem.loc[: len(loc)] == loc for loc in told)]
-    more = [stray for stray in strays if stray.wanted or stray.loc not in places]
+    rest = [problem for problem in found if not any(problem.loc[: len(loc)] == loc for loc in reported)]
+    more = [stray for stray in not_json if stray.wanted or stray.loc not in places]
     return rest + [wrong_type(item.loc, "json_type", item.value, item.wanted or "a JSON value", None) for item in more]

@@ -1,4 +1,4 @@
-"""A schema as found in a description, made whole: it holds all that it refers to, in one dialect, and can be judged by."""
+"""Schemas from a description as self-contained JSON Schema 2020-12, checked for validity and size."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ...errors import BadDescription
-from ..problems import shown
+from ..problems import format_literal
 from ..value_types import MAX_DIGITS
-from .references import Document, Home, kind_in_words, mapping, short, step
+from .references import Document, Scope, child_pointer, format_json_kind, require_mapping, shorten_place
 
 MAX_LEVELS = 40
 """How deeply a schema may nest; those of services have less than ten levels."""
 MAX_RULES = 10_000
 """How many rules a schema may have; those of services have less than a hundred."""
 MAX_IN_PLACE = 24
-"""How many rules may lead to one another without a step into the value."""
+"""How many rules may refer to one another without a step into the value."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 ONE_RULE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 RULES_IN_A_LIST = ("allOf", "anyOf", "oneOf", "prefixItems")
 RULES_BY_NAME = ("properties", "patternProperties", "dependentSchemas")
-LEFT_BEHIND = ("$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary")
-"""What is resolved here, or ties a schema to the place where it was found."""
+DROPPED_KEYWORDS = ("$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary")
+"""Keywords that are resolved here, or have a meaning only in the original document."""
 Check = tuple[Callable[[Any], bool], str]
 
-ABOUT = ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
-"""What is said about a value without judging it, besides extensions."""
+ANNOTATIONS = ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
+"""Keywords that do not affect validation, besides extensions."""
 
 
-def normal(source: Any, document: Document, place: str, *, is_3_0: bool) -> dict[str, Any]:
-    """The schema with everything it refers to under `$defs`, as JSON Schema 2020-12.
+def normalise(source: Any, document: Document, place: str, *, is_3_0: bool) -> dict[str, Any]:
+    """The schema as JSON Schema 2020-12, with everything it refers to under `$defs`.
 
     >>> text = {"type": "string", "nullable": True}
     >>> document = Document({"components": {"schemas": {"Text": text}}})
-    >>> normal({"properties": {"seed": {"$ref": "#/components/schemas/Text"}}}, document, "#", is_3_0=True)
+    >>> normalise({"properties": {"seed": {"$ref": "#/components/schemas/Text"}}}, document, "#", is_3_0=True)
     {'properties': {'seed': {'$ref': '#/$defs/Text'}}, '$defs': {'Text': {'type': ['string', 'null']}}}
     """
     reader = _Reader(document, is_3_0)
-    root = reader.whole(source, place)
+    root = reader.normalise(source, place)
     if isinstance(root, bool):
         root = {} if root else {"not": {}}
     if set(root) == {"$ref"}:
-        name = name_of(root["$ref"])
+        name = definition_name(root["$ref"])
         root = reader.defs[name]
         if reader.uses[name] == 1:
             del reader.defs[name]
@@ -54,17 +54,17 @@ def normal(source: Any, document: Document, place: str, *, is_3_0: bool) -> dict
     return {**root, "$defs": reader.defs} if reader.defs else root
 
 
-def about(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rule says without judging: title, description, default, extensions …
+def get_annotations(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a rule that do not affect validation: title, description, default, extensions …
 
-    >>> about({"type": "string", "title": "Picture", "x-media": "image"})
+    >>> get_annotations({"type": "string", "title": "Picture", "x-media": "image"})
     {'title': 'Picture', 'x-media': 'image'}
     """
-    return {word: value for word, value in rule.items() if word in ABOUT or word.startswith("x-")}
+    return {word: value for word, value in rule.items() if word in ANNOTATIONS or word.startswith("x-")}
 
 
 class _Reader:
-    """One schema on its way to be whole."""
+    """Normalises one schema, and collects its definitions."""
 
     def __init__(self, document: Document, is_3_0: bool) -> None:
         self.document, self.is_3_0 = document, is_3_0
@@ -72,89 +72,92 @@ class _Reader:
         self.defs: dict[str, Any] = {}
         self.names: dict[int, str] = {}
         self.uses: Counter[str] = Counter()
-        self.waiting: list[tuple[str, Any, str, Home]] = []
+        self.pending: list[tuple[str, Any, str, Scope]] = []
 
-    def whole(self, source: Any, place: str) -> Any:
+    def normalise(self, source: Any, place: str) -> Any:
         root = self.rule(source, place, 0, (source,) if isinstance(source, Mapping) else ())
         # One after the other, not one inside the other: references may form long chains.
-        while self.waiting:
-            name, target, at, home = self.waiting.pop()
-            self.defs[name] = self.rule(target, at, 0, home)
+        while self.pending:
+            name, target, at, scope = self.pending.pop()
+            self.defs[name] = self.rule(target, at, 0, scope)
         return root
 
-    def rule(self, source: Any, place: str, level: int, home: Home) -> Any:
+    def rule(self, source: Any, place: str, level: int, scope: Scope) -> Any:
         self.count += 1
         if self.count > MAX_RULES:
             raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
         if isinstance(source, bool):
             return source
         if level > MAX_LEVELS:
-            raise BadDescription(f"The schema nests more than {MAX_LEVELS} levels deep at {short(place)}.")
-        found = mapping(source, place)
+            raise BadDescription(f"The schema nests more than {MAX_LEVELS} levels deep at {shorten_place(place)}.")
+        found = require_mapping(source, place)
         if "$defs" in found or "definitions" in found:
-            home = (found, *home)
-        found = _with_places_as_prefix(_with_bounds_as_numbers(_as_3_1(found) if self.is_3_0 else found))
+            scope = (found, *scope)
+        found = _convert_tuple_items(_convert_exclusive_bounds(_convert_3_0(found) if self.is_3_0 else found))
         out = {
-            word: self.keyword(word, value, step(place, word), level, home)
+            word: self.keyword(word, value, child_pointer(place, word), level, scope)
             for word, value in found.items()
-            if word not in LEFT_BEHIND
+            if word not in DROPPED_KEYWORDS
         }
         if "properties" in out:
-            self.arrange(out, found["properties"], place, home)
+            self.arrange(out, found["properties"], place, scope)
         return out
 
-    def keyword(self, word: str, value: Any, place: str, level: int, home: Home) -> Any:
+    def keyword(self, word: str, value: Any, place: str, level: int, scope: Scope) -> Any:
         if word == "$ref":
-            return self.reference(value, place, home)
+            return self.reference(value, place, scope)
         if word in ("$dynamicRef", "$recursiveRef"):
-            raise BadDescription(f"`{word}` at {short(place)} cannot be followed; only `$ref` is.")
+            raise BadDescription(f"`{word}` at {shorten_place(place)} cannot be followed; only `$ref` is.")
         if word in ONE_RULE or word in UNEVALUATED:
-            return self.rule(value, place, level + 1, home)
+            return self.rule(value, place, level + 1, scope)
         if word in RULES_IN_A_LIST:
             if not isinstance(value, list) or not value:
-                found = "an empty list" if value == [] else kind_in_words(value)
-                raise BadDescription(f"{short(place)} should be a list of schemas and is {found}.")
-            return [self.rule(part, step(place, at), level + 1, home) for at, part in enumerate(value)]
+                found = "an empty list" if value == [] else format_json_kind(value)
+                raise BadDescription(f"{shorten_place(place)} should be a list of schemas and is {found}.")
+            return [self.rule(part, child_pointer(place, at), level + 1, scope) for at, part in enumerate(value)]
         if word in RULES_BY_NAME:
-            parts = mapping(value, place)
-            return {_text(name, place): self.rule(parts[name], step(place, name), level + 1, home) for name in parts}
+            parts = require_mapping(value, place)
+            return {
+                _require_utf8(name, place): self.rule(parts[name], child_pointer(place, name), level + 1, scope)
+                for name in parts
+            }
         is_fine, wanted = CHECKS.get(word, _ANYTHING)
         if not is_fine(value):
-            raise BadDescription(f"{short(place)} should be {wanted} and is {shown(value)}.")
-        return _copied(value, place, 0)
+            raise BadDescription(f"{shorten_place(place)} should be {wanted} and is {format_literal(value)}.")
+        return _copy_json(value, place, 0)
 
-    def reference(self, ref: Any, place: str, home: Home) -> str:
-        target, called = self.document.target(ref, place, home)
+    def reference(self, ref: Any, place: str, scope: Scope) -> str:
+        target, called = self.document.target(ref, place, scope)
         if id(target) not in self.names:
             self.names[id(target)] = _free_name(called, set(self.names.values()))
-            self.waiting.append((self.names[id(target)], target, ref, home))
+            self.pending.append((self.names[id(target)], target, ref, scope))
         self.uses[self.names[id(target)]] += 1
         return f"#/$defs/{self.names[id(target)]}"
 
-    def arrange(self, out: dict[str, Any], sources: Mapping[str, Any], place: str, home: Home) -> None:
-        """Put fields in the order that is wished for, and ask for none that only the service writes."""
-        out["properties"] = ordered(out["properties"], order_of(out))
-        written = [name for name in out.get("required", ()) if self.is_read_only(sources.get(name), place, home)]
+    def arrange(self, out: dict[str, Any], sources: Mapping[str, Any], place: str, scope: Scope) -> None:
+        """Sort the fields by their stated order, and make read-only ones not required."""
+        out["properties"] = sort_fields(out["properties"], field_order(out))
+        written = [name for name in out.get("required", ()) if self.is_read_only(sources.get(name), place, scope)]
         if written:
             out["required"] = [name for name in out["required"] if name not in written]
 
-    def is_read_only(self, source: Any, place: str, home: Home) -> bool:
+    def is_read_only(self, source: Any, place: str, scope: Scope) -> bool:
         if isinstance(source, Mapping) and "$ref" in source and "readOnly" not in source:
-            source = self.document.target(source["$ref"], place, home)[0]
+            source = self.document.target(source["$ref"], place, scope)[0]
         return isinstance(source, Mapping) and source.get("readOnly") is True
 
 
-def order_of(rule: Mapping[str, Any]) -> Sequence[str]:
-    """The order of fields that an object's rule lists in an extension such as `x-order`; empty where it lists none."""
+def field_order(rule: Mapping[str, Any]) -> Sequence[str]:
+    """The field names in an extension such as `x-order`; empty where there is none."""
     words = [word for word in rule if word.startswith("x-") and "order" in word.split("-")]
     lists = [rule[word] for word in words if _is_names(rule[word])]
     return lists[0] if lists else ()
 
 
-def ordered(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The fields as listed, then by their own `x-order` number, then as they come.
+def sort_fields(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields in the given order, then by their own `x-order` number, then as they come.
 
-    >>> list(ordered({"a": {}, "b": {"x-order": 1}, "c": {"x-order": 0}, "d": {}}, ["d"]))
+    >>> list(sort_fields({"a": {}, "b": {"x-order": 1}, "c": {"x-order": 0}, "d": {}}, ["d"]))
     ['d', 'c', 'b', 'a']
     """
     places = {name: place for place, name in reversed(list(enumerate(names)))}
@@ -166,20 +169,20 @@ def ordered(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: fields[name] for name in sorted(fields, key=place)}
 
 
-def parts_in_place(rule: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Any]:
-    """The rules that judge the same value as a rule does, on its behalf."""
+def in_place_rules(rule: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Any]:
+    """The subschemas that apply to the same value as the rule itself."""
     if "$ref" in rule:
-        yield defs[name_of(rule["$ref"])]
+        yield defs[definition_name(rule["$ref"])]
     for word in ("allOf", "anyOf", "oneOf"):
         yield from rule.get(word, ())
     yield from (rule[word] for word in ("not", "if", "then", "else") if word in rule)
     yield from rule.get("dependentSchemas", {}).values()
 
 
-def _as_3_1(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema of OpenAPI 3.0 in the words of 3.1: nothing counts beside `$ref`, and `nullable` is one more type."""
+def _convert_3_0(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema of OpenAPI 3.0 converted to 3.1: `$ref` has no siblings but annotations, `nullable` becomes a type."""
     if "$ref" in source:
-        return {"$ref": source["$ref"], **about(source)}
+        return {"$ref": source["$ref"], **get_annotations(source)}
     rest = {word: value for word, value in source.items() if word != "nullable"}
     if source.get("nullable") is not True:
         return rest
@@ -187,12 +190,12 @@ def _as_3_1(source: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**rest, "type": [source["type"], "null"]}
     if not {"allOf", "anyOf", "oneOf"} & set(source):
         return rest
-    judging = {word: value for word, value in rest.items() if word not in about(rest)}
-    return {"anyOf": [judging, {"type": "null"}], **about(rest)}
+    judging = {word: value for word, value in rest.items() if word not in get_annotations(rest)}
+    return {"anyOf": [judging, {"type": "null"}], **get_annotations(rest)}
 
 
-def _with_bounds_as_numbers(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same schema without the older `exclusiveMinimum: true`, which changed what `minimum` means."""
+def _convert_exclusive_bounds(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with numeric exclusive bounds, from the older `exclusiveMinimum: true` beside `minimum`."""
     found = dict(source)
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if isinstance(found.get(exclusive), bool):
@@ -202,8 +205,8 @@ def _with_bounds_as_numbers(source: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _with_places_as_prefix(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same schema without the older list of rules in `items`, one for each place, as FastAPI once wrote tuples."""
+def _convert_tuple_items(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with `prefixItems` in place of the older list in `items`, as FastAPI once wrote tuples."""
     if not isinstance(source.get("items"), list):
         return source
     found = {word: value for word, value in source.items() if word not in ("items", "additionalItems")}
@@ -213,7 +216,7 @@ def _with_places_as_prefix(source: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
-    """Refuse rules that lead back to themselves, or on and on, without a step into the value."""
+    """Raise where rules refer to themselves, or too far along a chain, without a step into the value."""
     heights: dict[int, int] = {}
     around: set[int] = set()
 
@@ -225,7 +228,7 @@ def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
                 raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
             around.add(id(rule))
             if len(around) <= MAX_IN_PLACE:
-                heights[id(rule)] = 1 + max((height(part) for part in parts_in_place(rule, defs)), default=0)
+                heights[id(rule)] = 1 + max((height(part) for part in in_place_rules(rule, defs)), default=0)
             around.discard(id(rule))
             if heights.get(id(rule), math.inf) > MAX_IN_PLACE:
                 raise BadDescription(f"More than {MAX_IN_PLACE} schemas in a row only refer to one another.")
@@ -235,10 +238,10 @@ def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
         height(rule)
 
 
-def name_of(ref: str) -> str:
-    """The name in `$defs` that a reference of a whole schema leads to.
+def definition_name(ref: str) -> str:
+    """The name in `$defs` that a reference of a normalised schema points to.
 
-    >>> name_of("#/$defs/LoRA")
+    >>> definition_name("#/$defs/LoRA")
     'LoRA'
     """
     return ref.removeprefix("#/$defs/")
@@ -251,29 +254,33 @@ def _free_name(called: str, taken: Collection[str]) -> str:
     )
 
 
-def _copied(value: Any, place: str, level: int) -> Any:
-    """A copy of what is no rule, all of it JSON."""
+def _copy_json(value: Any, place: str, level: int) -> Any:
+    """A copy of a keyword's value; raises where it is not JSON."""
     if level > MAX_LEVELS:
-        raise BadDescription(f"{short(place)} nests more than {MAX_LEVELS} levels deep.")
+        raise BadDescription(f"{shorten_place(place)} nests more than {MAX_LEVELS} levels deep.")
     if isinstance(value, Mapping):
         return {
-            _text(name, place): _copied(item, step(place, name), level + 1)
-            for name, item in mapping(value, place).items()
+            _require_utf8(name, place): _copy_json(item, child_pointer(place, name), level + 1)
+            for name, item in require_mapping(value, place).items()
         }
     if isinstance(value, (list, tuple)):
-        return [_copied(item, step(place, at), level + 1) for at, item in enumerate(value)]
+        return [_copy_json(item, child_pointer(place, at), level + 1) for at, item in enumerate(value)]
     if isinstance(value, str):
         # Half of a surrogate pair could not be shown.
         return value.encode(errors="replace").decode()
     if value is None or isinstance(value, bool) or (_is_number(value) and abs(value) < 10**MAX_DIGITS):
         return value
-    raise BadDescription(f"{short(place)} is {kind_in_words(value)}, which JSON cannot say: {shown(value)}.")
+    raise BadDescription(
+        f"{shorten_place(place)} is {format_json_kind(value)}, which JSON cannot say: {format_literal(value)}."
+    )
 
 
-def _text(name: str, place: str) -> str:
-    """A name, if it could be sent."""
+def _require_utf8(name: str, place: str) -> str:
+    """The name; raises where UTF-8 cannot encode it."""
     if name != name.encode(errors="replace").decode():
-        raise BadDescription(f"{short(place)} has the name {shown(name)}, which cannot be written as UTF-8.")
+        raise BadDescription(
+            f"{shorten_place(place)} has the name {format_literal(name)}, which cannot be written as UTF-8."
+        )
     return name
 
 
@@ -316,4 +323,4 @@ CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("title", "description", "pattern"), _TEXT),
     **dict.fromkeys(("uniqueItems", "readOnly"), _BOOLEAN),
 }
-"""What a keyword may hold, where it is no rule itself."""
+"""The check of each keyword whose value is not itself a rule."""

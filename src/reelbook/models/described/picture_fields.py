@@ -1,4 +1,4 @@
-"""Pictures in described inputs: which places of a form take one, and what a person may put there."""
+"""Source pictures in described inputs: which fields take one, and conversion of what was given there."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
 from ...errors import Problem
-from ..images import Image, is_picture, picture_of, with_replaced
+from ..images import Image, is_picture, parse_picture, replace_pictures
 from ..picture_encoding import NotAPicture, is_one_array
-from ..problems import Loc, kept, subject
-from ..value_types import ordered
+from ..problems import Loc, compact_value, format_subject
+from ..value_types import coerce_tuple
 from .container_rules import rules_for_entry, rules_for_field
-from .frozen_json import DEEPEST, Record
-from .schema_fields import spoken
+from .frozen_json import MAX_DEPTH, Record
+from .schema_fields import find_applicable_rules
 from .schema_judge import Defs, Rule
 
-Speaking = Sequence[Mapping[str, Any]]
+Rules = Sequence[Mapping[str, Any]]
 
 _WORDS = {"image", "images", "picture", "pictures", "photo", "photos"}
 _ADDRESSES = {"uri", "url", "uri-reference", "iri"}
 _NAMED = re.compile(r"(.*[_-])?(image|picture|photo)[_-]?(url|uri)s?", re.IGNORECASE)
 _SCHEME = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _PLACEHOLDER = Image("picture")
-"""Stands where a bad picture was given, which has been told and is not to be told again."""
+"""Replaces a bad picture, so that it is reported only once."""
 
 
 def takes_picture(rule: Rule, name: str, defs: Defs) -> bool:
-    """Whether a field of this name, or an entry of such a field, is a place for a picture.
+    """Whether a field of this name, or an entry of such a field, takes a picture.
 
     >>> takes_picture({"type": "string"}, "image_url", {}), takes_picture({"type": "string"}, "prompt", {})
     (True, False)
     """
-    return _is_place(spoken([rule], defs), name)
+    return _takes_picture(find_applicable_rules([rule], defs), name)
 
 
 def has_pictures(rule: Rule, defs: Defs) -> bool:
-    """Whether anywhere in a form there is a place for a picture.
+    """Whether any field of a rule, at any depth, takes a picture.
 
     >>> has_pictures({"properties": {"frames": {"items": {"type": "string", "x-media": "image"}}}}, {})
     True
@@ -54,7 +54,7 @@ def has_pictures(rule: Rule, defs: Defs) -> bool:
         if not isinstance(part, Mapping):
             waiting += [(name, item) for item in part]
             continue
-        if _is_place([part], name):
+        if _takes_picture([part], name):
             return True
         fields = part.get("properties")
         waiting += fields.items() if isinstance(fields, Mapping) else ()
@@ -62,81 +62,81 @@ def has_pictures(rule: Rule, defs: Defs) -> bool:
     return False
 
 
-def taken(values: Mapping[Any, Any], rule: Rule, defs: Defs) -> tuple[dict[Any, Any], list[Problem]]:
-    """The values with an `Image` wherever a form has a place for a picture and a person gave one.
+def to_images(values: Mapping[Any, Any], rule: Rule, defs: Defs) -> tuple[dict[Any, Any], list[Problem]]:
+    """The values with an `Image` wherever a field takes a picture and one was given.
 
-    >>> taken({"image_url": "boat.png"}, {"properties": {"image_url": {"type": "string"}}}, {})[0]["image_url"].kind
+    >>> to_images({"image_url": "boat.png"}, {"properties": {"image_url": {"type": "string"}}}, {})[0]["image_url"].kind
     'path'
     """
-    walk = _Walk(defs)
-    return walk.record(values, spoken([rule], defs), ()), walk.problems
+    walk = _PictureReader(defs)
+    return walk.record(values, find_applicable_rules([rule], defs), ()), walk.problems
 
 
-def pictures_in(value: Any, rule: Rule, defs: Defs) -> Iterator[tuple[Loc, str]]:
-    """Every picture in a frozen value with its place: each `Image`, and each address at a place for pictures.
+def find_pictures(value: Any, rule: Rule, defs: Defs) -> Iterator[tuple[Loc, str]]:
+    """Every picture in a frozen value with its place: each `Image`, and each address in a picture field.
 
-    >>> list(pictures_in(Record({"image_url": "https://a.org/b"}), {"properties": {"image_url": {"type": "string"}}}, {}))
+    >>> list(find_pictures(Record({"image_url": "https://a.org/b"}), {"properties": {"image_url": {"type": "string"}}}, {}))
     [(('image_url',), 'https://a.org/b')]
     """
-    yield from _found(value, spoken([rule], defs), defs, "", ())
+    yield from _find_pictures(value, find_applicable_rules([rule], defs), defs, "", ())
 
 
-def _found(value: Any, speaking: Speaking, defs: Defs, name: str, loc: Loc) -> Iterator[tuple[Loc, str]]:
+def _find_pictures(value: Any, rules: Rules, defs: Defs, name: str, loc: Loc) -> Iterator[tuple[Loc, str]]:
     if isinstance(value, Record):
         for inner, item in value.items():
-            yield from _found(item, _for_field(speaking, inner, defs), defs, inner, (*loc, inner))
+            yield from _find_pictures(item, _for_field(rules, inner, defs), defs, inner, (*loc, inner))
     elif isinstance(value, tuple):
         for place, item in enumerate(value):
-            yield from _found(item, _for_entry(speaking, place, defs), defs, name, (*loc, place))
-    elif isinstance(value, Image) or (isinstance(value, str) and value and _is_place(speaking, name)):
+            yield from _find_pictures(item, _for_entry(rules, place, defs), defs, name, (*loc, place))
+    elif isinstance(value, Image) or (isinstance(value, str) and value and _takes_picture(rules, name)):
         yield loc, value
 
 
-class _Walk:
-    """Values as a person gave them, gone through together with the rules that speak of each place."""
+class _PictureReader:
+    """Converts the pictures in values, matching each place with the rules that apply there."""
 
     def __init__(self, defs: Defs) -> None:
         self.defs = defs
         self.problems: list[Problem] = []
-        self.around: set[int] = set()
+        self.open_ids: set[int] = set()
 
-    def value(self, value: Any, speaking: Speaking, name: str, loc: Loc) -> Any:
+    def value(self, value: Any, rules: Rules, name: str, loc: Loc) -> Any:
         if _is_plain(value):
             return value
-        if _is_place(speaking, name) and is_picture(value):
-            return value if isinstance(value, str) and _is_no_path(value, speaking) else self.picture(value, loc)
-        if len(loc) >= DEEPEST or id(value) in self.around or isinstance(value, (str, bytes, bytearray)):
-            # Whoever freezes the value says what is wrong with its depth.
+        if _takes_picture(rules, name) and is_picture(value):
+            return value if isinstance(value, str) and _is_no_path(value, rules) else self.picture(value, loc)
+        if len(loc) >= MAX_DEPTH or id(value) in self.open_ids or isinstance(value, (str, bytes, bytearray)):
+            # `freeze` reports values that nest too deeply.
             return value
-        self.around.add(id(value))
-        held = self.inside(value, speaking, name, loc)
-        self.around.discard(id(value))
-        return held
+        self.open_ids.add(id(value))
+        result = self.inside(value, rules, name, loc)
+        self.open_ids.discard(id(value))
+        return result
 
-    def inside(self, value: Any, speaking: Speaking, name: str, loc: Loc) -> Any:
+    def inside(self, value: Any, rules: Rules, name: str, loc: Loc) -> Any:
         if isinstance(value, BaseModel):
-            return self.record(_dumped(value), speaking, loc)
+            return self.record(_dump(value), rules, loc)
         if isinstance(value, Mapping):
-            return self.record(value, speaking, loc)
+            return self.record(value, rules, loc)
         if is_picture(value):
-            # Only lists of pictures are looked into: an array of numbers is a list, too, and can be long.
-            entries = _for_entry(speaking, 0, self.defs)
-            if not _is_place(entries, name):
+            # Only lists of pictures are searched: an array of numbers is a list, too, and can be long.
+            entries = _for_entry(rules, 0, self.defs)
+            if not _takes_picture(entries, name):
                 return value
             if not hasattr(value, "__array__") or is_one_array(value):
-                return self.told(loc, "needs a list and has one picture: put it in brackets.", value, ())
+                return self.add_problem(loc, "needs a list and has one picture: put it in brackets.", value, ())
         try:
-            entries_given = ordered(value)
+            entries_given = coerce_tuple(value)
         except PydanticCustomError:
             return value
         return tuple([
-            item if _is_plain(item) else self.value(item, _for_entry(speaking, place, self.defs), name, (*loc, place))
+            item if _is_plain(item) else self.value(item, _for_entry(rules, place, self.defs), name, (*loc, place))
             for place, item in enumerate(entries_given)
         ])  # fmt: skip
 
-    def record(self, values: Mapping[Any, Any], speaking: Speaking, loc: Loc) -> dict[Any, Any]:
+    def record(self, values: Mapping[Any, Any], rules: Rules, loc: Loc) -> dict[Any, Any]:
         return {
-            name: self.value(item, _for_field(speaking, name, self.defs), name, (*loc, name))
+            name: self.value(item, _for_field(rules, name, self.defs), name, (*loc, name))
             if isinstance(name, str)
             else item
             for name, item in values.items()
@@ -144,26 +144,26 @@ class _Walk:
 
     def picture(self, value: Any, loc: Loc) -> Any:
         try:
-            return picture_of(value)
+            return parse_picture(value)
         except NotAPicture as error:
-            return self.told(loc, str(error), value, _PLACEHOLDER)
+            return self.add_problem(loc, str(error), value, _PLACEHOLDER)
 
-    def told(self, loc: Loc, reason: str, value: Any, instead: Any) -> Any:
-        self.problems.append(Problem(loc, f"{subject(loc)} {reason}", "picture", kept(value)))
+    def add_problem(self, loc: Loc, reason: str, value: Any, instead: Any) -> Any:
+        self.problems.append(Problem(loc, f"{format_subject(loc)} {reason}", "picture", compact_value(value)))
         return instead
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether nothing is to be done with a value, wherever it stands."""
+    """Whether a value needs no conversion anywhere."""
     return value is None or isinstance(value, (bool, int, float, Image))
 
 
-def _is_place(speaking: Iterable[Mapping[str, Any]], name: str) -> bool:
-    """Whether these rules, for a field or the entries of a field of this name, speak of a picture."""
-    return any(_speaks_of_picture(rule, name) for rule in speaking)
+def _takes_picture(rules: Iterable[Mapping[str, Any]], name: str) -> bool:
+    """Whether any of these rules, for a field of this name or its entries, describes a picture."""
+    return any(_describes_picture(rule, name) for rule in rules)
 
 
-def _speaks_of_picture(rule: Mapping[str, Any], name: str) -> bool:
+def _describes_picture(rule: Mapping[str, Any], name: str) -> bool:
     types = rule.get("type", "string")
     if types != "string" and not (isinstance(types, (list, tuple)) and "string" in types):
         return False
@@ -177,7 +177,7 @@ def _speaks_of_picture(rule: Mapping[str, Any], name: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a name, however it is put together.
+    """The words of a name in camel case or with separators, in lower case.
 
     >>> _words("sourceImage_url")
     ['source', 'image', 'url']
@@ -185,22 +185,22 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text[:200])]
 
 
-def _is_no_path(text: str, speaking: Speaking) -> bool:
-    """Whether a text means something of its own to the service: nothing, a choice, or a scheme that it may know."""
-    own = [choice for rule in speaking for choice in (*rule.get("enum", ()), rule.get("const"), rule.get("default"))]
+def _is_no_path(text: str, rules: Rules) -> bool:
+    """Whether a text is not a path: it is empty, one of the rule's values, or has a URL scheme."""
+    own = [choice for rule in rules for choice in (*rule.get("enum", ()), rule.get("const"), rule.get("default"))]
     return not text or text in own or bool(_SCHEME.match(text))
 
 
-def _for_field(speaking: Speaking, name: str, defs: Defs) -> Speaking:
-    return spoken([part for rule in speaking for part in rules_for_field(rule, name)], defs)
+def _for_field(rules: Rules, name: str, defs: Defs) -> Rules:
+    return find_applicable_rules([part for rule in rules for part in rules_for_field(rule, name)], defs)
 
 
-def _for_entry(speaking: Speaking, place: int, defs: Defs) -> Speaking:
-    return spoken([rules_for_entry(rule, place) for rule in speaking], defs)
+def _for_entry(rules: Rules, place: int, defs: Defs) -> Rules:
+    return find_applicable_rules([rules_for_entry(rule, place) for rule in rules], defs)
 
 
-def _dumped(value: BaseModel) -> dict[str, Any]:
-    """A value of ours as JSON has it, with its pictures as they are."""
+def _dump(value: BaseModel) -> dict[str, Any]:
+    """A pydantic value as JSON, with its pictures unchanged."""
     dumped = value.model_dump(mode="json", exclude_none=True)
     pictures = getattr(value, "__reel_pictures__", None)
-    return with_replaced(dumped, dict(pictures())) if pictures else dumped
+    return replace_pictures(dumped, dict(pictures())) if pictures else dumped

@@ -1,4 +1,4 @@
-"""Patterns in JavaScript's spelling, judged in time that grows no faster than the text, wherever that is possible."""
+"""Matching of JavaScript regular expressions, in linear time wherever possible."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-Judge = Callable[[str], bool]
-"""What tells whether a text has the form."""
+Matcher = Callable[[str], bool]
+"""Whether a text matches a pattern."""
 
-LONGEST = 20
-"""How long a text may be for Python's own engine, whose time can double with every character: at 20 it takes
+MAX_BACKTRACKING_CHARS = 20
+"""The longest text for Python's own engine, whose time can double with every character: at 20 it takes
 20 ms for the slow patterns that occur, at 36 twenty minutes."""
 
 _SPACES = r"\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -21,9 +21,9 @@ _TOKEN = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u\{[0-9a-fA-F]+\}|\\k<[^>]*>|\\.|\(\?<(?![=!])|.",
     re.DOTALL,
 )
-"""One step of a pattern; the two halves that JavaScript may write for one character are one."""
-_HAS_MEANING = re.compile("[0-9A-Za-z]")
-"""What a backslash may make something else of; before all else it only says that the character itself is meant."""
+"""One token of a pattern; a surrogate pair is one."""
+_ALPHANUMERIC = re.compile("[0-9A-Za-z]")
+"""Characters to which a backslash may give another meaning; before any other it only escapes."""
 _RUST: Mapping[str, str] = {
     r"\d": "[0-9]",
     r"\D": "[^0-9]",
@@ -34,45 +34,45 @@ _RUST: Mapping[str, str] = {
 }
 _RUST_OUTSIDE: Mapping[str, str] = {r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
 _RUST_INSIDE: Mapping[str, str] = {r"\b": r"\x08", "[": r"\[", "&": r"\&", "~": r"\~"}
-"""Within brackets, where Rust knows brackets in brackets and operators, and JavaScript neither."""
+"""Within brackets, where Rust has nested brackets and operators, and JavaScript neither."""
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern in JavaScript's spelling is found in the text.
+    """Whether a JavaScript pattern is found in the text.
 
-    One that cannot be read allows everything, and so does one that could take minutes: what it means is for the
-    service to say.
+    A pattern that cannot be compiled matches everything, and so does one that could take minutes: the service is
+    left to check it.
 
     >>> matches("^[0-9]+$", "12"), matches("^[0-9]+$", "12\\n"), matches("(", "anything")
     (True, False, True)
     """
-    return _judge(pattern)(text)
+    return _compile_matcher(pattern)(text)
 
 
 @lru_cache(maxsize=1024)
-def _judge(pattern: str) -> Judge:
+def _compile_matcher(pattern: str) -> Matcher:
     try:
         # Rust's engine takes time in proportion to the text, but knows no lookaround and no back references.
-        return SchemaValidator(core_schema.str_schema(pattern=_rust(pattern))).isinstance_python
+        return SchemaValidator(core_schema.str_schema(pattern=_to_rust(pattern))).isinstance_python
     except SchemaError:
-        return _judge_of_short_texts(pattern)
+        return _compile_backtracking(pattern)
 
 
-def _judge_of_short_texts(pattern: str) -> Judge:
+def _compile_backtracking(pattern: str) -> Matcher:
     try:
         with warnings.catch_warnings():
             # Python warns of spellings that it may read differently some day; they are fine in JavaScript.
             warnings.simplefilter("ignore")
-            compiled = re.compile(_python(pattern), re.ASCII)
+            compiled = re.compile(_to_python(pattern), re.ASCII)
     except (re.error, OverflowError, RecursionError):
         return lambda text: True
-    return lambda text: len(text) > LONGEST or compiled.search(text) is not None
+    return lambda text: len(text) > MAX_BACKTRACKING_CHARS or compiled.search(text) is not None
 
 
-def _rust(pattern: str) -> str:
-    """A pattern of JavaScript as Rust spells it: `\\d`, `\\w` and `\\b` know ASCII only, `\\s` knows more spaces.
+def _to_rust(pattern: str) -> str:
+    """A JavaScript pattern in Rust's syntax: `\\d`, `\\w` and `\\b` are ASCII only, `\\s` has more spaces.
 
-    >>> _rust(r"^\\d\\/[[-]$")
+    >>> _to_rust(r"^\\d\\/[[-]$")
     '^[0-9]/[\\\\[-]$'
     """
     inside = False
@@ -86,22 +86,22 @@ def _rust(pattern: str) -> str:
             # Two of them would be an operator.
             out.append(r"\-")
         else:
-            out.append(_character(token))
+            out.append(_to_rust_character(token))
         before = "[^" if (before, token) == ("[", "^") else out[-1]
         inside = (inside or token == "[") and token != "]"
     return "".join(out)
 
 
-def _character(token: str) -> str:
-    """A step of a pattern, where it is one character that is written in a way Rust does not know."""
+def _to_rust_character(token: str) -> str:
+    """A token of a pattern; an escape that Rust does not know is rewritten."""
     if token.count("\\") == 2 and len(token) == 12:
         return f"\\u{{{ord(bytes.fromhex(token[2:6] + token[8:]).decode('utf-16-be')):x}}}"
     escaped = token[1:] if token[0] == "\\" and len(token) == 2 else ""
-    return token if not escaped or _HAS_MEANING.match(escaped) else re.escape(escaped)
+    return token if not escaped or _ALPHANUMERIC.match(escaped) else re.escape(escaped)
 
 
-def _python(pattern: str) -> str:
-    """A pattern of JavaScript as Python spells it: `$` is the very end, `\\s` knows more spaces, names carry a P."""
+def _to_python(pattern: str) -> str:
+    """A JavaScript pattern in Python's syntax: `$` is the very end, `\\s` has more spaces, group names need a P."""
     inside = False
     out: list[str] = []
     for token in _TOKEN.findall(pattern):

@@ -1,4 +1,4 @@
-"""What a JSON Schema says about one number or one text."""
+"""JSON Schema checks of a number or a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import Problem
 from ..images import Image
-from ..problems import Loc, bounds, kept, number, outside, shown, subject
+from ..problems import Loc, compact_value, format_bounds, format_literal, format_number, format_subject, outside
 from .regex_patterns import matches
 
 Rule = Mapping[str, Any]
@@ -23,8 +23,8 @@ _KINDS = {
 }
 
 
-def number_problems(value: float, rule: Rule, loc: Loc, *, words: bool = True) -> Iterator[Problem]:
-    """What is wrong with a number. Without `words` the problems say nothing, which is quicker.
+def number_problems(value: float, rule: Rule, loc: Loc, *, with_messages: bool = True) -> Iterator[Problem]:
+    """Problems of a number. Without `with_messages` their messages are empty, which is quicker.
 
     >>> [problem.message for problem in number_problems(11, {"maximum": 10, "multipleOf": 4}, ("steps",))]
     ['`steps` = 11 is outside the bounds (at most 10). The nearest allowed value is 8.']
@@ -33,36 +33,38 @@ def number_problems(value: float, rule: Rule, loc: Loc, *, words: bool = True) -
     if not beyond and ("multipleOf" not in rule or is_multiple(value, rule["multipleOf"])):
         return
     kind = _KINDS[beyond[0]] if beyond else "multiple_of"
-    if not words:
+    if not with_messages:
         yield Problem(loc, "", kind)
         return
-    what = f"outside {bounds(limits(rule))}" if beyond else f"not a multiple of {number(rule['multipleOf'])}"
+    what = (
+        f"outside {format_bounds(limits(rule))}" if beyond else f"not a multiple of {format_number(rule['multipleOf'])}"
+    )
     yield outside(loc, kind, value, f"is {what}", nearest_number(value, rule))
 
 
 def text_problems(value: str, rule: Rule, loc: Loc) -> Iterator[Problem]:
-    """What is wrong with a text.
+    """Problems of a text.
 
     >>> [problem.message for problem in text_problems("boat", {"maxLength": 3}, ("name",))]
     ['`name` has 4 characters; 3 at most are allowed. Shorten it.']
     """
     if isinstance(value, Image):
-        # What is sent in its place is not known yet, so only the service can judge it.
+        # What is sent in its place is not known yet, so only the service can check it.
         return
-    least, most = rule.get("minLength", 0), rule.get("maxLength", math.inf)
-    has = f"{subject(loc)} has {len(value):,} character{'s' if len(value) != 1 else ''}"
-    if len(value) < least:
-        yield Problem(loc, f"{has}; at least {int(least):,} are needed.", "string_too_short", kept(value))
-    if len(value) > most:
-        words = f"{has}; {int(most):,} at most are allowed. Shorten it."
-        yield Problem(loc, words, "string_too_long", kept(value), value[: int(most)])
+    shortest, longest = rule.get("minLength", 0), rule.get("maxLength", math.inf)
+    has = f"{format_subject(loc)} has {len(value):,} character{'s' if len(value) != 1 else ''}"
+    if len(value) < shortest:
+        yield Problem(loc, f"{has}; at least {int(shortest):,} are needed.", "string_too_short", compact_value(value))
+    if len(value) > longest:
+        words = f"{has}; {int(longest):,} at most are allowed. Shorten it."
+        yield Problem(loc, words, "string_too_long", compact_value(value), value[: int(longest)])
     if "pattern" in rule and not matches(rule["pattern"], value):
-        words = f"{subject(loc)} = {shown(value)} does not have the form `{rule['pattern'][:200]}`."
-        yield Problem(loc, words, "string_pattern_mismatch", kept(value))
+        words = f"{format_subject(loc)} = {format_literal(value)} does not have the form `{rule['pattern'][:200]}`."
+        yield Problem(loc, words, "string_pattern_mismatch", compact_value(value))
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """Whether one number is a multiple of another, both taken as they are written.
+    """Whether one number is a multiple of another, both taken as written.
 
     >>> is_multiple(0.15, 0.05), is_multiple(2**53 + 1, 3), is_multiple(1e300, 0.1), is_multiple(float("inf"), 2)
     (True, True, True, False)
@@ -73,7 +75,7 @@ def is_multiple(value: float, step: float) -> bool:
 
 
 def limits(rule: Rule) -> dict[str, Any]:
-    """The bounds that count: of two the tighter one, and for whole numbers those that can be reached.
+    """The effective bounds: of two the tighter one, and integers for an integer.
 
     >>> limits({"type": "integer", "exclusiveMinimum": 0, "maximum": 9.5}), limits({"exclusiveMinimum": 0})
     ({'minimum': 1, 'maximum': 9}, {'exclusiveMinimum': 0})
@@ -93,7 +95,7 @@ def limits(rule: Rule) -> dict[str, Any]:
 
 
 def nearest_number(value: float, rule: Rule) -> float | None:
-    """The number closest to the value that keeps to bounds and steps; None where there is none.
+    """The number closest to the value within bounds and steps; None where there is none.
 
     >>> nearest_number(0.33, {"multipleOf": 0.05, "maximum": 0.3}), nearest_number(-1, {"exclusiveMinimum": 0})
     (0.3, None)
@@ -107,7 +109,7 @@ def nearest_number(value: float, rule: Rule) -> float | None:
     candidates = [target]
     if "multipleOf" in rule:
         step = _written(rule["multipleOf"])
-        # A whole number can only take every so many steps of a broken size.
+        # An integer can only be a multiple of the step's numerator.
         step = Fraction(step.numerator) if _is_whole(rule) else step
         candidates = [(round(target / step) + offset) * step for offset in (0, -1, 1)]
     legal = [item for item in candidates if not any(_is_beyond(item, word, ends[word]) for word in ends)]
@@ -136,5 +138,5 @@ def _is_whole(rule: Rule) -> bool:
 
 
 def _written(value: float) -> Fraction:
-    """A number as its shortest decimal says, not as its binary digits do: 0.05 is 1/20."""
+    """A number as its shortest decimal, not as its binary digits: 0.05 is 1/20."""
     return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

@@ -1,4 +1,4 @@
-"""The fields of an object, however its rule is put together: by reference, of several parts, in alternative forms."""
+"""The fields of an object whose rule may be combined from references, parts and alternatives."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from .container_rules import rules_for_field
-from .normalised_schema import UNEVALUATED, about, order_of, ordered, parts_in_place
-from .schema_judge import Defs, Rule, followed, types_of
+from .normalised_schema import UNEVALUATED, field_order, get_annotations, in_place_rules, sort_fields
+from .schema_judge import Defs, Rule, referenced_rules, types_of
 
 T = TypeVar("T")
 
@@ -17,37 +17,37 @@ _NEEDS_SIBLINGS = {
     "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "items", "prefixItems",
     "unevaluatedItems", "contains", "minContains", "maxContains", "if", "then", "else",
 }  # fmt: skip
-"""Keywords that mean something else beside other keywords, so that two rules with them cannot be written as one."""
+"""Keywords whose meaning depends on other keywords, so that two rules with them cannot be merged into one."""
 _FREE = {"type", "minProperties", "maxProperties"}
-"""What a rule may say and still allow an object of any fields."""
+"""Keywords that a rule may have and still allow an object of any fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What a rule says about the fields of an object as a whole."""
+    """The fields of an object, and which of them are required."""
 
     rules: Mapping[str, Rule]
     required: tuple[str, ...] = ()
 
 
 def fields_of(rule: Rule, defs: Defs) -> Fields:
-    """The fields of an object, with what any form of it says about each.
+    """The fields of an object, each with the rules of all parts and alternatives merged.
 
     >>> parts = [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"a": {"minLength": 1}}}]
     >>> fields_of({"allOf": parts}, {})
     Fields(rules={'a': {'type': 'string', 'minLength': 1}}, required=('a',))
     """
     found = _Gatherer(defs).fields(rule)
-    speaking = spoken([rule], defs)
-    listed = (order_of(part) for part in speaking)
+    speaking = find_applicable_rules([rule], defs)
+    listed = (field_order(part) for part in speaking)
     rules = {**found.rules, **dict(_only_named(rule, speaking, found.rules))}
-    return Fields(ordered(rules, next(filter(None, listed), ())), found.required)
+    return Fields(sort_fields(rules, next(filter(None, listed), ())), found.required)
 
 
-def spoken(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
-    """Every rule that says something about a value that these rules speak of, each once.
+def find_applicable_rules(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
+    """These rules and all subschemas that apply to the same value, each once.
 
-    >>> spoken([{"$ref": "#/$defs/Seed"}], {"Seed": {"type": "integer"}})
+    >>> find_applicable_rules([{"$ref": "#/$defs/Seed"}], {"Seed": {"type": "integer"}})
     [{'$ref': '#/$defs/Seed'}, {'type': 'integer'}]
     """
     found: dict[int, Mapping[str, Any]] = {}
@@ -55,14 +55,14 @@ def spoken(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
     for rule in waiting:
         if not isinstance(rule, bool) and id(rule) not in found:
             found[id(rule)] = rule
-            # What is ruled out says nothing about what is allowed.
-            waiting += [part for part in parts_in_place(rule, defs) if part is not rule.get("not")]
+            # `not` says nothing about what is allowed.
+            waiting += [part for part in in_place_rules(rule, defs) if part is not rule.get("not")]
     return list(found.values())
 
 
-def names_in(speaking: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names of all fields that these rules list, or ask for without a word about them."""
-    return list(dict.fromkeys(name for rule in speaking for name in (*_listed(rule), *_asked_for(rule))))
+def find_field_names(speaking: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names of all fields that these rules list or require."""
+    return list(dict.fromkeys(name for rule in speaking for name in (*_listed_fields(rule), *_required_names(rule))))
 
 
 def is_closed(speaking: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
@@ -75,15 +75,15 @@ def is_closed(speaking: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
     >>> is_closed([listed], {}), is_closed([listed, {"additionalProperties": True}], {}), is_closed([{}], {})
     (True, False, False)
     """
-    return any(map(_listed, speaking)) and not any(_opens(rule, defs) for rule in speaking)
+    return any(map(_listed_fields, speaking)) and not any(_allows_other_fields(rule, defs) for rule in speaking)
 
 
-def _listed(rule: Mapping[str, Any]) -> Mapping[str, Rule]:
+def _listed_fields(rule: Mapping[str, Any]) -> Mapping[str, Rule]:
     listed: Mapping[str, Rule] = rule.get("properties", {})
     return listed
 
 
-def _asked_for(rule: Mapping[str, Any]) -> Iterator[str]:
+def _required_names(rule: Mapping[str, Any]) -> Iterator[str]:
     yield from rule.get("required", ())
     for names in rule.get("dependentRequired", {}).values():
         yield from names
@@ -92,27 +92,29 @@ def _asked_for(rule: Mapping[str, Any]) -> Iterator[str]:
 def _only_named(
     rule: Rule, speaking: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]
 ) -> Iterator[tuple[str, Rule]]:
-    """The fields that are asked for and listed nowhere, with what the object says about any such field."""
+    """The fields that are required and listed nowhere, with the object's rule for other fields."""
     anything: Rule = {}
-    for name in names_in(speaking):
+    for name in find_field_names(speaking):
         others = [] if isinstance(rule, bool) else rules_for_field(rule, name)
         if name not in known and others:
-            yield name, reduce(_both, others, anything)
+            yield name, reduce(_merge_rules, others, anything)
 
 
-def _opens(rule: Mapping[str, Any], defs: Defs) -> bool:
+def _allows_other_fields(rule: Mapping[str, Any], defs: Defs) -> bool:
     others = [rule.get(word, False) for word in ("additionalProperties", "unevaluatedProperties")]
     forms = [part for word in ("anyOf", "oneOf") for part in rule.get(word, ())]
-    return "patternProperties" in rule or others != [False, False] or any(_is_free(part, defs) for part in forms)
+    return (
+        "patternProperties" in rule or others != [False, False] or any(_allows_any_object(part, defs) for part in forms)
+    )
 
 
-def _is_free(rule: Rule, defs: Defs) -> bool:
-    """Whether a form is an object of any fields, rather than one more condition for the fields that are listed."""
-    while not isinstance(rule, bool) and set(rule) - set(about(rule)) == {"$ref"}:
-        rule = followed(rule, defs)[0]
+def _allows_any_object(rule: Rule, defs: Defs) -> bool:
+    """Whether an alternative allows any fields, rather than adding a condition on the listed ones."""
+    while not isinstance(rule, bool) and set(rule) - set(get_annotations(rule)) == {"$ref"}:
+        rule = referenced_rules(rule, defs)[0]
     if isinstance(rule, bool):
         return rule
-    judging = set(rule) - set(about(rule))
+    judging = set(rule) - set(get_annotations(rule))
     return judging <= _FREE and _admits_objects(rule, defs)
 
 
@@ -122,7 +124,7 @@ def _admits_objects(rule: Rule, defs: Defs) -> bool:
 
 
 class _Gatherer:
-    """Collects fields. What was collected is remembered, since rules that share parts would multiply the work."""
+    """Collects fields, with a cache, since rules that share parts would multiply the work."""
 
     def __init__(self, defs: Defs) -> None:
         self.defs = defs
@@ -132,18 +134,18 @@ class _Gatherer:
         if isinstance(rule, bool):
             return Fields({})
         if id(rule) not in self.known:
-            self.known[id(rule)] = _all_of([part for word in rule for part in self.parts(word, rule)])
+            self.known[id(rule)] = _merge_fields([part for word in rule for part in self.parts(word, rule)])
         return self.known[id(rule)]
 
     def parts(self, word: str, rule: Mapping[str, Any]) -> Iterator[Fields]:
-        """What one keyword adds."""
+        """The fields that one keyword adds."""
         match word:
             case "properties":
                 yield Fields(rule[word])
             case "required":
                 yield Fields({}, tuple(rule[word]))
             case "$ref":
-                yield from map(self.fields, followed(rule, self.defs))
+                yield from map(self.fields, referenced_rules(rule, self.defs))
             case "allOf":
                 yield from map(self.fields, rule[word])
             case "anyOf" | "oneOf":
@@ -154,52 +156,52 @@ class _Gatherer:
                 yield from (self.either([part, True]) for part in rule[word].values())
 
     def either(self, forms: Sequence[Rule]) -> Fields:
-        """The fields of an object that has one of several forms."""
+        """The fields of an object that matches one of several alternatives."""
         found = [self.fields(form) for form in forms]
         rules: dict[str, Rule] = {}
         for name in dict.fromkeys(name for fields in found for name in fields.rules):
-            # A form that does not list the field takes anything in its place, or refuses it.
+            # An alternative that does not list the field accepts anything there, or refuses it.
             listing = [fields.rules[name] for fields in found if name in fields.rules]
             silent = [form for form, fields in zip(forms, found, strict=True) if name not in fields.rules]
-            rules[name] = _one_of([*listing, *([] if all(map(self.refuses_others, silent)) else [{}])])
+            rules[name] = _merge_alternatives([*listing, *([] if all(map(self.refuses_others, silent)) else [{}])])
         required = found[0].required if found else ()
         return Fields(rules, tuple(name for name in required if all(name in fields.required for fields in found)))
 
     def refuses_others(self, form: Rule) -> bool:
-        return any(rule.get("additionalProperties") is False for rule in spoken([form], self.defs))
+        return any(rule.get("additionalProperties") is False for rule in find_applicable_rules([form], self.defs))
 
 
-def _all_of(parts: Iterable[Fields]) -> Fields:
+def _merge_fields(parts: Iterable[Fields]) -> Fields:
     rules: dict[str, Rule] = {}
     required: dict[str, None] = {}
     for part in parts:
         for name, rule in part.rules.items():
-            rules[name] = _both(rules[name], rule) if name in rules else rule
+            rules[name] = _merge_rules(rules[name], rule) if name in rules else rule
         required.update(dict.fromkeys(part.required))
     return Fields(rules, tuple(required))
 
 
-def _both(one: Rule, other: Rule) -> Rule:
-    """One rule that says what two say."""
+def _merge_rules(one: Rule, other: Rule) -> Rule:
+    """One rule that is equivalent to both."""
     if one == other or other is True or one is False:
         return one
     if isinstance(one, bool) or isinstance(other, bool):
         return other
-    apart = about(one).keys() | about(other).keys()
+    apart = get_annotations(one).keys() | get_annotations(other).keys()
     conflicts = any(one[word] != other[word] for word in one.keys() & other.keys() - apart)
-    # What these judge is what no keyword beside them speaks of.
+    # The meaning of `unevaluated…` depends on all keywords beside it.
     counts_all = not (one.keys() | other.keys()).isdisjoint(UNEVALUATED)
     if conflicts or counts_all or (_NEEDS_SIBLINGS & one.keys() and _NEEDS_SIBLINGS & other.keys()):
-        return {"allOf": [one, other], **about(one), **about(other)}
+        return {"allOf": [one, other], **get_annotations(one), **get_annotations(other)}
     return {**one, **other}
 
 
-def _one_of(rules: Sequence[Rule]) -> Mapping[str, Any]:
+def _merge_alternatives(rules: Sequence[Rule]) -> Mapping[str, Any]:
     """One rule that accepts what any of several accepts."""
     unique = _unique([{} if rule is True else {"not": {}} if rule is False else rule for rule in rules])
     if len(unique) == 1:
         return unique[0]
-    saying = [about(rule) for rule in unique if rule]
+    saying = [get_annotations(rule) for rule in unique if rule]
     common = {word: value for word, value in saying[0].items() if all(said.get(word) == value for said in saying)}
     choices = [_choices(rule) for rule in unique]
     if None in choices or len(_unique([rule.get("type") for rule in unique])) > 1:
@@ -209,8 +211,8 @@ def _one_of(rules: Sequence[Rule]) -> Mapping[str, Any]:
 
 
 def _choices(rule: Mapping[str, Any]) -> list[Any] | None:
-    """The values that a rule lists; None where it says more than that."""
-    judging = set(rule) - set(about(rule)) - {"type"}
+    """The values that a rule lists; None where it has other keywords."""
+    judging = set(rule) - set(get_annotations(rule)) - {"type"}
     return [rule["const"]] if judging == {"const"} else rule["enum"] if judging == {"enum"} else None
 
 

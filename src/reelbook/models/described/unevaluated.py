@@ -1,4 +1,4 @@
-"""What no other keyword of a rule speaks of, which `unevaluatedProperties` and `unevaluatedItems` are there to judge."""
+"""The fields and entries that `unevaluatedProperties` and `unevaluatedItems` apply to."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any
 
 from ..problems import Loc
 from .frozen_json import Record
-from .normalised_schema import UNEVALUATED, name_of
+from .normalised_schema import UNEVALUATED, definition_name
 from .regex_patterns import matches
 
 Rule = Mapping[str, Any] | bool
 Accepts = Callable[[Any, Rule, Loc], bool]
-"""What tells whether a rule accepts the value at a place."""
+"""Whether a rule accepts the value at a place."""
 
 
-def heard(
+def find_evaluating_rules(
     value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], loc: Loc, accepts: Accepts
 ) -> list[Mapping[str, Any]]:
-    """The rules that speak of a value in the name of one, which comes first: of alternatives, those that accept it."""
+    """The rule and all subschemas that evaluate the value; of alternatives, those that accept it."""
     found: list[Mapping[str, Any]] = [{word: part for word, part in rule.items() if word not in UNEVALUATED}]
     known: set[int] = set()
     for speaking in found:
-        for part in _further(value, speaking, defs, lambda part: accepts(value, part, loc)):
+        for part in _referenced_rules(value, speaking, defs, lambda part: accepts(value, part, loc)):
             if not isinstance(part, bool) and id(part) not in known:
                 known.add(id(part))
                 found.append(part)
     return found
 
 
-def fields_left(value: Record, speaking: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The fields that none of these rules speaks of.
+def find_unevaluated_fields(value: Record, speaking: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The fields that none of these rules evaluates.
 
-    >>> list(fields_left(Record({"a": 1, "b": 2}), [{"properties": {"a": {}}}, {"patternProperties": {"^c": {}}}]))
+    >>> list(find_unevaluated_fields(Record({"a": 1, "b": 2}), [{"properties": {"a": {}}}, {"patternProperties": {"^c": {}}}]))
     ['b']
     """
     rules = list(speaking)
-    return (name for name in value if not any(_speaks_of(rule, name) for rule in rules))
+    return (name for name in value if not any(_evaluates(rule, name) for rule in rules))
 
 
-def entries_left(
+def find_unevaluated_entries(
     value: tuple[Any, ...], speaking: Iterable[Mapping[str, Any]], loc: Loc, accepts: Accepts
 ) -> Iterator[int]:
-    """The places in a list that none of these rules speaks of."""
+    """The places in a list that none of these rules evaluates."""
     rules = list(speaking)
     if any("items" in rule or "unevaluatedItems" in rule for rule in rules):
         return
@@ -52,11 +52,11 @@ def entries_left(
             yield place
 
 
-def _further(
+def _referenced_rules(
     value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], fits: Callable[[Rule], bool]
 ) -> Iterator[Rule]:
     if "$ref" in rule:
-        yield defs[name_of(rule["$ref"])]
+        yield defs[definition_name(rule["$ref"])]
     yield from rule.get("allOf", ())
     for word in ("anyOf", "oneOf"):
         yield from filter(fits, rule.get(word, ()))
@@ -68,7 +68,7 @@ def _further(
         yield from (part for name, part in rule.get("dependentSchemas", {}).items() if name in value)
 
 
-def _speaks_of(rule: Mapping[str, Any], name: str) -> bool:
+def _evaluates(rule: Mapping[str, Any], name: str) -> bool:
     speaks_of_all = "additionalProperties" in rule or "unevaluatedProperties" in rule
     return (
         speaks_of_all

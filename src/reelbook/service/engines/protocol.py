@@ -1,4 +1,4 @@
-"""What every engine is: an input and its pictures go in, news of the work comes out, files are there at the end."""
+"""The interface of engines: they take an input and its pictures, report progress, and write files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ I_co = TypeVar("I_co", bound=Input, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the work is."""
+    """A progress report."""
 
     stage: str
-    """What is being done, for a person: `painting 40 of 121`."""
+    """The current step as text: `painting 40 of 121`."""
     fraction: float
-    """How much of the whole run is done, 0 to 1, never falling."""
+    """Completed share of the run, 0 to 1, never decreasing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class OutputFile:
     """A file that an engine wrote; in the run's output it becomes a File with an address."""
 
     path: Path
@@ -41,16 +41,16 @@ class Made:
 
 
 Work = Generator[Progress | Log, None, dict[str, Any]]
-"""What an engine does, step by step.
+"""The steps of an engine.
 
 It yields at least every quarter of a second: between two yields the run can be cancelled, which closes
-the generator. Its return value is the run's output, with a `Made` wherever the output has a File.
+the generator. Its return value is the run's output, with a `OutputFile` wherever the output has a File.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Generic[I_co]):
-    """All that an engine may know of a run."""
+class EngineTask(Generic[I_co]):
+    """Everything that an engine gets of a run."""
 
     input: I_co
     seed: int
@@ -62,7 +62,7 @@ class Job(Generic[I_co]):
 
 
 class Engine(Protocol):
-    """A way of making media. Deterministic: the same input and seed give the same bytes."""
+    """Makes media. Deterministic: the same input and seed give the same bytes."""
 
     @property
     def name(self) -> str: ...
@@ -70,7 +70,7 @@ class Engine(Protocol):
     @property
     def version(self) -> str: ...
 
-    def __call__(self, job: Job[Any]) -> Work: ...
+    def __call__(self, job: EngineTask[Any]) -> Work: ...
 
 
 class PictureError(Exception):

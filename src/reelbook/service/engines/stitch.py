@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ...models.images_to_video import Frame, ImagesToVideo
 from .canvas import Size, canvas_for
 from .open_pictures import stored_size, upright_size
-from .protocol import Job, Log, Made, Progress, Work
+from .protocol import EngineTask, Log, OutputFile, Progress, Work
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
 from .source_frames import Framer, Still
 from .video_writer import exact_rate
@@ -42,7 +42,7 @@ class Stitch:
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
 
-    def __call__(self, job: Job[ImagesToVideo]) -> Work:
+    def __call__(self, job: EngineTask[ImagesToVideo]) -> Work:
         """Make the video."""
         asked, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
         yield Log(
@@ -63,7 +63,7 @@ class Stitch:
                     yield from _shown(video, steps, stills)
                 yield from _waited(pool.submit(video.close), Progress("writing the index", FINISHING))
         facts = {"width": size[0], "height": size[1], "frames": asked.total_frames, "fps": asked.fps}
-        return {"video": Made(path, "video/mp4", {**facts, "duration": float(asked.total_frames / rate)})}
+        return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(asked.total_frames / rate)})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def planned(images: Iterable[Frame], *, keep: int) -> list[Step]:
     return steps
 
 
-def _largest(job: Job[ImagesToVideo]) -> Generator[Progress, None, int]:
+def _largest(job: EngineTask[ImagesToVideo]) -> Generator[Progress, None, int]:
     """Pixels of the largest picture; a file that is no picture is found here, before any work is done."""
     urls = dict.fromkeys(image.url for image in job.input.images)
     largest = 0
@@ -116,7 +116,7 @@ def _largest(job: Job[ImagesToVideo]) -> Generator[Progress, None, int]:
     return largest
 
 
-def _size(job: Job[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator[Progress | Log, None, Size]:
+def _size(job: EngineTask[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator[Progress | Log, None, Size]:
     """The size of the video: the first picture's."""
     url = job.input.images[0].url
     looking = pool.submit(upright_size, url, job.sources[url])

@@ -1,4 +1,4 @@
-"""The ledger's file on its disk: a connection that loses nothing, and what the disk's complaints mean."""
+"""Connect to the ledger's file with durable settings, and translate errors of the disk and of SQLite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import LibraryError
-from ..file_locks import TurnTaken
+from ..file_locks import LockTimeout
 
 NAME = "ledger.sqlite"
 BUSY_SECONDS = 60.0
@@ -22,8 +22,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SHUT = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """A connection with the settings that lose nothing, on every build of SQLite. It never makes a file."""
+def connect(path: Path) -> sqlite3.Connection:
+    """Connect with the settings that lose nothing, on every build of SQLite. The file must exist."""
     # Handed from the thread that opens it to the one that uses it; no two ever use it at once.
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
@@ -40,18 +40,18 @@ def connected(path: Path) -> sqlite3.Connection:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether it is the content of the file that is wrong, and not the disk."""
+    """Whether the error means that the content of the file is damaged, and not the disk."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # Python says it, and SQLite knows nothing of it.
+    # Raised by Python, without an error code of SQLite.
     is_no_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
     is_content = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-    # SQLite's own words about a damaged table may have bytes of it in them.
-    is_in_words = isinstance(error, UnicodeDecodeError)
-    return is_in_words or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_no_text))
+    # SQLite's message about a damaged table may contain bytes of it.
+    is_in_message = isinstance(error, UnicodeDecodeError)
+    return is_in_message or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_no_text))
 
 
-def is_callers(error: sqlite3.DatabaseError) -> bool:
-    """Whether the caller broke a rule; anything else is the file's, and puts the whole batch in question."""
+def is_callers_fault(error: sqlite3.DatabaseError) -> bool:
+    """Whether the caller's statement is at fault; any other error is the file's, and puts the whole batch in question."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return (code == sqlite3.SQLITE_ERROR and not is_damage(error)) or isinstance(
         error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
@@ -59,17 +59,17 @@ def is_callers(error: sqlite3.DatabaseError) -> bool:
 
 
 @contextlib.contextmanager
-def in_words(folder: Path) -> Iterator[None]:
-    """The errors of disk and database, as ours."""
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Raise errors of disk and database as `LibraryError`."""
     try:
         yield
     except LibraryError:
         raise
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        raise LibraryError(str(folder), reason(error)) from error
+        raise LibraryError(str(folder), format_reason(error)) from error
 
 
-def reason(error: BaseException) -> str:
+def format_reason(error: BaseException) -> str:
     """Why the disk or the database refused, in a few words."""
     if isinstance(error, LibraryError):
         return error.reason
@@ -78,7 +78,7 @@ def reason(error: BaseException) -> str:
         return "the disk is full"
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM) or number in _SHUT:
         return "it cannot be written"
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(error, TurnTaken):
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(error, LockTimeout):
         return f"another process has kept it locked for {BUSY_SECONDS:.0f} s"
     if is_damage(error):
         return f"its ledger is damaged: {error}"
@@ -88,8 +88,8 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def synced(folder: Path) -> None:
-    """Make the names in a folder safe, where the system can."""
+def sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder to disk, where the system can."""
     if sys.platform != "win32":
         file = os.open(folder, os.O_RDONLY)
         try:
@@ -98,8 +98,8 @@ def synced(folder: Path) -> None:
             os.close(file)
 
 
-def network_kind(folder: Path) -> str | None:
-    """The kind of a disk that lives on another machine; None for a local one, and where nobody can tell."""
+def get_network_kind(folder: Path) -> str | None:
+    """The type of a network file system; None for a local disk, or if it cannot be determined."""
     if not sys.platform.startswith("linux"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What dead processes have left in the ledger, put in order for whoever comes next."""
+"""Recover the runs of ended processes, so that another process can continue them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from .known_services import current
+from .known_services import get_current_name
 from .transitions import (
     ACCEPTED,
     COLUMNS,
@@ -19,70 +19,70 @@ from .transitions import (
     STORED,
     UNCERTAIN,
     Entry,
-    beside,
-    event,
-    free,
+    clear_owner,
+    get_entry,
+    insert_extra_take,
     move,
-    owned,
     past_cost,
-    read,
+    record_event,
+    set_owner,
     storable,
 )
 
 
-class Keeping(Protocol):
-    """The process that keeps the ledger, as far as the moves need to know it."""
+class LedgerProcess(Protocol):
+    """The process that writes the ledger, as far as recovery needs it."""
 
     @property
     def owner(self) -> str:
-        """Its name."""
+        """Its name in the ledger."""
 
     def is_dead(self, name: str) -> bool:
-        """Whether another one is gone."""
+        """Whether the process of this name has ended."""
 
-    def acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """The second copy of the request ids, of these runs or of all."""
+    def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Read the second copy of the request ids, of these runs or of all."""
 
 
-def recover(db: sqlite3.Connection, keeper: Keeping) -> list[str]:
-    """Free what dead processes have left; returns their names."""
+def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
+    """Clear the owner of every run whose process has ended; returns the names of those processes."""
     owners = [row[0] for row in db.execute("SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL")]
-    dead = [name for name in owners if keeper.is_dead(name)]
+    dead = [name for name in owners if process.is_dead(name)]
     left_by_dead = [
         Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE owner = ?", (name,))
     ]
     unanswered = [entry.identity for entry in left_by_dead if entry.state in (INTENT, SENDING)]
     if unanswered:
         # The second copy first: it may know that what looks unanswered was accepted.
-        told(db, keeper.acceptances(unanswered), keeper.is_dead, only_known=True)
+        apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead, only_known=True)
     for entry in left_by_dead:
-        free(db, read(db, entry.id))
+        clear_owner(db, get_entry(db, entry.id))
     return dead
 
 
-def freed(db: sqlite3.Connection, entry: Entry, keeper: Keeping) -> Entry:
-    """The run as its owner has left it, if that one is dead."""
-    if entry.owner is None or not keeper.is_dead(entry.owner):
+def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProcess) -> Entry:
+    """Recover the ledger if the owner of this run has ended; returns the run as it stands then."""
+    if entry.owner is None or not process.is_dead(entry.owner):
         return entry
-    recover(db, keeper)
-    return read(db, entry.id)
+    recover(db, process)
+    return get_entry(db, entry.id)
 
 
-def taken_over(db: sqlite3.Connection, run: int, keeper: Keeping) -> Entry:
-    """A run of another process as it stands now; ours to follow, if that one is done with it and it is paid for."""
-    entry = freed(db, read(db, run), keeper)
-    return owned(db, entry, keeper.owner) if entry.owner is None and entry.state in PAID else entry
+def take_over(db: sqlite3.Connection, run: int, process: LedgerProcess) -> Entry:
+    """Take ownership of a run if it is paid and its owner released it or has ended; returns the run as it stands then."""
+    entry = clear_dead_owner(db, get_entry(db, run), process)
+    return set_owner(db, entry, process.owner) if entry.owner is None and entry.state in PAID else entry
 
 
-def broken_off(db: sqlite3.Connection, run: int) -> None:
-    """A run of ours that nobody here is at any more, because something broke between two of its steps."""
-    free(db, read(db, run))
+def abandon(db: sqlite3.Connection, run: int) -> None:
+    """Clear the owner of a run of this process, because something failed between two of its steps."""
+    clear_owner(db, get_entry(db, run))
 
 
 def acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
-    """The line that the second copy keeps of an accepted run: enough to make its row again.
+    """The line of the second copy for an accepted run: enough to restore its row.
 
-    `place`: the address at which its service is found again, whatever id it tells then.
+    `place`: the address that identifies its service, whatever id the service reports then.
     """
     return {
         "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
@@ -91,35 +91,35 @@ def acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[
     }  # fmt: skip
 
 
-def told(
+def apply_acceptances(
     db: sqlite3.Connection,
     lines: Collection[Mapping[str, Any]],
     is_dead: Callable[[str], bool] = lambda name: False,
     *,
     only_known: bool = False,
 ) -> int:
-    """Put in what only the second copy of the request ids knows, of runs that nobody alive is at; returns how many.
+    """Apply lines of the second copy that the ledger does not know, of runs without a living owner; returns how many runs.
 
-    `only_known`: leave alone what has no row, because a person may have thrown it away.
+    `only_known`: skip runs without a row, because a person may have deleted them.
     """
-    news = 0
-    for attempts in _by_run(db, lines):
+    count = 0
+    for attempts in _group_by_run(db, lines):
         last = attempts[-1]
         query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
         key = storable(last["service"]), storable(last["identity"]), last["take"]
         if db.execute(query, key).fetchone() is not None:
-            news += sum(_answered(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
+            count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
         elif not only_known:
-            _restored(db, attempts)
-            news += 1
-    return news
+            _insert_restored(db, attempts)
+            count += 1
+    return count
 
 
-def _by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-    """The lines of each run that the ledger does not know, one for each request, the latest attempt last."""
+def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
+    """Group the lines that the ledger does not know by run: one for each request, the latest attempt last."""
     found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        line = {**line, "service": current(db, storable(line["service"]))}
+        line = {**line, "service": get_current_name(db, storable(line["service"]))}
         if not _is_known(db, line):
             found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
     for requests in found.values():
@@ -133,8 +133,8 @@ def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
     return db.execute(query, (storable(line["request_id"]), line["service"])).fetchone() is not None
 
 
-def _answered(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
-    """What a line says of a run that has a row: its lost answer, a later attempt, or a request beside it."""
+def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
+    """Apply a line to a run that has a row: a lost answer, a later attempt, or another request; returns whether it did."""
     is_free = entry.owner is None or is_dead(entry.owner)
     if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
         return 0
@@ -147,14 +147,14 @@ def _answered(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_
         past = {"spent": entry.spent, "unpriced": entry.unpriced}
         if entry.request_id is not None or entry.state == UNCERTAIN:
             past = past_cost(entry)
-        _overtaken(db, entry, line, past)
+        _overwrite(db, entry, line, past)
     else:
-        beside(db, entry, line["request_id"], line["price"])
+        insert_extra_take(db, entry, line["request_id"], line["price"])
     return 1
 
 
-def _overtaken(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
-    """A row out of an older ledger: the run was sent once more since."""
+def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
+    """Update a row of an older ledger with a later attempt, which is only in the line."""
     changes = {
         **past, "state": ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
@@ -162,11 +162,11 @@ def _overtaken(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], pa
     }  # fmt: skip
     columns = ", ".join(f"{name} = ?" for name in changes)
     db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(storable, changes.values()), entry.id))
-    event(db, entry.id, ACCEPTED, line["request_id"])
+    record_event(db, entry.id, ACCEPTED, line["request_id"])
 
 
-def _restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
-    """The row of a run that is lost; earlier attempts count with their whole price, since nobody knows how they ended."""
+def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the row of a lost run; earlier attempts count with their whole price, since it is unknown how they ended."""
     *earlier, last = attempts
     state = UNCERTAIN if last["request_id"] is None else ACCEPTED
     values = {
@@ -180,7 +180,7 @@ def _restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> 
         f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
         tuple(map(storable, values.values())),
     )
-    event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
+    record_event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
 
 
 _NO_ID = "it was accepted, and the line of its request id is damaged"

@@ -1,4 +1,4 @@
-"""The ledger and the log of accepted requests beside it, brought to the same state: each may be lost or be out of a copy."""
+"""Reconcile the ledger with the log of accepted requests beside it: either may be lost, or restored from an old copy."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from . import known_services, second_copy
-from .crash_recovery import acceptance, told
+from .crash_recovery import acceptance, apply_acceptances
 from .transitions import COLUMNS, Entry
 
 MARK = "accepted log"
-"""Names the line of `meta` that says how far the log is known to the ledger."""
-ROOM = 1_000_000
-"""So many numbers of runs are left out where rows were lost: a living process may still know a lost run by its number."""
+"""Name in `meta` of the position up to which the ledger knows the log."""
+SKIPPED_IDS = 1_000_000
+"""How many run numbers are skipped when rows were lost: a living process may still use the number of a lost run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,83 +23,83 @@ class Reconciled:
     """What the log knew and the ledger did not."""
 
     restored: int = 0
-    """Runs that are known again, and are asked about instead of being paid for once more."""
+    """Runs that are known again, and are polled instead of paid for once more."""
     unreadable: int = 0
-    """Damaged lines of the log that name no run."""
+    """Damaged lines of the log that identify no run."""
 
     @property
     def sentence(self) -> str:
-        """What was put back and what may be missing, for a person; empty where both said the same."""
-        said = []
+        """What was restored and what may be missing, for a person; empty if nothing."""
+        sentences = []
         if self.restored:
-            said.append(
+            sentences.append(
                 f"{self.restored:,} paid runs were put back from the list of accepted requests; the next run of each "
                 "fetches its result, at no cost."
             )
         if self.unreadable:
-            said.append(
+            sentences.append(
                 f"{self.unreadable:,} lines of {second_copy.NAME} are damaged and name no run any more: look at the "
                 "account's history before you run again what is missing."
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
 
 NOTHING = Reconciled()
 
 
 def is_reconciled(db: sqlite3.Connection, folder: Path) -> bool:
-    """Whether the log is as long as it was when the ledger was written last. Quick, for every commit."""
-    known = _mark(db)
+    """Whether the log is as long as it was when the ledger was last written. Fast enough for every commit."""
+    known = _get_mark(db)
     return known is not None and known.partition(" ")[0] == str(second_copy.size(folder))
 
 
-def reconciled(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -> Reconciled:
-    """Bring both to the same state; inside a transaction, and before anything is sent. `is_whole`: what was known, too.
+def reconcile(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -> Reconciled:
+    """Bring both to the same state, inside a transaction and before anything is sent. `is_whole`: read known lines again, too.
 
-    Runs that somebody is at are left alone: who is alive writes down what happens, and who is dead is dealt with by
-    `recovery.recover`.
+    Runs with an owner are left alone: a living process records them itself, and those of ended processes are recovered
+    by `crash_recovery.recover`.
     """
-    known = _mark(db)
-    start = second_copy.place_after(folder, known)
-    lines = news = second_copy.read_from(folder, start)
+    known = _get_mark(db)
+    start = second_copy.find_offset(folder, known)
+    lines = new = second_copy.read_from(folder, start)
     if is_whole and start > 0:
         lines = second_copy.read_from(folder)
-    _remember_places(db, lines.whole)
+    _remember_addresses(db, lines.complete)
     (before,) = db.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
-    restored = told(db, lines.whole + lines.partial)
+    restored = apply_acceptances(db, lines.complete + lines.partial)
     row = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
-    if restored and before and (row[0] or 0) < before + ROOM:
-        db.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (ROOM,))
-        db.execute("UPDATE runs SET id = id + ? WHERE id > ?", (ROOM, before))
-        db.execute("UPDATE events SET run = run + ? WHERE run > ?", (ROOM, before))
-    if start == 0 and (known is not None or not lines.whole):
-        _write_again(db, folder, {line["request_id"] for line in lines.whole})
-    marked(db, folder)
-    return Reconciled(restored, news.unreadable)
+    if restored and before and (row[0] or 0) < before + SKIPPED_IDS:
+        db.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (SKIPPED_IDS,))
+        db.execute("UPDATE runs SET id = id + ? WHERE id > ?", (SKIPPED_IDS, before))
+        db.execute("UPDATE events SET run = run + ? WHERE run > ?", (SKIPPED_IDS, before))
+    if start == 0 and (known is not None or not lines.complete):
+        _rewrite_log(db, folder, {line["request_id"] for line in lines.complete})
+    save_mark(db, folder)
+    return Reconciled(restored, new.unreadable)
 
 
-def marked(db: sqlite3.Connection, folder: Path) -> None:
-    """Remember how far the log is known."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, second_copy.mark(folder)))
+def save_mark(db: sqlite3.Connection, folder: Path) -> None:
+    """Store the position up to which the log is known."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, second_copy.get_mark(folder)))
 
 
-def _mark(db: sqlite3.Connection) -> str | None:
+def _get_mark(db: sqlite3.Connection) -> str | None:
     row = db.execute("SELECT value FROM meta WHERE name = ?", (MARK,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def _remember_places(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> None:
-    """The addresses of services, as far as the ledger does not know them better."""
+def _remember_addresses(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> None:
+    """Store the addresses of services that the ledger does not know."""
     for service, place in {(line["service"], line.get("place")) for line in lines}:
         if isinstance(place, str) and place:
-            known_services.remember_place(db, place, service)
+            known_services.remember_address(db, place, service)
 
 
-def _write_again(db: sqlite3.Connection, folder: Path, logged: Collection[str]) -> None:
-    """The lines of a log that was lost, or is out of a copy, so that it can put back a lost ledger again."""
+def _rewrite_log(db: sqlite3.Connection, folder: Path, logged: Collection[str]) -> None:
+    """Append the lines that a lost or older log lacks, so that it can restore a lost ledger."""
     rows = (Entry(*row) for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE request_id IS NOT NULL"))
     missing = [
         acceptance(entry, entry.request_id) for entry in rows if entry.request_id and entry.request_id not in logged
     ]
     if missing:
-        second_copy.append(folder, [second_copy.line_of(line) for line in missing])
+        second_copy.append(folder, [second_copy.format_line(line) for line in missing])

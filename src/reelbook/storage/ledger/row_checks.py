@@ -1,4 +1,4 @@
-"""Whether the rows of a ledger can be what was written, and what they were where they cannot: SQLite does not look into them."""
+"""Find and repair rows whose values are damaged although SQLite finds its pages in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..run_identity import identity
-from .known_services import current
+from .known_services import get_current_name
 from .schema import SCHEMA
 from .transitions import ACCEPTED, COMPLETED, MOVES, PAID, PLANNED, SENDING, STORED, UNCERTAIN
 
@@ -24,7 +24,7 @@ JSONS = ("output", "media")
 
 TABLES = ("runs", "events", "scopes", "meta", "sqlite_sequence")
 
-_ODD = " OR ".join(
+_IMPOSSIBLE = " OR ".join(
     [
         *(f"typeof({name}) != 'text'" for name in TEXTS),
         *(f"typeof({name}) NOT IN ('text', 'null')" for name in MAYBE_TEXTS),
@@ -39,7 +39,7 @@ _ODD = " OR ".join(
 
 
 class Damaged(str):
-    """A text that is no UTF-8 any more, as far as it can be read."""
+    """Text that is not valid UTF-8 any more, decoded as far as possible."""
 
     __slots__ = ()
 
@@ -49,15 +49,15 @@ Key = tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class Log:
-    """The log of accepted requests, by what a damaged row may still say."""
+class AcceptedLog:
+    """The log of accepted requests, indexed by what a damaged row may still have."""
 
     by_request: dict[str, Row] = field(default_factory=dict)
     by_key: dict[Key, list[Row]] = field(default_factory=dict)
     by_identity: dict[str, list[Row]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Collection[Row]) -> Log:
+    def of(cls, lines: Collection[Row]) -> AcceptedLog:
         log = cls()
         for line in lines:
             log.by_request[line["request_id"]] = line
@@ -66,35 +66,35 @@ class Log:
         return log
 
 
-def text(content: bytes) -> str:
-    """A text out of a damaged file, for `text_factory`."""
+def decode_text(content: bytes) -> str:
+    """Decode a text of a damaged file, for `text_factory`."""
     try:
         return content.decode()
     except UnicodeDecodeError:
         return Damaged(content.decode(errors="replace"))
 
 
-def problem(db: sqlite3.Connection, lines: Collection[Row]) -> str | None:
-    """What is wrong with the rows of a ledger whose pages are in order, given its log; None for nothing."""
+def find_problem(db: sqlite3.Connection, lines: Collection[Row]) -> str | None:
+    """What is wrong with the rows of a ledger whose pages are in order, given its log; None if nothing."""
     for table in TABLES:
-        missing = _columns()[table] - {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-        if 0 < len(missing) < len(_columns()[table]):
+        missing = _get_columns()[table] - {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+        if 0 < len(missing) < len(_get_columns()[table]):
             return f"the table {table} has no column {min(missing)}"
     if not any(row[0] == "runs" for row in db.execute("SELECT name FROM sqlite_master")):
         return None  # A new one.
-    odd = db.execute(f"SELECT id FROM runs WHERE {_ODD} LIMIT 1").fetchone()
-    if odd is not None:
-        return f"run {odd[0]} cannot be what was written"
+    impossible = db.execute(f"SELECT id FROM runs WHERE {_IMPOSSIBLE} LIMIT 1").fetchone()
+    if impossible is not None:
+        return f"run {impossible[0]} cannot be what was written"
     for table in TABLES:
         for _ in db.execute(f"SELECT * FROM {table}"):
             pass  # A text that is no UTF-8 is an error of the reading itself.
-    return next(_misplaced(db, Log.of(lines)), None)
+    return next(_find_misplaced(db, AcceptedLog.of(lines)), None)
 
 
-def mended(row: Row, log: Log) -> tuple[Row, list[str]]:
-    """A row with what is damaged put right or left out, and the names of what could not be read."""
+def repair_row(row: Row, log: AcceptedLog) -> tuple[Row, list[str]]:
+    """The row with damaged values repaired or left out, and the names of those values."""
     row, bad = dict(row), [name for name in row if _is_bad(name, row[name])]
-    line = _line_of(row, bad, log)
+    line = _find_line(row, bad, log)
     if line is not None and (bad or _differs(row, line)):
         row |= {name: line[name] for name in ("service", "identity", "take", "model", "input", "request_id")}
         row |= {name: line[name] for name in ("attempt", "price") if name in bad}
@@ -105,10 +105,10 @@ def mended(row: Row, log: Log) -> tuple[Row, list[str]]:
     known = line or {}
     for name in bad:
         if name not in known:
-            row[name] = _instead(name, row)
+            row[name] = _substitute(name, row)
     if "spent" in bad:
         row["unpriced"] += 1
-    row["state"] = _state(row, {name for name in bad if name not in known})
+    row["state"] = _get_state(row, {name for name in bad if name not in known})
     return {name: str(value) if isinstance(value, str) else value for name, value in row.items()}, bad
 
 
@@ -136,8 +136,8 @@ def _is_no_json(value: Any) -> bool:
     return False
 
 
-def _instead(name: str, row: Row) -> Any:
-    """What stands for a value that is lost."""
+def _substitute(name: str, row: Row) -> Any:
+    """The substitute for a lost value."""
     if name == "input":
         return "{}" if _is_no_json(row[name]) else str(row[name])
     if name in COUNTS:
@@ -149,8 +149,8 @@ def _instead(name: str, row: Row) -> Any:
     return None
 
 
-def _state(row: Row, bad: Collection[str]) -> str:
-    """What is known of a run after it was mended: whatever can be asked is asked again, and the rest is for a person."""
+def _get_state(row: Row, bad: Collection[str]) -> str:
+    """The state of a run after its repair: accepted if it can be polled again, else uncertain if a person must decide."""
     state = str(row["state"])
     lost_files = state in (STORED, COMPLETED) and ("media" in bad or "output" in bad)
     if state not in MOVES or lost_files:
@@ -162,18 +162,18 @@ def _state(row: Row, bad: Collection[str]) -> str:
     return state
 
 
-def _line_of(row: Row, bad: Collection[str], log: Log) -> Row | None:
-    """The line of the log that tells of a row."""
+def _find_line(row: Row, bad: Collection[str], log: AcceptedLog) -> Row | None:
+    """The line of the log that belongs to a row."""
     line = log.by_request.get(row["request_id"]) if "request_id" not in bad else None
     if line is None and not {"service", "identity", "take"} & {*bad}:
-        line = _latest(log.by_key.get((row["service"], row["identity"], row["take"]), ()), row)
+        line = _find_latest(log.by_key.get((row["service"], row["identity"], row["take"]), ()), row)
     if line is None and "identity" not in bad:
-        line = _latest(log.by_identity.get(row["identity"], ()), row)
+        line = _find_latest(log.by_identity.get(row["identity"], ()), row)
     return line
 
 
-def _latest(lines: Sequence[Row], row: Row) -> Row | None:
-    """The line of the attempt that a row is at; none where it has a request that is not told of there."""
+def _find_latest(lines: Sequence[Row], row: Row) -> Row | None:
+    """The line of a row's present attempt; None if the row has a request that is not in the lines."""
     fits = [line for line in lines if line["attempt"] == row["attempt"]]
     named = None if _is_bad("request_id", row["request_id"]) else row["request_id"]
     if row["state"] not in (*PAID, STORED) and named is None:
@@ -182,18 +182,18 @@ def _latest(lines: Sequence[Row], row: Row) -> Row | None:
 
 
 def _differs(row: Row, line: Row) -> bool:
-    """Whether a row says nearly the same as its line, which is damage and not another name."""
+    """Whether a row is nearly the same as its line, which means damage and not another name."""
     return any(_is_near(row[name], line[name]) for name in ("service", "identity", "request_id"))
 
 
-def _misplaced(db: sqlite3.Connection, log: Log) -> Iterator[str]:
-    """Rows that do not say what the log says, by a letter or two, or that are another take."""
+def _find_misplaced(db: sqlite3.Connection, log: AcceptedLog) -> Iterator[str]:
+    """Describe rows that differ from the log by a letter or two, or that are another take."""
     query = "SELECT id, service, identity, take FROM runs WHERE request_id = ?"
     at = "SELECT id, request_id FROM runs WHERE service = ? AND identity = ? AND take = ?"
     for request, line in log.by_request.items():
         rows = db.execute(query, (request,)).fetchall()
         # The service may go by another name since, which can be as near as svc-1 and svc-2.
-        key = current(db, line["service"]), line["identity"], line["take"]
+        key = get_current_name(db, line["service"]), line["identity"], line["take"]
         if any(row[1:] == key for row in rows):
             continue
         there = db.execute(at, key).fetchone()
@@ -212,7 +212,7 @@ def _is_near(one: Any, other: Any) -> bool:
 
 
 @cache
-def _columns() -> Mapping[str, set[str]]:
+def _get_columns() -> Mapping[str, set[str]]:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
         return {table: {row[1] for row in db.execute(f"PRAGMA table_info({table})")} for table in TABLES}

@@ -1,4 +1,4 @@
-"""The rescue of a damaged ledger: the file is kept, and a new one gets everything that can still be read."""
+"""Rescue a damaged ledger: move the file aside, and fill a new one with everything that can still be read."""
 
 from __future__ import annotations
 
@@ -14,87 +14,87 @@ from pathlib import Path
 from typing import Any
 
 from . import connection, row_checks, second_copy
-from .reconcile import MARK, ROOM, reconciled
-from .row_checks import Damaged, Log, Row, mended
+from .reconcile import MARK, SKIPPED_IDS, reconcile
+from .row_checks import AcceptedLog, Damaged, Row, repair_row
 from .schema import SCHEMA, VERSION
 
 NEW_NAME = "ledger.new.sqlite"
-SECONDS, BYTES_PER_SECOND = 3.0, 5_000_000
-"""How long the reading of a damaged ledger may take."""
+MIN_SECONDS, BYTES_PER_SECOND = 3.0, 5_000_000
+"""How long reading a damaged ledger may take: a minimum, and more for a large file."""
 MAX_NAMED = 5
-"""So many damaged runs are named in the sentence about a rescue."""
+"""How many damaged runs the message about a rescue names."""
 
 _ROWS_OF_A_PAGE = 100
 _MAX_REPEATS = 10_000
 _MAX_ROWS = 1 << 48
-"""No run has a number like this, whatever a damaged page says."""
+"""Larger than any run number; a damaged page may contain such."""
 _STEPS = 10_000
-"""So many steps of SQLite's between two looks at the clock: about a millisecond."""
+"""How many SQLite steps lie between two checks of the time: about a millisecond."""
 _NUMBERED = ("runs", "events")
 _BY_KEY = {"scopes": "scope, service, identity, take", "floors": "run", "meta": "name"}
 
 
 @dataclass(slots=True)
 class _Found:
-    """What was read of a damaged ledger."""
+    """What was read from a damaged ledger."""
 
-    kept: int = 0
+    read: int = 0
     restored: int = 0
     hurt: list[str] = field(default_factory=list)
-    """The runs that are not what they were, each with what could not be read of it."""
+    """The runs that were changed, each with what could not be read of it."""
     is_cut_short: bool = False
-    """Whether the time was over before everything was tried."""
+    """Whether time ran out before everything was tried."""
 
 
-def rescued(folder: Path) -> str:
-    """Exchange a damaged ledger for a new one; says in a sentence what was kept. At no moment is there none."""
+def rescue(folder: Path) -> str:
+    """Replace a damaged ledger by a new one; returns a message with what was rescued. A ledger is there at every moment."""
     damaged, new = folder / connection.NAME, folder / NEW_NAME
     for leftover in (new, folder / f"{NEW_NAME}-journal"):
         leftover.unlink(missing_ok=True)
     os.close(os.open(new, os.O_RDWR | os.O_CREAT, 0o600))
-    with contextlib.closing(connection.connected(new)) as db:
-        found = _filled(db, damaged, folder)
+    with contextlib.closing(connection.connect(new)) as db:
+        found = _fill(db, damaged, folder)
     (folder / f"{NEW_NAME}-journal").unlink(missing_ok=True)
     aside = _set_aside(damaged)
     new.replace(damaged)
-    connection.synced(folder)
+    connection.sync_folder(folder)
     hurt = f" Not whole any more: {'; '.join(found.hurt[:MAX_NAMED])}." if found.hurt else ""
     hurt += f" So are {len(found.hurt) - MAX_NAMED:,} others." if len(found.hurt) > MAX_NAMED else ""
     cut = " Reading it took too long, so that more may be in it." if found.is_cut_short else ""
     return (
-        f"The library's ledger in {folder} was damaged. {found.kept:,} runs were read from it and {found.restored:,} more "
+        f"The library's ledger in {folder} was damaged. {found.read:,} runs were read from it and {found.restored:,} more "
         f"from the list of accepted requests; the damaged file is kept as {aside.name}.{hurt}{cut} Look at "
         "rb.library().uncertain and at the account's history before you run again what is missing."
     )
 
 
-def _filled(db: sqlite3.Connection, damaged: Path, folder: Path) -> _Found:
-    """Write what is left into an empty ledger, first what the damaged one gives, then what the log knows."""
+def _fill(db: sqlite3.Connection, damaged: Path, folder: Path) -> _Found:
+    """Fill an empty ledger, first with the rows of the damaged one, then with what only the log has."""
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):
         db.execute(statement)
-    until = time.monotonic() + SECONDS + damaged.stat().st_size / BYTES_PER_SECOND
-    found, log = _Found(), Log.of(second_copy.read(folder))
+    until = time.monotonic() + MIN_SECONDS + damaged.stat().st_size / BYTES_PER_SECOND
+    found, log = _Found(), AcceptedLog.of(second_copy.read_lines(folder))
     for table in (*_NUMBERED, *_BY_KEY):
         for row in _rows(db, damaged, table, until):
             if table == "runs":
-                found.kept += _put_run(db, row, log, found.hurt)
+                found.read += _put_run(db, row, log, found.hurt)
             else:
                 with contextlib.suppress(sqlite3.Error):
                     _put(db, table, row)
-    _to_their_takes(db, log)
+    _restore_takes(db, log)
     found.is_cut_short = time.monotonic() > until
     db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
     db.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
-    db.execute("INSERT INTO sqlite_sequence SELECT 'runs', coalesce(max(id), 0) + ? FROM runs", (ROOM,))
+    db.execute("INSERT INTO sqlite_sequence SELECT 'runs', coalesce(max(id), 0) + ? FROM runs", (SKIPPED_IDS,))
     db.execute("DELETE FROM meta WHERE name = ?", (MARK,))
-    found.restored = reconciled(db, folder).restored
+    found.restored = reconcile(db, folder).restored
     db.execute("COMMIT")
     return found
 
 
 def _rows(db: sqlite3.Connection, damaged: Path, table: str, until: float) -> Iterator[Row]:
-    """What can be read of a table."""
+    """The rows of a table that can be read."""
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
     reading = _Reading(damaged, until)
     for values in _numbered(reading, table, columns) if table in _NUMBERED else _by_key(reading, table, columns):
@@ -102,15 +102,15 @@ def _rows(db: sqlite3.Connection, damaged: Path, table: str, until: float) -> It
 
 
 def _put(db: sqlite3.Connection, table: str, row: Row) -> int:
-    """Write a row, unless its number or its key is taken."""
+    """Insert a row, unless its number or its key is taken; returns how many were inserted."""
     values = [str(value) if isinstance(value, Damaged) else value for value in row.values()]
     put_in = f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
     return db.execute(put_in, values).rowcount
 
 
-def _put_run(db: sqlite3.Connection, row: Row, log: Log, hurt: list[str]) -> int:
-    """Write the row of a run, mended if it was hurt."""
-    row, bad = mended(row, log)
+def _put_run(db: sqlite3.Connection, row: Row, log: AcceptedLog, hurt: list[str]) -> int:
+    """Insert the row of a run, repaired if it was damaged; returns how many were inserted."""
+    row, bad = repair_row(row, log)
     if db.execute("SELECT 1 FROM runs WHERE id = ?", (row["id"],)).fetchone() is not None:
         return 0
     is_lost = "identity" in bad and row["request_id"] is None
@@ -121,7 +121,7 @@ def _put_run(db: sqlite3.Connection, row: Row, log: Log, hurt: list[str]) -> int
     try:
         if _put(db, "runs", row):
             return 1
-        # Another row has its place: what was mended need not be what it was.
+        # Another row has its key: a repaired value need not be the original one.
         query = "SELECT max(take) + 1 FROM runs WHERE service = ? AND identity = ?"
         (row["take"],) = db.execute(query, (row["service"], row["identity"])).fetchone()
         return _put(db, "runs", row)
@@ -130,8 +130,8 @@ def _put_run(db: sqlite3.Connection, row: Row, log: Log, hurt: list[str]) -> int
 
 
 class _Reading:
-    """A table of a damaged file, read in several passes. Damaged pages may lead back to others that were read, so every
-    row counts once, and every pass has an end."""
+    """Reads a table of a damaged file in several passes. Damaged pages may point back to others that were read, so
+    every row is returned once, and every pass is bounded."""
 
     def __init__(self, damaged: Path, until: float) -> None:
         self._damaged, self._until = damaged, until
@@ -141,19 +141,19 @@ class _Reading:
 
     @property
     def rows(self) -> int:
-        """How many different rows were read."""
+        """How many distinct rows were read."""
         return len(self._seen)
 
-    def over(self) -> bool:
-        """Whether the time is over."""
+    def is_over(self) -> bool:
+        """Whether time has run out."""
         return time.monotonic() > self._until
 
     def read(self, query: str, *given: int, is_numbered: bool = False) -> Generator[tuple[Any, ...], None, bool]:
-        """The rows that are new, up to what cannot be read; whether the end was reached."""
+        """Yield the rows that are new, up to what cannot be read; returns whether the end was reached."""
         repeats = 0
         with (
             contextlib.suppress(sqlite3.Error, OverflowError, UnicodeDecodeError),
-            _at(self._damaged, self.over) as old,
+            _open_damaged(self._damaged, self.is_over) as old,
         ):
             for row in old.execute(query, given):
                 mark = row[0] if is_numbered else row
@@ -170,8 +170,8 @@ class _Reading:
         return False
 
 
-def _to_their_takes(db: sqlite3.Connection, log: Log) -> None:
-    """Have runs be the takes that the log says, where nothing else is there."""
+def _restore_takes(db: sqlite3.Connection, log: AcceptedLog) -> None:
+    """Set the take of runs to that of the log, where that is free."""
     for request, line in log.by_request.items():
         db.execute(
             "UPDATE OR IGNORE runs SET take = ? WHERE request_id = ? AND service = ? AND identity = ? AND take != ?",
@@ -180,11 +180,11 @@ def _to_their_takes(db: sqlite3.Connection, log: Log) -> None:
 
 
 def _numbered(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table by their numbers; where a page cannot be read, those after it, and those before the end."""
+    """The rows of a table by number; if a page cannot be read, those after it, and then those from the end backwards."""
     query = f"SELECT rowid, {', '.join(columns)} FROM {table}"
     step, failures = 0, 0
     # Small steps beyond the rows of one lost page, larger ones after that: many pages may be lost at once.
-    while failures < _ROWS_OF_A_PAGE + 40 and not reading.over():
+    while failures < _ROWS_OF_A_PAGE + 40 and not reading.is_over():
         before = reading.rows
         start = reading.last + step
         if (yield from reading.read(f"{query} WHERE rowid > ? ORDER BY rowid", start, is_numbered=True)):
@@ -195,7 +195,7 @@ def _numbered(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator
 
 
 def _by_key(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table from its beginning up to what cannot be read, and from its end down to that."""
+    """The rows of a table from its beginning up to what cannot be read, and from its end back to that."""
     for order in ("ASC", "DESC"):
         by = ", ".join(f"{name} {order}" for name in _BY_KEY[table].split(", "))
         if (yield from reading.read(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {by}")):
@@ -203,19 +203,19 @@ def _by_key(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[t
 
 
 @contextlib.contextmanager
-def _at(damaged: Path, over: Callable[[], bool]) -> Iterator[sqlite3.Connection]:
+def _open_damaged(damaged: Path, is_over: Callable[[], bool]) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(damaged)) as old:
         # Pages that lead to each other can keep SQLite busy for ever.
-        old.set_progress_handler(over, _STEPS)
+        old.set_progress_handler(is_over, _STEPS)
         # Else SQLite reads nothing at all of a file that was cut short.
         old.execute("PRAGMA writable_schema = ON")
         # A text that was hit need not be UTF-8 any more.
-        old.text_factory = row_checks.text
+        old.text_factory = row_checks.decode_text
         yield old
 
 
 def _set_aside(damaged: Path) -> Path:
-    """The damaged file under another name, beside the one that it still has."""
+    """Give the damaged file a second name, beside its own; returns that."""
     aside = damaged.with_name(f"ledger.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}.sqlite")
     try:
         os.link(damaged, aside)

@@ -1,4 +1,4 @@
-"""The second copy of the request ids: a plain file beside the ledger that only grows, one line for each accepted run."""
+"""The second copy of the request ids: an append-only file beside the ledger, one JSON line for each accepted run."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from pathlib import Path
 from typing import Any
 
 from ..run_identity import identity as name_of_run
-from .transitions import MAX_CREDITS, NO_NAME
+from .transitions import ATTACHED, MAX_CREDITS
 
 NAME = "accepted.jsonl"
 
-_TAIL = 256
-"""So many bytes tell whether a log is the one that was read before."""
+TAIL_BYTES = 256
+"""How many bytes are hashed to recognise a log that was read before."""
 _FIELD = re.compile(rb'"(\w+)": ("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|null)(?=[,}])')
 _LATER = {"take": 0, "attempt": 1, "price": None, "at": 0.0}
-"""What a line without these is taken to say."""
+"""Values for fields that a line lacks."""
 
 
 @dataclass(slots=True)
 class Lines:
-    """What a log says, from some place on."""
+    """The lines of a log, from some offset on."""
 
-    whole: list[dict[str, Any]] = field(default_factory=list)
-    """The lines that say everything."""
+    complete: list[dict[str, Any]] = field(default_factory=list)
+    """The lines with all fields."""
     partial: list[dict[str, Any]] = field(default_factory=list)
-    """What is left of damaged lines, and of lines that say less; those without a request id do not name one."""
+    """What is left of damaged and incomplete lines; `request_id` is None if it is lost."""
     unreadable: int = 0
-    """Lines that name no run at all."""
+    """Lines that identify no run."""
 
 
-def line_of(facts: Mapping[str, Any]) -> bytes:
-    """A line of the copy. Plain ASCII, so that no text of a stranger is too odd to be written."""
+def format_line(facts: Mapping[str, Any]) -> bytes:
+    """Format a line of the copy. Plain ASCII, so that any foreign text can be written."""
     return json.dumps(facts).encode("ascii")
 
 
 def append(folder: Path, lines: Sequence[bytes]) -> None:
-    """More lines, on disk when this returns."""
+    """Append lines, which are on disk when this returns."""
     append_to(folder / NAME, lines)
 
 
 def append_to(path: Path, lines: Sequence[bytes]) -> None:
-    """The same, to a file anywhere."""
+    """Append lines to any file, as `append` does."""
     # A line begins with its own line break: the one before it may have been torn.
     content = b"".join(b"\n" + line for line in lines) + b"\n"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -61,72 +61,72 @@ def append_to(path: Path, lines: Sequence[bytes]) -> None:
         os.close(file)
 
 
-def read(folder: Path, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """The lines that can be read, of these runs or of all; a torn one is left out."""
+def read_lines(folder: Path, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Read the complete lines, of these runs or of all."""
     wanted = None if identities is None else [json.dumps(name).encode("ascii") for name in identities]
     found = []
-    for line in _raw(folder, 0):
+    for line in _iterate_raw(folder, 0):
         # Parsing is what takes time, so it is done for few.
         if wanted is None or any(name in line for name in wanted):
-            found += _parsed(line)
+            found += _parse_line(line)
     return found
 
 
 def read_from(folder: Path, start: int = 0) -> Lines:
-    """All that the log says from this place on, and what can be made of its damaged lines."""
+    """Read the log from an offset on, including what is left of damaged lines."""
     found = Lines()
-    for line in _raw(folder, start):
-        if whole := _parsed(line):
-            found.whole += whole
+    for line in _iterate_raw(folder, start):
+        if complete := _parse_line(line):
+            found.complete += complete
         elif line.strip(b"\n\r \0"):
-            rest = _left_of(line)
+            rest = _parse_damaged(line)
             found.partial += [] if rest is None else [rest]
             found.unreadable += rest is None
     return found
 
 
 def size(folder: Path) -> int:
-    """How long the log is; 0 where there is none."""
+    """The size of the log in bytes; 0 if there is none."""
     try:
         return (folder / NAME).stat().st_size
     except FileNotFoundError:
         return 0
 
 
-def mark(folder: Path) -> str:
-    """A text by which to find out later what was added to the log since."""
+def get_mark(folder: Path) -> str:
+    """The position of the log's end, with a hash by which `find_offset` recognises the log later."""
     end = size(folder)
-    return f"{end} {_tail(folder, end)}"
+    return f"{end} {_hash_tail(folder, end)}"
 
 
-def place_after(folder: Path, mark: str | None) -> int:
-    """Where the log goes on after this mark; its beginning where it is not the log that was marked."""
+def find_offset(folder: Path, mark: str | None) -> int:
+    """The offset after this mark; 0 if the log is not the one that was marked."""
     end, _, tail = (mark or "").partition(" ")
-    return int(end) if end.isdecimal() and int(end) <= size(folder) and _tail(folder, int(end)) == tail else 0
+    return int(end) if end.isdecimal() and int(end) <= size(folder) and _hash_tail(folder, int(end)) == tail else 0
 
 
-def _raw(folder: Path, start: int) -> Iterator[bytes]:
+def _iterate_raw(folder: Path, start: int) -> Iterator[bytes]:
     with contextlib.suppress(FileNotFoundError), (folder / NAME).open("rb") as file:
         file.seek(start)
         yield from file
 
 
-def _tail(folder: Path, end: int) -> str:
+def _hash_tail(folder: Path, end: int) -> str:
     try:
         with (folder / NAME).open("rb") as file:
-            file.seek(max(0, end - _TAIL))
-            return hashlib.sha256(file.read(min(end, _TAIL))).hexdigest()[:16]
+            file.seek(max(0, end - TAIL_BYTES))
+            return hashlib.sha256(file.read(min(end, TAIL_BYTES))).hexdigest()[:16]
     except FileNotFoundError:
         return hashlib.sha256().hexdigest()[:16]
 
 
-def _parsed(line: bytes) -> list[dict[str, Any]]:
+def _parse_line(line: bytes) -> list[dict[str, Any]]:
     value = _json(line)
     return [value] if isinstance(value, dict) and _is_acceptance(value) else []
 
 
-def _left_of(line: bytes) -> dict[str, Any] | None:
-    """What a line that does not say everything says of a run; None where it does not say which."""
+def _parse_damaged(line: bytes) -> dict[str, Any] | None:
+    """What a damaged or incomplete line says of a run; None if it does not identify one."""
     value = _json(line)
     if not isinstance(value, dict):
         value = {name.decode(): _json(text) for name, text in _FIELD.findall(line)}
@@ -138,7 +138,7 @@ def _left_of(line: bytes) -> dict[str, Any] | None:
     if "identity" not in rest and rest["model"] and "input" in rest:
         rest["identity"] = name_of_run(rest["model"], rest["input"])
     elif "identity" not in rest and rest["model"] and rest["request_id"] is not None:
-        rest["identity"] = NO_NAME + rest["request_id"]
+        rest["identity"] = ATTACHED + rest["request_id"]
     rest.setdefault("input", "{}")
     return rest if "identity" in rest and "service" in rest else None
 

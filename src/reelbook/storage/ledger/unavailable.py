@@ -1,4 +1,4 @@
-"""A library that was closed or taken away while it was in use: what is said, and where what it would have known is written."""
+"""Errors for a library that was closed or taken away while in use, and where its accepted requests are saved then."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class LibraryClosed(LibraryError):
         )
 
 
-def saved(folder: Path, lines: Sequence[bytes]) -> Path | None:
-    """Where the lines of a library that is gone could be written: at its place, beside it, or among the temporary files.
+def save_lines(folder: Path, lines: Sequence[bytes]) -> Path | None:
+    """Save the lines of a library that is gone: in its place, beside it, or among the temporary files; returns where.
 
-    What has taken its place is left alone. None if there is nothing to write, or nowhere.
+    What has taken its place is left alone. None if there is nothing to write, or no place for it.
     """
     name = f"{folder.name.lstrip('.')}-{NAME}"
     for place in (folder / NAME, folder.parent / name, Path(tempfile.gettempdir()) / name):

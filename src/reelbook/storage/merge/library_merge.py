@@ -1,4 +1,4 @@
-"""The runs and files of another library, taken into this one."""
+"""Adopt another library: copy its files and merge its runs into this one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..ledger.crash_recovery import acceptance
 from ..ledger.transitions import Entry
 from ..ledger.writer import CALL_SECONDS, Ledger
 from ..shelf import Shelf
-from .run_merge import FAR, Merge, merged
+from .run_merge import PROGRESS, Merge, merge_run
 
 Progress = Callable[[int, int], None]
-"""Is told how many are done, of how many."""
+"""Called with how many are done, of how many."""
 
 MEDIA = "media"
-"""The folder in a library where its files lie, unless they lie elsewhere."""
+"""The folder of a library's files, unless they are on a shelf elsewhere."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK, _TOGETHER = 1 << 20, 256
@@ -38,58 +38,60 @@ _COUNTS = ("take", "attempt", "spent", "unpriced")
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What came of taking in another library."""
+    """The result of `adopt`."""
 
     source: Path
     runs: int
-    """Runs that are new here, and runs of which more is known now."""
+    """Runs that are new here, and runs that were updated."""
     files: int
-    """Files that came, each checked against its hash."""
+    """Files that were copied, each checked against its hash."""
     size: Bytes
     known: int
     """Runs that were here already."""
     busy: int
-    """Runs left out because somebody is at work on them, there or here."""
+    """Runs left out because a process is working on them, there or here."""
     lost: int
     """Files that are missing or damaged there; their runs fetch them again when they are next wanted."""
     skipped: int
-    """Rows without a run: never sent, or not to be understood."""
+    """Rows without a run: never sent, or not valid."""
 
     def __repr__(self) -> str:
-        told = f"{_many(self.runs, 'run')} and {_many(self.files, 'file')} ({self.size}) came from {self.source}"
+        text = f"{_format_count(self.runs, 'run')} and {_format_count(self.files, 'file')} ({self.size}) came from {self.source}"
         more = [f"{self.known:,} runs were here already"] if self.known else []
         if self.busy:
-            more.append(f"{_many(self.busy, 'run')} left out, because somebody is at work on them: adopt again later")
+            more.append(
+                f"{_format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
+            )
         if self.lost:
-            more.append(f"{_many(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
+            more.append(f"{_format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
         if self.skipped:
-            more.append(f"{_many(self.skipped, 'row')} without a run")
-        return f"<{'; '.join([told, *more])}>"
+            more.append(f"{_format_count(self.skipped, 'row')} without a run")
+        return f"<{'; '.join([text, *more])}>"
 
 
-def adopted(
+def adopt_library(
     folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
-    """Take in the library of this folder. It is only read; done twice it changes nothing more."""
-    entries, unreadable, aliases = _entries(folder)
-    names = ledger.now(lambda db: known_services.joined(db, aliases))
+    """Merge the library of this folder into `ledger` and `shelf`. It is only read; done twice, nothing more changes."""
+    entries, unreadable, aliases = _read_entries(folder)
+    names = ledger.transact_now(lambda db: known_services.import_services(db, aliases))
     entries = [replace(entry, service=names[entry.service]) for entry in entries]
     free = [entry for entry in entries if entry.owner is None]
     counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
-    courier = _Courier(theirs, shelf)
+    copier = _FileCopier(theirs, shelf)
     for start in range(0, len(free), _TOGETHER):
         some = free[start : start + _TOGETHER]
-        counts.update(merge.outcome for merge in _merged([courier.brought(entry) for entry in some], ledger))
+        counts.update(merge.outcome for merge in _merge_entries([copier.copy_files(entry) for entry in some], ledger))
         if progress is not None:
             progress(start + len(some), len(free))
     return Adopted(
-        folder, counts["new"] + counts["further"], courier.files, Bytes(courier.size), counts["known"], counts["busy"],
-        courier.lost, counts["nothing"],
+        folder, counts["new"] + counts["further"], copier.files, Bytes(copier.size), counts["known"], counts["busy"],
+        copier.lost, counts["nothing"],
     )  # fmt: skip
 
 
-def library_in(folder: Path) -> Path:
-    """The folder of the library that is meant, which may also be named by the project it lies in."""
+def find_library(folder: Path) -> Path:
+    """Find the folder of a library, given that folder or the project that contains it."""
     for place in (folder, folder / ".reelbook"):
         if (place / connection.NAME).is_file():
             return place
@@ -98,52 +100,52 @@ def library_in(folder: Path) -> Path:
     )
 
 
-def _merged(entries: list[Entry], ledger: Ledger) -> list[Merge]:
-    """Write the rows, and the request ids among them into their second copy; many in each commit."""
-    asked = [ledger.ask(partial(merged, other=entry)) for entry in entries]
-    merges = [future.result(CALL_SECONDS) for future in asked]
+def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
+    """Merge the rows, many in each commit, and append their request ids to the second copy."""
+    futures = [ledger.submit(partial(merge_run, other=entry)) for entry in entries]
+    merges = [future.result(CALL_SECONDS) for future in futures]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
     lines = [acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
-    for future in [ledger.ask(_nothing, line=line) for line in lines]:
+    for future in [ledger.submit(_nothing, line=line) for line in lines]:
         future.result(CALL_SECONDS)
     return merges
 
 
 def _nothing(db: sqlite3.Connection) -> None:
-    """Only the line is to be written."""
+    """No work: only the line is to be written."""
 
 
-class _Courier:
-    """Brings files from one shelf to another, and counts them."""
+class _FileCopier:
+    """Copies files from one shelf to another, and counts them."""
 
     def __init__(self, theirs: Shelf, ours: Shelf) -> None:
         self.files = self.size = self.lost = 0
         self._theirs, self._ours = theirs, ours
         self._seen: dict[str, bool] = {}
 
-    def brought(self, entry: Entry) -> Entry:
-        """The row of a run after its files have come, and the pictures of its input: without them it is not stored here.
+    def copy_files(self, entry: Entry) -> Entry:
+        """Copy the files of a run and of its input; returns its row, which is completed and not stored if a file is missing.
 
-        The files first: a row that says they are here is written when they are.
+        The files come first: a row is stored only when they are here.
         """
         for sha256 in dict.fromkeys(_SHA256.findall(entry.input)):
-            self._brought(sha256, source=True)
+            self._fetch(sha256, source=True)
         # Every one of them, also after one that is lost.
-        here = [self._brought(str(file.get("sha256"))) for file in files_of(entry)]
+        here = [self._fetch(str(file.get("sha256"))) for file in get_files(entry)]
         return (
             replace(entry, state=transitions.COMPLETED)
             if entry.state == transitions.STORED and not all(here)
             else entry
         )
 
-    def _brought(self, sha256: str, *, source: bool = False) -> bool:
+    def _fetch(self, sha256: str, *, source: bool = False) -> bool:
         if sha256 not in self._seen:
-            self._seen[sha256] = self._ours.find(sha256) is not None or self._copied(sha256)
+            self._seen[sha256] = self._ours.find(sha256) is not None or self._copy(sha256)
             # Sixty-four digits in an input need not be the name of a file.
             self.lost += not self._seen[sha256] and not source
         return self._seen[sha256]
 
-    def _copied(self, sha256: str) -> bool:
+    def _copy(self, sha256: str) -> bool:
         path = self._theirs.find(sha256)
         if path is None:
             return False
@@ -153,7 +155,7 @@ class _Courier:
                 return False
             self.size += self._ours.place(part, sha256, path.suffix).stat().st_size
         except OSError as error:
-            clause = self._ours.explained(error, path.stat().st_size)
+            clause = self._ours.format_disk_error(error, path.stat().st_size)
             raise ReelbookError(
                 f"The files could not be copied: {clause}. What came so far stays; adopt again for the rest."
             ) from error
@@ -163,14 +165,14 @@ class _Courier:
         return True
 
 
-def files_of(entry: Entry) -> list[dict[str, Any]]:
-    """The files of a run; none where the row is not to be understood."""
+def get_files(entry: Entry) -> list[dict[str, Any]]:
+    """The files of a run; none if the row is not valid."""
     files = _json(entry.media or "[]")
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
 def _copy(source: Path, target: Path) -> str:
-    """Copy the bytes, and tell their hash: what is damaged there must not be believed here."""
+    """Copy a file and return the hash of what was read, so that damaged files are recognised."""
     digest = hashlib.sha256()
     with source.open("rb") as original, target.open("wb") as copy:
         while chunk := original.read(_CHUNK):
@@ -179,15 +181,15 @@ def _copy(source: Path, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
-    """Every row of a ledger that is opened for reading only, how many make no sense, and what its services go by."""
+def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
+    """The valid rows of a ledger opened read-only, how many are not valid, and the aliases of its services."""
     try:
         with contextlib.closing(_read_only(folder)) as db:
             rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
-            aliases = known_services.aliases(db)
+            aliases = known_services.get_aliases(db)
     except sqlite3.Error as error:
         raise ReelbookError(
-            f"The library in {folder} cannot be read ({connection.reason(error)}), so nothing was taken from it. Open it once "
+            f"The library in {folder} cannot be read ({connection.format_reason(error)}), so nothing was taken from it. Open it once "
             f'with rb.connect(library="{folder}"), which mends what a crash has left, then adopt it again.'
         ) from error
     entries = [Entry(*row) for row in rows]
@@ -201,7 +203,7 @@ def _read_only(folder: Path) -> sqlite3.Connection:
 
 
 def _columns(db: sqlite3.Connection) -> str:
-    """Our columns; a gap where a ledger of another version has none of that name."""
+    """Our columns for a SELECT, with NULL or 0 for those that a ledger of another version lacks."""
     has = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
     nothing = dict.fromkeys(_COUNTS, "0")
     return ", ".join(
@@ -210,12 +212,12 @@ def _columns(db: sqlite3.Connection) -> str:
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Whether a row is one that we could have written: it comes from elsewhere, and is believed from here on."""
+    """Whether a foreign row is one that we could have written, and so may be trusted from here on."""
     return (
-        entry.state in FAR
+        entry.state in PROGRESS
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
         and all(type(value) is int and 0 <= value <= transitions.MAX_CREDITS for value in _counts(entry))
-        and all(value is None or transitions.amount(value) == value for value in (entry.price, entry.charged))
+        and all(value is None or transitions.coerce_credits(value) == value for value in (entry.price, entry.charged))
         and all(value is None or isinstance(value, str) for value in _texts(entry))
         and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))
         and isinstance(entry.created, (int, float))
@@ -255,5 +257,5 @@ def _seconds(entry: Entry) -> Iterator[object]:
     yield from (entry.queued_s, entry.running_s, entry.sent, entry.finished)
 
 
-def _many(count: int, what: str) -> str:
+def _format_count(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -21,8 +21,8 @@ import pandas as pd
 from ...models.catalog import CATALOG
 from ..ledger import transitions
 from ..ledger.transitions import Entry
-from .output_columns import answers
-from .typed_columns import Kind, Pile, column, ordered
+from .output_columns import build_output_columns
+from .typed_columns import ColumnBuilder, Kind, build_column, order_columns
 
 STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expired", "running", "waiting", "planned")
 """The words for how a run stands."""
@@ -56,7 +56,7 @@ READ = (
 """The columns of the ledger that a table is made of."""
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
-_MODEL, _LEAST_STRETCH = READ.index("model"), 50
+_MODEL, _MIN_SEGMENT_ROWS = READ.index("model"), 50
 _FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
 """A file as our own writer names it, whose fields are sorted. In a text of a stranger the quotes have backslashes."""
 _MARKS = re.compile(r'"marks":"([^"\\]+)"')
@@ -64,63 +64,63 @@ _MARKS = re.compile(r'"marks":"([^"\\]+)"')
 Rows = Sequence[Sequence[Any]]
 
 
-def of_entries(entries: Iterable[Entry]) -> Rows:
+def get_rows(entries: Iterable[Entry]) -> Rows:
     """The same rows from entries that are at hand."""
     return [tuple(getattr(entry, name) for name in READ) for entry in entries]
 
 
-def table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
+def build_table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
     """The runs as a table, the newest last. `paths` says where on this machine a file is, by the hash of its content.
 
-    >>> frame = table([], {})
+    >>> frame = build_table([], {})
     >>> len(frame), frame.index.name, list(frame.columns)[:4]
     (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
     """
-    with _without_collecting():
-        asked, told, films, course = Spread(), Spread(), Films(paths), Course()
-        for some in (stretch for page in rows for stretch in _stretches(page)):
+    with _gc_paused():
+        asked, told, films, course = ObjectColumns(), ObjectColumns(), FileColumns(paths), RunColumns()
+        for some in (stretch for page in rows for stretch in _split_by_model(page)):
             columns = dict(zip(READ, zip(*some, strict=True), strict=True))
             asked.add(columns["input"])
             told.add(columns["output"])
             films.add(columns["media"])
             course.add(columns)
-        return _framed(asked.piles, {**answers(told.piles), **films.piles}, course)
+        return _build_frame(asked.piles, {**build_output_columns(told.piles), **films.piles}, course)
 
 
-def _stretches(rows: Rows) -> Iterator[Rows]:
+def _split_by_model(rows: Rows) -> Iterator[Rows]:
     """The rows of one model that follow each other, as those of a sweep do: they have the same fields, and many values too."""
     models = [row[_MODEL] for row in rows]
     cuts = [place for place, (one, next_one) in enumerate(pairwise(models), 1) if one != next_one]
-    if len(cuts) * _LEAST_STRETCH > len(rows):
+    if len(cuts) * _MIN_SEGMENT_ROWS > len(rows):
         cuts = []
     return (rows[start:end] for start, end in pairwise([0, *cuts, len(rows)]) if start < end)
 
 
-def parsed(texts: Sequence[Any]) -> list[Any]:
+def parse_texts(texts: Sequence[Any]) -> list[Any]:
     """JSON texts as values that are fit for the cells of a table, each distinct one parsed once; None for what is none.
 
-    >>> parsed(['{"seed": 7}', None, "half of it {", '{"image_url": {"sha256": "ab"}}'])
+    >>> parse_texts(['{"seed": 7}', None, "half of it {", '{"image_url": {"sha256": "ab"}}'])
     [{'seed': 7}, None, None, {'image_url': 'sha256:ab'}]
     """
     distinct = [text for text in dict.fromkeys(texts) if isinstance(text, str)]
-    values = _all_of(distinct)
+    values = _parse_all(distinct)
     if len(distinct) == len(texts):
         return values
     known: dict[Any, Any] = dict(zip(distinct, values, strict=True))
     return [known[text] if isinstance(text, str) else None for text in texts]
 
 
-class Spread:
+class ObjectColumns:
     """JSON objects as columns, one for each name that any of them has."""
 
     def __init__(self) -> None:
-        self.piles: dict[str, Pile] = {}
+        self.piles: dict[str, ColumnBuilder] = {}
         self._count = 0
 
     def add(self, texts: Sequence[Any]) -> None:
         """More of them; what is no object has no fields."""
-        shared, rest = _shared(texts)
-        values = [value if isinstance(value, dict) else {} for value in parsed(rest)]
+        shared, rest = _split_shared(texts)
+        values = [value if isinstance(value, dict) else {} for value in parse_texts(rest)]
         shapes = dict.fromkeys(map(tuple, values))
         names = dict.fromkeys(name for shape in shapes for name in shape)
         if len(shapes) == 1:
@@ -129,7 +129,7 @@ class Spread:
         else:
             columns = {name: [value.get(name) for value in values] for name in names}
         for name in (*shared, *names):
-            self.piles.setdefault(name, Pile(after=self._count))
+            self.piles.setdefault(name, ColumnBuilder(after=self._count))
         for name, pile in self.piles.items():
             if name in columns:
                 pile.add(columns[name])
@@ -138,11 +138,11 @@ class Spread:
         self._count += len(texts)
 
 
-class Films:
+class FileColumns:
     """Where the files are: the first video, and all pictures; of a picture that is not here, a gap in its place."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
-        self.piles = {"output_video": Pile(), "output_images": Pile()}
+        self.piles = {"output_video": ColumnBuilder(), "output_images": ColumnBuilder()}
         self._paths = paths
 
     def add(self, texts: Sequence[Any]) -> None:
@@ -152,7 +152,7 @@ class Films:
         place = self._paths.get
         for text in texts:
             video, others = None, []
-            for sha256, suffix in _files(text) if text else ():
+            for sha256, suffix in _find_files(text) if text else ():
                 if suffix not in VIDEOS:
                     others.append(place(sha256))
                 elif video is None:
@@ -163,13 +163,13 @@ class Films:
         self.piles["output_images"].add(pictures)
 
 
-class Course:
+class RunColumns:
     """How the runs went."""
 
     def __init__(self) -> None:
         self.runs: list[int] = []
         self.models: dict[str, None] = {}
-        self._piles = {name: Pile() for name in LAST}
+        self._piles = {name: ColumnBuilder() for name in LAST}
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """More runs."""
@@ -181,8 +181,8 @@ class Course:
         made = {
             "status": [WORDS.get(state, transitions.UNCERTAIN) for state in columns["state"]],
             "credits": costs,
-            "credits_source": [None if cost is None else source_of(charged) for cost, charged in told],
-            "marks": list(map(marks_in, columns["media"])),
+            "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in told],
+            "marks": list(map(find_marks, columns["media"])),
         }
         for name, pile in self._piles.items():
             pile.add(made.get(name) or columns[name])
@@ -190,52 +190,56 @@ class Course:
     def series(self) -> dict[str, pd.Series[Any]]:
         """The columns."""
         kinds: Mapping[str, Callable[[Sequence[Any]], pd.Series[Any]]] = {
-            "status": partial(_words, known=STATUSES), "model": _words, "service": _words, "created": _moments,
-            "finished": _moments, "credits": partial(column, kind="whole"), "take": partial(column, kind="whole"),
-            "queued_s": partial(column, kind="real"), "running_s": partial(column, kind="real"),
+            "status": partial(_category_column, known=STATUSES), "model": _category_column, "service": _category_column, "created": _time_column,
+            "finished": _time_column, "credits": partial(build_column, kind="whole"), "take": partial(build_column, kind="whole"),
+            "queued_s": partial(build_column, kind="real"), "running_s": partial(build_column, kind="real"),
         }  # fmt: skip
         return {name: pile.series(kinds.get(name)) for name, pile in self._piles.items()}
 
 
-def marks_in(media: Any) -> str | None:
+def find_marks(media: Any) -> str | None:
     """What the files of a row carry, as it was read when they came; None where that was not written down.
 
-    >>> marks_in('[{"marks":"signed by Acme, ai-marked","sha256":"ab"}]'), marks_in('[{"sha256":"ab"}]'), marks_in(None)
+    >>> find_marks('[{"marks":"signed by Acme, ai-marked","sha256":"ab"}]'), find_marks('[{"sha256":"ab"}]'), find_marks(None)
     ('signed by Acme, ai-marked', None, None)
     """
     if not media or '"marks"' not in media:
         return None
     found = _MARKS.findall(media)
     if len(found) != media.count('"marks"'):
-        (files,) = parsed([media])
+        (files,) = parse_texts([media])
         found = [str(file["marks"]) for file in files or () if isinstance(file, dict) and file.get("marks")]
     return "; ".join(dict.fromkeys(found)) or None
 
 
-def source_of(charged: Any) -> str:
+def get_credits_source(charged: Any) -> str:
     """Who says what a run has cost."""
     return "estimated" if charged is None else "charged"
 
 
-def _framed(asked: Mapping[str, Pile], told: Mapping[str, Pile], course: Course) -> pd.DataFrame:
+def _build_frame(
+    asked: Mapping[str, ColumnBuilder], told: Mapping[str, ColumnBuilder], course: RunColumns
+) -> pd.DataFrame:
     known = [row for row in CATALOG if row.id in course.models or not course.models]
     kinds = {name: kind for row in known for name, kind in _kinds(row.input).items()}
     series: dict[str, pd.Series[Any]] = {}
     # The fields of a model in its own order, those that nobody has set too; then what else was asked.
     for name in dict.fromkeys([*kinds, *asked]):
         own = f"input_{name}" if name in told or name in _TAKEN else name
-        pile = asked.get(name) or Pile(after=len(course.runs))
-        series[_free(own, {*series, *told, *_TAKEN})] = pile.series(partial(column, kind=kinds.get(name, "any")))
+        pile = asked.get(name) or ColumnBuilder(after=len(course.runs))
+        series[_get_free_name(own, {*series, *told, *_TAKEN})] = pile.series(
+            partial(build_column, kind=kinds.get(name, "any"))
+        )
     series |= {name: pile.series() for name, pile in told.items()}
     columns = {**series, **course.series()}
-    frame = pd.DataFrame({name: columns[name] for name in ordered(columns, FIRST)}, copy=False)
+    frame = pd.DataFrame({name: columns[name] for name in order_columns(columns, FIRST)}, copy=False)
     frame.index = pd.Index(course.runs, dtype="int64", name=INDEX)
     # A library that took in another one has older runs with larger numbers.
     return frame if frame["created"].is_monotonic_increasing else frame.sort_values("created", kind="stable")
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
+def _gc_paused() -> Iterator[None]:
     """No search for rings of garbage meanwhile: each one would look through every value that was read so far."""
     was_on = gc.isenabled()
     gc.disable()
@@ -246,26 +250,26 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _shared(texts: Sequence[Any]) -> tuple[dict[str, Any], Sequence[Any]]:
+def _split_shared(texts: Sequence[Any]) -> tuple[dict[str, Any], Sequence[Any]]:
     """The fields that all of these objects begin with, and the objects without them.
 
     The runs of a sweep are asked alike but for a few fields, so that much need be parsed only once. Where the common
     beginning, closed, is an object, it ends between two fields of each.
 
-    >>> _shared(['{"fps":24,"loras":[],"seed":1}', '{"fps":24,"loras":[],"seed":12}'])
+    >>> _split_shared(['{"fps":24,"loras":[],"seed":1}', '{"fps":24,"loras":[],"seed":12}'])
     ({'fps': 24, 'loras': []}, ['{"seed":1}', '{"seed":12}'])
     """
     if len(texts) < 2 or set(map(type, texts)) != {str}:
         return {}, texts
     cut = commonprefix(texts).rfind(',"')  # noqa: RUF071  # Of texts, not of paths.
-    shared = _one_of(f"{texts[0][:cut]}}}") if cut > 0 else None
+    shared = _parse_one(f"{texts[0][:cut]}}}") if cut > 0 else None
     if not isinstance(shared, dict):
         return {}, texts
     rest = ["{" + text[cut + 1 :] for text in texts]
     return _plain(shared), rest
 
 
-def _all_of(texts: list[str]) -> list[Any]:
+def _parse_all(texts: list[str]) -> list[Any]:
     joined = f"[{','.join(texts)}]"
     try:
         values = json.loads(joined)
@@ -273,14 +277,14 @@ def _all_of(texts: list[str]) -> list[Any]:
     except (ValueError, RecursionError):
         whole = False
     if not whole:
-        values = [_one_of(text) for text in texts]
+        values = [_parse_one(text) for text in texts]
     # Looked for in the text first, because looking through every value takes longer than everything else.
     if '"sha256"' in joined or ("\\" in joined and "\\ud" in joined.lower()):
         values = [_plain(value) for value in values]
     return list(values)
 
 
-def _one_of(text: str) -> Any:
+def _parse_one(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -300,17 +304,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _files(text: str) -> list[tuple[str, str]]:
+def _find_files(text: str) -> list[tuple[str, str]]:
     """Hash and suffix of every file in a row."""
     found: list[tuple[str, str]] = _FILE.findall(text)
     if len(found) == text.count('"sha256"'):
         return found
-    (files,) = parsed([text])
+    (files,) = parse_texts([text])
     files = files if isinstance(files, list) else []
-    return [(str(file.get("sha256")), suffix_of(file)) for file in files if isinstance(file, dict)]
+    return [(str(file.get("sha256")), get_suffix(file)) for file in files if isinstance(file, dict)]
 
 
-def suffix_of(file: Mapping[str, Any]) -> str:
+def get_suffix(file: Mapping[str, Any]) -> str:
     """The suffix of a file of a row, also where only its type is told."""
     suffix = file.get("suffix")
     if isinstance(suffix, str):
@@ -318,7 +322,7 @@ def suffix_of(file: Mapping[str, Any]) -> str:
     return ".mp4" if str(file.get("content_type")).startswith("video/") else ""
 
 
-def _words(values: Sequence[Any], known: Sequence[str] = ()) -> pd.Series[Any]:
+def _category_column(values: Sequence[Any], known: Sequence[str] = ()) -> pd.Series[Any]:
     """Few words that occur again and again."""
     names = {word: place for place, word in enumerate(known or sorted(set(values)))}
     codes = pd.Categorical.from_codes([names[value] for value in values], categories=pd.Index(list(names), dtype=str))
@@ -336,7 +340,7 @@ def _credits(state: Any, price: Any, charged: Any, spent: Any, unpriced: Any) ->
     return None if price is None else price + spent
 
 
-def _moments(values: Sequence[Any]) -> pd.Series[Any]:
+def _time_column(values: Sequence[Any]) -> pd.Series[Any]:
     try:
         seconds = pd.Series(np.array(values, dtype=np.float64))
     except (TypeError, ValueError):
@@ -349,7 +353,7 @@ def _number(value: Any) -> float:
     return value if type(value) is float else float(value) if isinstance(value, int) else math.nan
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _get_free_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     return name

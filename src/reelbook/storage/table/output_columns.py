@@ -6,29 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...util.printable import printable
-from .typed_columns import Pile
+from .typed_columns import ColumnBuilder
 
 
-def answers(piles: Mapping[str, Pile]) -> dict[str, Pile]:
+def build_output_columns(piles: Mapping[str, ColumnBuilder]) -> dict[str, ColumnBuilder]:
     """What came back, without the files, of which only their addresses at the service are told."""
-    found: dict[str, Pile] = {}
+    found: dict[str, ColumnBuilder] = {}
     for name, pile in piles.items():
         if any(map(_is_file, pile.values)):
             found[f"output_{name}_url"] = pile.mapped(_address)
         elif any(isinstance(value, list) and any(map(_is_file, value)) for value in pile.values):
             found[f"output_{name}_url"] = pile.mapped(_addresses)
         else:
-            found[f"output_{name}"] = pile.mapped(_harmless)
+            found[f"output_{name}"] = pile.mapped(_escape_controls)
     return found
 
 
-def _harmless(value: Any) -> Any:
+def _escape_controls(value: Any) -> Any:
     """A value of an answer without control characters: pandas prints them as they are."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, list):
-        return [_harmless(item) for item in value]
-    return {_harmless(name): _harmless(item) for name, item in value.items()} if isinstance(value, dict) else value
+        return [_escape_controls(item) for item in value]
+    return (
+        {_escape_controls(name): _escape_controls(item) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def _is_file(value: Any) -> bool:

@@ -14,13 +14,13 @@ Kind = Literal["whole", "real", "flag", "any"]
 """What is known of a column beforehand: its values alone do not tell that 1 is a fraction, or what nothing is."""
 
 MAX_SIGNED, MAX_EXACT = 2**63, 2**53
-_ODD = "odd"
+_MIXED = "odd"
 
 
-class Pile:
+class ColumnBuilder:
     """The values of a column as they come, some at a time. Where those of one time are all alike, one is kept for all.
 
-    >>> pile = Pile()
+    >>> pile = ColumnBuilder()
     >>> pile.add(["720p"] * 1000), pile.same(None, 2), pile.add(["480p", "720p"]), len(pile.values)
     (None, None, None, 4)
     >>> pile.series().value_counts().to_dict()
@@ -34,7 +34,7 @@ class Pile:
 
     def add(self, values: Sequence[Any]) -> None:
         """More values."""
-        if values and _are_alike(values):
+        if values and _is_constant(values):
             self.same(values[0], len(values))
         else:
             self.values += values
@@ -46,63 +46,63 @@ class Pile:
             self.values.append(value)
             self._counts.append(count)
 
-    def mapped(self, change: Callable[[Any], Any]) -> Pile:
+    def mapped(self, change: Callable[[Any], Any]) -> ColumnBuilder:
         """The same with every value changed."""
-        pile = Pile()
+        pile = ColumnBuilder()
         pile.values, pile._counts = [change(value) for value in self.values], self._counts
         return pile
 
     def series(self, made: Callable[[Sequence[Any]], pd.Series[Any]] | None = None) -> pd.Series[Any]:
         """All of it as a column."""
-        short = (made or column)(self.values)
+        short = (made or build_column)(self.values)
         if len(self.values) == sum(self._counts):
             return short
         places = np.repeat(np.arange(len(self.values)), self._counts)
         return pd.Series(short.array.take(places), copy=False)
 
 
-def ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:
+def order_columns(names: Iterable[str], first: Iterable[str]) -> list[str]:
     """The names of columns, those of `first` that there are before the others.
 
-    >>> ordered(["prompt", "seed", "status"], ["status", "error", "seed"])
+    >>> order_columns(["prompt", "seed", "status"], ["status", "error", "seed"])
     ['status', 'seed', 'prompt']
     """
     known = dict.fromkeys(names)
     return list(dict.fromkeys([*(name for name in first if name in known), *known]))
 
 
-def column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
+def build_column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
     """The values as one column; None is a gap. Values of mixed kinds become text, so that nothing is rounded or lost.
 
-    >>> [str(column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
+    >>> [str(build_column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
     ['Int64', 'boolean', 'float64']
-    >>> list(column([["a"], None])), list(column([7, "x", None]))
+    >>> list(build_column([["a"], None])), list(build_column([7, "x", None]))
     ([['a'], None], ['7', 'x', <NA>])
     """
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
-        return _nothing(len(values), kind)
+        return _empty_column(len(values), kind)
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
     if kinds <= {int, float}:
-        return _numbers(values, kinds, kind)
+        return _number_column(values, kinds, kind)
     if kinds == {str}:
-        return _texts(values)
-    if kinds <= {list, dict} and _shape_of_all(values) != _ODD:
+        return _text_column(values)
+    if kinds <= {list, dict} and _shape_of_all(values) != _MIXED:
         return pd.Series(values, dtype=object)
-    return _texts([_text(value) for value in values])
+    return _text_column([_text(value) for value in values])
 
 
-def written(value: Any) -> str:
+def format_json(value: Any) -> str:
     """A value as JSON on one line.
 
-    >>> written([{"path": "a", "scale": 0.5}])
+    >>> format_json([{"path": "a", "scale": 0.5}])
     '[{"path": "a", "scale": 0.5}]'
     """
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _are_alike(values: Sequence[Any]) -> bool:
+def _is_constant(values: Sequence[Any]) -> bool:
     first = values[0]
     if first != values[-1]:
         return False
@@ -111,20 +111,20 @@ def _are_alike(values: Sequence[Any]) -> bool:
     return (same_type or first == []) and values.count(first) == len(values)
 
 
-def _nothing(count: int, kind: Kind) -> pd.Series[Any]:
+def _empty_column(count: int, kind: Kind) -> pd.Series[Any]:
     types = {"whole": "Int64", "real": "float64", "flag": "boolean", "any": "object"}
     return pd.Series([None] * count, dtype=types[kind])
 
 
-def _numbers(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[Any]:
+def _number_column(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[Any]:
     if float not in kinds and kind != "real":
-        return _wholes(values)
+        return _integer_column(values)
     if int in kinds and any(type(value) is int and abs(value) > MAX_EXACT for value in values):
-        return _texts([_text(value) for value in values])
+        return _text_column([_text(value) for value in values])
     return pd.Series(values, dtype="float64")
 
 
-def _wholes(values: Sequence[Any]) -> pd.Series[Any]:
+def _integer_column(values: Sequence[Any]) -> pd.Series[Any]:
     gaps = np.array([value is None for value in values])
     filled = [0 if value is None else value for value in values]
     try:
@@ -135,16 +135,16 @@ def _wholes(values: Sequence[Any]) -> pd.Series[Any]:
         return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.uint64), gaps))
     except OverflowError:
         # A seed must stay exact to the last digit.
-        return _texts([_text(value) for value in values])
+        return _text_column([_text(value) for value in values])
 
 
-def _texts(values: Sequence[str | None]) -> pd.Series[Any]:
+def _text_column(values: Sequence[str | None]) -> pd.Series[Any]:
     """Texts with `<NA>` for what is missing, as in columns of whole numbers; pandas' own choice would have NaN."""
     return pd.Series(values, dtype="string")
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else written(value)
+    return value if value is None or isinstance(value, str) else format_json(value)
 
 
 def _shape_of_all(values: Sequence[Any]) -> Any:
@@ -153,8 +153,8 @@ def _shape_of_all(values: Sequence[Any]) -> Any:
     for value in values:
         if value is not None:
             shape = _merged(shape, _shape(value))
-            if shape == _ODD:
-                return _ODD
+            if shape == _MIXED:
+                return _MIXED
     return shape
 
 
@@ -163,18 +163,18 @@ def _shape(value: Any) -> Any:
         return None if value is None else type(value).__name__
     if isinstance(value, int):
         # Beside a fraction, a larger one would be rounded.
-        return "number" if abs(value) <= MAX_EXACT else "large" if -MAX_SIGNED <= value < MAX_SIGNED else _ODD
+        return "number" if abs(value) <= MAX_EXACT else "large" if -MAX_SIGNED <= value < MAX_SIGNED else _MIXED
     if isinstance(value, float):
         return "number"
     if isinstance(value, list):
         inner: Any = None
         for item in value:
             inner = _merged(inner, _shape(item))
-        return _ODD if inner == _ODD else ("list", inner)
+        return _MIXED if inner == _MIXED else ("list", inner)
     if not value:
-        return _ODD  # A group without fields has no place in a file of columns.
+        return _MIXED  # A group without fields has no place in a file of columns.
     fields = {name: _shape(item) for name, item in value.items()}
-    return _ODD if _ODD in fields.values() else fields
+    return _MIXED if _MIXED in fields.values() else fields
 
 
 def _merged(one: Any, other: Any) -> Any:
@@ -183,8 +183,8 @@ def _merged(one: Any, other: Any) -> Any:
         return other if one is None else one
     if isinstance(one, dict) and isinstance(other, dict):
         both = {name: _merged(one.get(name), other.get(name)) for name in {**one, **other}}
-        return _ODD if _ODD in both.values() else both
+        return _MIXED if _MIXED in both.values() else both
     if isinstance(one, tuple) and isinstance(other, tuple):
         inner = _merged(one[1], other[1])
-        return _ODD if inner == _ODD else ("list", inner)
-    return _ODD
+        return _MIXED if inner == _MIXED else ("list", inner)
+    return _MIXED

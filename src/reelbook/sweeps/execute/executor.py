@@ -15,22 +15,33 @@ from ...errors import InvalidInput, OverBudget, ReelbookError, TooManyRequests, 
 from ...media.posters import posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
-from ...runs.cancel import Cancelled, cancelled
+from ...runs.cancel import Cancelled, cancel_runs
 from ...runs.submission import ClientContext, Submission
-from ...settings import options as chosen
+from ...settings import options as session_options
 from ...storage.ledger import claims, known_services, transitions
 from ...storage.ledger.claims import Budget, Spend
 from ...storage.ledger.unavailable import LibraryClosed
-from ...storage.verify import paths_of
-from ..money_text import advised, price_of
+from ...storage.verify import get_paths
+from ..money_text import estimate_total, with_advice
 from ..plan.forecast import forecast
-from .ledger_lookup import Name, names_of, scope_of, seen_by
+from .ledger_lookup import RunName, budget_scope, find_rows, run_names
 from .order import ordered
-from .progress import FAILED, NOT_STARTED, RUNNING, UNCERTAIN, WAITING, Standing, Tally, ending, kind, told
-from .rate_limit import Pace, Patience
+from .progress import (
+    FAILED,
+    NOT_STARTED,
+    RUNNING,
+    UNCERTAIN,
+    WAITING,
+    Standing,
+    Tally,
+    end_status,
+    error_type_of,
+    format_error,
+)
+from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
-from .standings import is_due, standings
+from .standings import is_due, make_standings
 from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
 
 if TYPE_CHECKING:
@@ -49,10 +60,10 @@ class Client(Protocol):
     @property
     def context(self) -> ClientContext: ...
 
-    async def submitted(self, submission: Submission, *, watched: bool = False) -> Run: ...
+    async def submit(self, submission: Submission, *, watched: bool = False) -> Run: ...
 
 
-class Conduct:
+class Executor:
     """One plan while it is run."""
 
     def __init__(self, plan: Plan, client: Client, options: Options, changed: Callable[[], None]) -> None:
@@ -64,90 +75,94 @@ class Conduct:
         self.context = client.context
         self._client, self._changed = client, changed
         usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
-        self._at_once = options.concurrency or chosen.concurrency or usual
+        self._at_once = options.concurrency or session_options.concurrency or usual
         self._budget: Budget | None = None
         self._spend = None if options.spend is None else Spend(options.spend)
         self._queue: deque[Standing] = deque()
-        self._flying: dict[asyncio.Task[None], Standing] = {}
+        self._under_way: dict[asyncio.Task[None], Standing] = {}
         self._fetching: set[Standing] = set()
         """Those that the service has done with."""
-        self._places: dict[Standing, int] = {}
+        self._queue_places: dict[Standing, int] = {}
         """The order of the queue, also for those that come back to it."""
-        self._before: asyncio.Event | None = None
+        self._last_budget_taken: asyncio.Event | None = None
         """Set when the run that was sent before has taken its part of the limits."""
-        self._on_the_way: dict[Standing, Submission] = {}
-        self._news = asyncio.Event()
-        self._pace, self._patience = Pace(options.rate), Patience()
+        self._submitting: dict[Standing, Submission] = {}
+        self._wake = asyncio.Event()
+        self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
         self._window: SendWindow | None = None
-        self._is_proven = self._is_full = self._cancels = self.is_shown = False
+        self._is_proven = self._is_full = self._cancels_running = self.has_panel = False
         self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
-        self._lost = 0
+        self._lost_in_a_row = 0
 
-    async def done(self) -> None:
+    async def execute(self) -> None:
         """Run the plan until nothing more can be sent, and what was sent has ended."""
         await self._prepare()
         self.is_prepared = True
-        self.news()
+        self.signal_change()
         clock = asyncio.get_running_loop().time
-        while self._flying or (self._queue and self.stopped_by is None):
-            self._news.clear()
-            pause = self._pause(clock())
+        while self._under_way or (self._queue and self.stopped_by is None):
+            self._wake.clear()
+            pause = self._delay(clock())
             if pause == 0.0:
-                self._pace.sent(clock())
-                self._begin(self._queue.popleft())
+                self._rate_limit.record_send(clock())
+                self._start(self._queue.popleft())
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._news.wait()
+                    await self._wake.wait()
         if isinstance(self.stopped_by, OverBudget):
-            due = await price_of([one.row for one in self._queue if not one.paid], self.context, self.options.price)
+            due = await estimate_total(
+                [one.row for one in self._queue if not one.paid], self.context, self.options.price
+            )
             paid = sum(one.spent + one.reserved for one in self.tally)
-            self.stopped_by = advised(self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs)
-        self._leave()
+            self.stopped_by = with_advice(
+                self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs
+            )
+        self._close()
 
     def stop(self, reason: BaseException) -> None:
         """Send nothing more. On the loop, where no step of a submission can come between."""
         if self.stopped_by is None:
             self.stopped_by = reason
-            for submission in self._on_the_way.values():
+            for submission in self._submitting.values():
                 submission.stopped = True
-            self.context.wanted.difference_update(one.id or 0 for one in self._flying.values())
+            self.context.sweep_runs.difference_update(one.id or 0 for one in self._under_way.values())
             # Written in the same breath, so that no `sending` can stand behind it.
-            self.context.ledger.ask(lambda db: transitions.stop_mark(db, f"sweep: {kind(reason)}"))
-        self.news()
+            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {error_type_of(reason)}"))
+        self.signal_change()
 
-    async def settled(self, seconds: float) -> None:
+    async def wait_for_answers(self, seconds: float) -> None:
         """Wait until the answers to what has left are here, so that what is said of it is true."""
         deadline = asyncio.get_running_loop().time() + seconds
-        while self._on_the_way and asyncio.get_running_loop().time() < deadline:
+        while self._submitting and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
 
     @property
     def waits(self) -> str:
         """What it waits for before it asks the service again; empty for nothing."""
-        said = next(filter(None, (str(one.waits) for one in [*self._on_the_way.values()])), "")
-        left = self._patience.delay(time.monotonic())  # The clock of asyncio's loops, too.
-        return said or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
+        text = next(filter(None, (str(one.pause_note) for one in [*self._submitting.values()])), "")
+        left = self._backoff.delay(time.monotonic())  # The clock of asyncio's loops, too.
+        return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
     @property
     def queued(self) -> list[Standing]:
         """The runs that the service has taken and does not work on yet."""
-        return [one for one in [*self._flying.values()] if one.status == WAITING and one.run is not None]
+        return [one for one in [*self._under_way.values()] if one.status == WAITING and one.run is not None]
 
     async def cancel_queued(self) -> Cancelled:
         """Ask the service to drop what it has not begun."""
-        return await cancelled(self.context, [one.run for one in self.queued if one.run is not None])
+        return await cancel_runs(self.context, [one.run for one in self.queued if one.run is not None])
 
     async def cancel_running(self) -> Cancelled:
         """Ask the service to stop what it has of this sweep."""
-        self._cancels = True
-        return await cancelled(
-            self.context, [one.run for one in [*self._flying.values()] if one.run is not None], at_work=True
+        self._cancels_running = True
+        return await cancel_runs(
+            self.context, [one.run for one in [*self._under_way.values()] if one.run is not None], at_work=True
         )
 
-    def news(self) -> None:
+    def signal_change(self) -> None:
         """Something has changed: there may be room, and there is something to show."""
-        self._news.set()
+        self._wake.set()
         self._changed()
 
     # What there is to do.
@@ -156,67 +171,69 @@ class Conduct:
         context, take = self.context, self.options.take
         self.service = await context.name()
         possible = [(row, row.input) for row in self.plan if row.input is not None]
-        names = await names_of([(request, row.take + take) for row, request in possible], context.shelf.find)
-        keys = [name.key for name in names if isinstance(name, Name)]
-        if not await asyncio.to_thread(context.ledger.look, known_services.is_swept):
-            await context.ledger.do(known_services.mark_swept)
+        names = await run_names([(request, row.take + take) for row, request in possible], context.shelf.find)
+        keys = [name.key for name in names if isinstance(name, RunName)]
+        if not await asyncio.to_thread(context.ledger.read, known_services.has_sweeps):
+            await context.ledger.transact(known_services.record_sweep)
         if self.options.budget is not None:
-            scope = scope_of(self.service, keys)
+            scope = budget_scope(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
-            await context.ledger.do(lambda db: claims.join_scope(db, scope, self.service, keys))
+            await context.ledger.transact(lambda db: claims.join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:
             named = None if self._budget is None else self._budget.scope
-            await context.ledger.do(lambda db: claims.lower(db, self.service, named, price))
-        await asyncio.to_thread(self._take_stock, dict(zip((row.number for row, _ in possible), names, strict=True)))
+            await context.ledger.transact(lambda db: claims.lower_floors(db, self.service, named, price))
+        await asyncio.to_thread(
+            self._load_standings, dict(zip((row.number for row, _ in possible), names, strict=True))
+        )
 
-    def _take_stock(self, names: dict[int, Name | InvalidInput]) -> None:
+    def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
         """Every run as the library has it; what it lacks is queued, paid ones first."""
-        keys = [name.key for name in names.values() if isinstance(name, Name)]
-        seen = seen_by(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
-        runs = standings(ordered(self.plan, self.options.order), names, seen, paths_of(self.context.shelf))
+        keys = [name.key for name in names.values() if isinstance(name, RunName)]
+        seen = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
+        runs = make_standings(ordered(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
         for one, numbers in runs:
             self.tally.add(one, numbers)
-        self.tally.served()
+        self.tally.count_stored()
         # What is paid for comes first: it costs nothing more, whatever the budget.
         self._queue.extend(sorted(filter(is_due, self.tally), key=lambda one: not one.paid))
-        self._places = {one: place for place, one in enumerate(self._queue)}
+        self._queue_places = {one: place for place, one in enumerate(self._queue)}
         self.tally.forecast = forecast([one.row for one in self._queue], self.context.ledger, self.service)
 
     # Sending.
 
-    def _pause(self, now: float) -> float | None:
+    def _delay(self, now: float) -> float | None:
         """How long to wait before the next one is sent; None for until something changes."""
         if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room(now):
             return None
-        if self._is_full and self._flying:
+        if self._is_full and self._under_way:
             return None
-        return max(self._patience.delay(now), self._pace.delay(now))
+        return max(self._backoff.delay(now), self._rate_limit.delay(now))
 
     def _has_room(self, now: float) -> bool:
         # The first one goes alone: if the key or the account is no good, one refusal tells.
         if not self._is_proven:
-            return not self._flying
+            return not self._under_way
         if self._window is None:
             expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
             self._window = SendWindow(self._at_once, now=now, per_second=expected)
-        there = [one for one in self._flying.values() if one not in self._fetching]
-        working = sum(one.status == RUNNING for one in there)
+        with_service = [one for one in self._under_way.values() if one not in self._fetching]
+        working = sum(one.status == RUNNING for one in with_service)
         ahead = self._window.ahead(working=working, now=now)
-        return len(self._flying) < self._at_once and len(there) - working < ahead
+        return len(self._under_way) < self._at_once and len(with_service) - working < ahead
 
-    def _begin(self, one: Standing) -> None:
+    def _start(self, one: Standing) -> None:
         task = asyncio.get_running_loop().create_task(self._run(one))
-        self._flying[task] = one
-        task.add_done_callback(self._landed)
+        self._under_way[task] = one
+        task.add_done_callback(self._on_task_done)
 
-    def _landed(self, task: asyncio.Task[None]) -> None:
-        one = self._flying.pop(task)
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        one = self._under_way.pop(task)
         one.run = None
-        self.context.wanted.discard(one.id or 0)
+        self.context.sweep_runs.discard(one.id or 0)
         self._fetching.discard(one)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.tally.change(one, FAILED, error)
-        self.news()
+        self.signal_change()
 
     async def _run(self, one: Standing) -> None:
         before = (one.status, one.error_type, one.error), one.reserved
@@ -228,93 +245,93 @@ class Conduct:
             self.context, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
         )
         try:
-            run = await self._submitted(one, submission)
+            run = await self._submit(one, submission)
         except Exception as error:
-            self._differ(submission.told, submission.least)
-            self._not_submitted(one, before, error, is_paid_here=submission.is_paid_here)
+            self._note_difference(submission.stated_price, submission.min_price)
+            self._on_submit_error(one, before, error, is_paid_here=submission.is_paid_here)
             return
         await self._follow(one, run, submission)
 
-    async def _submitted(self, one: Standing, submission: Submission) -> Run:
+    async def _submit(self, one: Standing, submission: Submission) -> Run:
         submission.stopped = self.stopped_by is not None
-        submission.after, self._before = self._before, submission.chosen
-        self._on_the_way[one] = submission
+        submission.budget_turn, self._last_budget_taken = self._last_budget_taken, submission.budget_taken
+        self._submitting[one] = submission
         try:
             # Known to the client, so that a client which closes lets it arrive. How long the first one takes decides how
             # many follow it, so the service is asked about it often.
-            return await self.context.begin(self._client.submitted(submission, watched=not self._is_proven))
+            return await self.context.create_task(self._client.submit(submission, watched=not self._is_proven))
         finally:
-            submission.chosen.set()
-            del self._on_the_way[one]
+            submission.budget_taken.set()
+            del self._submitting[one]
 
     async def _follow(self, one: Standing, run: Run, submission: Submission) -> None:
-        self._is_proven, self._lost = True, 0
-        self._patience.worked()
+        self._is_proven, self._lost_in_a_row = True, 0
+        self._backoff.reset()
         one.run, one.id = run, run.id
         if self.stopped_by is None:
-            self.context.wanted.add(run.id)
+            self.context.sweep_runs.add(run.id)
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
-            self._differ(submission.told, submission.least)
-        run.on_change(lambda _: self._progressed(one, run))
-        self.news()
-        if self._cancels:
-            await cancelled(self.context, [run], at_work=True)
-        await run.finished()
+            self._note_difference(submission.stated_price, submission.min_price)
+        run.on_change(lambda _: self._on_progress(one, run))
+        self.signal_change()
+        if self._cancels_running:
+            await cancel_runs(self.context, [run], at_work=True)
+        await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # Let go of: the service goes on with it.
         spent, reserved = run.credits or 0, 0
         if run.credits_source == "charged":
-            reserved = await self._doubtful(one, run, submission.least)
+            reserved = await self._find_difference(one, run, submission.min_price)
         elif run.failure is not None:
             spent, reserved = 0, price
-        self.tally.change(one, ending(run.failure), run.failure, spent=spent, reserved=reserved)
+        self.tally.change(one, end_status(run.failure), run.failure, spent=spent, reserved=reserved)
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
         if not run.from_library:
-            self._ended_there(one, run)
-        self.tally.ended(one, run.media if run.failure is None else (), from_library=run.from_library)
+            self._on_service_end(one, run)
+        self.tally.record_end(one, run.media if run.failure is None else (), from_library=run.from_library)
         if self._is_looked_at and run.failure is None and not run.from_library:
             # While others still run: whoever looks at the table afterwards need not wait for its pictures.
             asyncio.get_running_loop().run_in_executor(None, posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 
-    async def _doubtful(self, one: Standing, run: Run, least: int) -> int:
+    async def _find_difference(self, one: Standing, run: Run, min_price: int) -> int:
         """How much more than the service says it has charged the limits count."""
         if run.from_library:
             return 0
         if run.failure is not None:
-            least = await self.context.ledger.do(lambda db: transitions.least_of_failed(db, run.id))
+            min_price = await self.context.ledger.transact(lambda db: transitions.get_floor_of_failed(db, run.id))
         charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
-        self._differ(charged, least)
-        return max(least - charged, 0)
+        self._note_difference(charged, min_price)
+        return max(min_price - charged, 0)
 
-    def _differ(self, told: int | None, least: int) -> None:
+    def _note_difference(self, stated_price: int | None, min_price: int) -> None:
         """Note that the service says less than is counted, unless that is a person's word."""
         if self.options.price is None:
-            self.tally.differ(told, least)
+            self.tally.note_difference(stated_price, min_price)
 
-    def _progressed(self, one: Standing, run: Run) -> None:
+    def _on_progress(self, one: Standing, run: Run) -> None:
         if self._window is not None:
             at_work = run.service_status == IN_PROGRESS
-            self._window.told(at_work=at_work, position=run.queue_position, under_way=len(self._flying))
+            self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
         if one.status == WAITING and run.status == IN_PROGRESS:
             self.tally.change(one, RUNNING, reserved=one.reserved)
-            self._news.set()  # There may be room for one more.
+            self._wake.set()  # There may be room for one more.
         if run.service_status == SERVICE_ENDED:
-            self._ended_there(one, run)
+            self._on_service_end(one, run)
         self._changed()
 
-    def _ended_there(self, one: Standing, run: Run) -> None:
+    def _on_service_end(self, one: Standing, run: Run) -> None:
         """The service has done with a run; what is left of it is to fetch its files."""
         if self._window is not None and one not in self._fetching:
             self._fetching.add(one)
-            self._window.ended(now=asyncio.get_running_loop().time(), queued=run.queue_seconds)
-            self._news.set()
+            self._window.record_end(now=asyncio.get_running_loop().time(), queued=run.queue_seconds)
+            self._wake.set()
 
-    def _not_submitted(
+    def _on_submit_error(
         self,
         one: Standing,
         before: tuple[tuple[str, str | None, str | None], int],
@@ -322,35 +339,35 @@ class Conduct:
         *,
         is_paid_here: bool,
     ) -> None:
-        again = isinstance(error, Unreachable | TooManyRequests) or (
+        is_retryable = isinstance(error, Unreachable | TooManyRequests) or (
             isinstance(error, UncertainRun) and error.repeatable
         )
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or isinstance(error, LibraryClosed):
-            self.tally.put(one, *before)
+            self.tally.restore(one, *before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
-            self._put_back(one, before)
+            self._requeue(one, before)
             self._is_full = True
-            if len(self._flying) <= 1:
+            if len(self._under_way) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            self.tally.put(one, *before)
+            self.tally.restore(one, *before)
             self.stop(error)
-        elif again:
-            self._put_back(one, before)
-            worth = self._patience.failed(asyncio.get_running_loop().time())
-            if not (worth and self._is_proven):
+        elif is_retryable:
+            self._requeue(one, before)
+            is_worth_retrying = self._backoff.record_failure(asyncio.get_running_loop().time())
+            if not (is_worth_retrying and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
             self.tally.change(
                 one, UNCERTAIN, error, reserved=max(one.reserved, error.credits or 0), is_paid_here=is_paid_here
             )
-            self._lost += 1
+            self._lost_in_a_row += 1
             if error.status in (429, 503):
-                self._patience.failed(asyncio.get_running_loop().time())
+                self._backoff.record_failure(asyncio.get_running_loop().time())
             # A page that refuses the very first one, say of a proxy or at a wrong address, refuses every other one.
-            if self._lost >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
+            if self._lost_in_a_row >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
@@ -359,16 +376,16 @@ class Conduct:
             if self.options.on_error == "stop":
                 self.stop(error)
 
-    def _put_back(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
-        self.tally.put(one, *before)
-        bisect.insort(self._queue, one, key=self._places.__getitem__)
+    def _requeue(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
+        self.tally.restore(one, *before)
+        bisect.insort(self._queue, one, key=self._queue_places.__getitem__)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         """Say of the rest why it was not started."""
         if self.stopped_by is not None:
             for one in self.tally:
                 if one.status == NOT_STARTED:
                     self.tally.change(one, NOT_STARTED, self.stopped_by)
-            if not isinstance(self.stopped_by, Stopped) and not self.is_shown:
-                log.warning("The sweep has stopped. %s", told(self.stopped_by))
-        self.tally.over()
+            if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
+                log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
+        self.tally.finish()

@@ -13,15 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Interrupted, ReelbookError
-from ...models.problems import shown
+from ...models.problems import format_literal
 from ...runs.cancel import Cancelled
 from ...util.background_loop import TICK_SECONDS, background
-from ...util.interrupts import raised_once
-from ...util.name_hints import Hinting
-from ..money_text import money_of
+from ...util.interrupts import raise_once
+from ...util.name_hints import NameHints
+from ..money_text import format_spending
 from ..sweep_errors import usage_error
-from .executor import Client, Conduct
-from .ledger_lookup import known
+from .executor import Client, Executor
+from .ledger_lookup import find_known
 from .progress import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
 from .run_options import Options
 from .stop_reasons import Stopped
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
     from ..plan.plan_rows import Row
 
-NEWS_SECONDS = 0.25
+LISTENER_SECONDS = 0.25
 """Listeners are called at least this far apart, however many runs there are."""
-CALL_SECONDS, ASK_SECONDS = 120.0, 10.0
-SETTLE_SECONDS = 0.6
+CALL_SECONDS, ESTIMATE_SECONDS = 120.0, 10.0
+INTERRUPT_SECONDS = 0.6
 """How long an interrupt waits for the answers to what has left."""
 
 log = logging.getLogger("reelbook")
@@ -56,17 +56,17 @@ class StillRunning(ReelbookError, TimeoutError):
         )
 
 
-class SweepJob(Hinting):
+class SweepJob(NameHints):
     """A plan that is being run, in the background. Made by `plan.start`; its methods may be called from any thread."""
 
     def __init__(self, plan: Plan, client: Client, options: Options) -> None:
         self.plan = plan
         self._options = options
-        self._conduct = Conduct(plan, client, options, self._tell)
+        self._executor = Executor(plan, client, options, self._wake_listeners)
         self._failure: BaseException | None = None
-        self._settled, self._over = threading.Event(), threading.Event()
+        self._done, self._over = threading.Event(), threading.Event()
         self._listeners: list[Callable[[SweepJob], Any]] = []
-        self._fresh = threading.Event()
+        self._changed = threading.Event()
         self._guard = threading.Lock()
         self._ticker: threading.Thread | None = None
         self._notifying: int | None = None
@@ -74,58 +74,60 @@ class SweepJob(Hinting):
 
     def begin(self) -> None:
         """Begin to send; once."""
-        background.submit(self._done())
+        background.submit(self._execute())
 
     @property
-    def is_shown(self) -> bool:
+    def has_panel(self) -> bool:
         """Whether a panel is there, which says why it stops, so that the log need not."""
-        return self._conduct.is_shown
+        return self._executor.has_panel
 
-    @is_shown.setter
-    def is_shown(self, shown: bool) -> None:
-        self._conduct.is_shown = shown
+    @has_panel.setter
+    def has_panel(self, value: bool) -> None:
+        self._executor.has_panel = value
 
     @property
     def progress(self) -> Progress:
         """How it stands at this moment."""
-        conduct = self._conduct
-        stopped = conduct.stopped_by
-        if self._settled.is_set():
+        executor = self._executor
+        stopped = executor.stopped_by
+        if self._done.is_set():
             state = "done"
         elif stopped is not None:
             state = "stopping"
-        elif not conduct.is_prepared:
+        elif not executor.is_prepared:
             state = "preparing"
         else:
-            state = "paused" if conduct.is_paused else "running"
+            state = "paused" if executor.is_paused else "running"
         reason = self._failure or stopped
-        progress = conduct.tally.progress(
+        progress = executor.tally.progress(
             state, None if reason is None else str(reason), self._options.budget, self._options.spend,
             planned=len(self.plan),
         )  # fmt: skip
-        queued = conduct.queued
+        queued = executor.queued
         progress = replace(
-            progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued), waits=conduct.waits
+            progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued), waits=executor.waits
         )
         # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
-        is_whole = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
-        return replace(progress, reason=None) if is_whole and isinstance(reason, Stopped) else progress
+        is_complete = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
+        return replace(progress, reason=None) if is_complete and isinstance(reason, Stopped) else progress
 
     @property
     def is_done(self) -> bool:
         """Whether nothing more will happen."""
-        return self._settled.is_set()
+        return self._done.is_set()
 
     @property
     def frame(self) -> pd.DataFrame:
         """The table so far: a row for each run of the plan, with the results that are there."""
         if self._table is not None:
             return self._table.copy()
-        from ..results.result_frame import table_of
+        from ..results.result_frame import make_result_table
 
-        final = self._settled.is_set()
-        conduct = self._conduct
-        table = table_of(self.plan, conduct.tally, conduct.context, conduct.service, take=self._options.take)
+        final = self._done.is_set()
+        executor = self._executor
+        table = make_result_table(
+            self.plan, executor.tally, executor.context, executor.service, take=self._options.take
+        )
         if not final:
             return table
         self._table = table
@@ -161,9 +163,10 @@ class SweepJob(Hinting):
         """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
         if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
             raise usage_error(
-                f"`timeout` is {shown(timeout)}; give a number of seconds, or None to wait for the end.", "timeout"
+                f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
+                "timeout",
             )
-        with raised_once():
+        with raise_once():
             try:
                 self._wait(timeout)
             except KeyboardInterrupt:
@@ -171,10 +174,10 @@ class SweepJob(Hinting):
                     "You stopped waiting; the sweep goes on. wait() again, or cancel() it: job.cancel(queued=True) also cancels what "
                     "queues at the service."
                 ) from None
-        return self._outcome()
+        return self._get_outcome()
 
     def __await__(self) -> Generator[Any, None, pd.DataFrame]:
-        return self._awaited().__await__()
+        return self._wait_async().__await__()
 
     def on_change(self, listener: Callable[[SweepJob], Any]) -> None:
         """Call this with the job when something is new, at most four times a second, and once more at the end.
@@ -182,73 +185,75 @@ class SweepJob(Hinting):
         From a thread of its own, so that a slow listener holds up nothing but itself.
         """
         if not callable(listener):
-            raise usage_error(f"on_change() calls a function with the job; {shown(listener)} is none.", "listener")
+            raise usage_error(
+                f"on_change() calls a function with the job; {format_literal(listener)} is none.", "listener"
+            )
         with self._guard:
             self._listeners.append(listener)
-            self._fresh.set()
+            self._changed.set()
             if self._ticker is None:
                 self._ticker = threading.Thread(target=self._tick, name="reelbook-sweep-news", daemon=True)
                 self._ticker.start()
 
-    def interrupted(self) -> str:
+    def interrupt(self) -> str:
         """Stop sending after an interrupt; says what is under way and how to go on."""
         self.stop_sending()
-        return told_of_interrupt(self.progress)
+        return format_interrupt(self.progress)
 
     def stop_sending(self) -> None:
         """Send nothing more after an interrupt, and wait a moment until it is known what has left."""
         with contextlib.suppress(TimeoutError, CancelledError):
             # Not longer: the prompt has to be back.
-            background.submit(self._interrupt()).result(2 * SETTLE_SECONDS)
+            background.submit(self._interrupt()).result(2 * INTERRUPT_SECONDS)
 
     def __repr__(self) -> str:
         progress = self.progress
         counts = ", ".join(f"{count:,} {status}" for status, count in progress.counts.items() if count)
-        money = ", ".join(money_of(progress))
+        money = ", ".join(format_spending(progress))
         reason = f". {progress.reason}" if progress.reason else ""
         return f"<Sweep of {_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
 
     # On the background loop.
 
-    async def _done(self) -> None:
+    async def _execute(self) -> None:
         try:
-            await self._conduct.done()
+            await self._executor.execute()
         except BaseException as error:
             self._failure = error
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._settled.set()
-            self._tell()
+            self._done.set()
+            self._wake_listeners()
             threading.Thread(target=self._notify, name="reelbook-sweep-end", daemon=True).start()
 
     async def _pause(self, pause: bool) -> None:
-        self._conduct.is_paused = pause
-        self._conduct.news()
+        self._executor.is_paused = pause
+        self._executor.signal_change()
 
     async def _cancel(self, queued: bool, running: bool) -> Cancelled | None:
         await self._stop("The sweep was cancelled")
         if running:
-            return await self._conduct.cancel_running()
+            return await self._executor.cancel_running()
         if not queued:
             return None
-        await self._conduct.settled(CALL_SECONDS)  # What is being sent may have come to wait there.
-        return await self._conduct.cancel_queued()
+        await self._executor.wait_for_answers(CALL_SECONDS)  # What is being sent may have come to wait there.
+        return await self._executor.cancel_queued()
 
     async def _interrupt(self) -> None:
         await self._stop("The sweep was interrupted")
-        await self._conduct.settled(SETTLE_SECONDS)
+        await self._executor.wait_for_answers(INTERRUPT_SECONDS)
 
     async def _stop(self, why: str) -> None:
-        if not self._settled.is_set():
-            self._conduct.stop(Stopped(why))
+        if not self._done.is_set():
+            self._executor.stop(Stopped(why))
 
-    def _tell(self) -> None:
-        self._fresh.set()
+    def _wake_listeners(self) -> None:
+        self._changed.set()
 
     def _wait(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        over = self._settled if self._notifying == threading.get_ident() else self._over
+        over = self._done if self._notifying == threading.get_ident() else self._over
         # Not the future: after an interrupt its wait may return though nothing has ended.
         while not over.wait(
             TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
@@ -261,72 +266,73 @@ class SweepJob(Hinting):
 
     def _tick(self) -> None:
         while True:
-            self._fresh.wait()
-            self._fresh.clear()
-            last = self._settled.is_set()
+            self._changed.wait()
+            self._changed.clear()
+            last = self._done.is_set()
             with self._guard:
                 listeners = list(self._listeners)
                 if last:
                     self._ticker = None
             for listener in listeners:
-                _call(listener, self)
+                _call_safely(listener, self)
             if last:
                 return
             # Not after the end: the last news come at once.
-            self._settled.wait(NEWS_SECONDS)
+            self._done.wait(LISTENER_SECONDS)
 
     def _notify(self) -> None:
         self._notifying = threading.get_ident()
         if self._options.notify is not None:
-            _call(self._options.notify, self)
+            _call_safely(self._options.notify, self)
         self._over.set()
 
-    def _outcome(self) -> pd.DataFrame:
+    def _get_outcome(self) -> pd.DataFrame:
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         return self.frame
 
-    async def _awaited(self) -> pd.DataFrame:
+    async def _wait_async(self) -> pd.DataFrame:
         # A tick: an interrupt of a notebook's cell only arrives when its loop wakes.
         began = time.monotonic()
         while not self._over.is_set():
             await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
-        return await asyncio.to_thread(self._outcome)
+        return await asyncio.to_thread(self._get_outcome)
 
 
-def job_of(plan: Plan, client: Client, options: Options) -> SweepJob:
+def make_job(plan: Plan, client: Client, options: Options) -> SweepJob:
     """A job that has not begun. Refuses a plan without a limit where credits are real."""
     if not hasattr(client, "context"):
-        raise usage_error(f"`client` is {shown(client)}; give what rb.connect() gave.", "client")
+        raise usage_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")
     if options.budget is None and options.spend is None and not client.is_embedded:
-        have = known(plan, client.context, take=options.take)
+        have = find_known(plan, client.context, take=options.take)
         due = [row for row in plan.distinct if not have(row)]
         if due:
             raise usage_error(
-                _without_budget(*background.wait(_priced(plan, due, client.context), CALL_SECONDS)), "budget"
+                _format_missing_limit(*background.wait(_estimate_plan(plan, due, client.context), CALL_SECONDS)),
+                "budget",
             )
         # Nothing is due now, and nothing may become so meanwhile.
         options = replace(options, spend=0)
     return SweepJob(plan, client, options)
 
 
-async def _priced(plan: Plan, due: Sequence[Row], context: ClientContext) -> tuple[int | None, int | None]:
+async def _estimate_plan(plan: Plan, due: Sequence[Row], context: ClientContext) -> tuple[int | None, int | None]:
     """What the plan counts for, and what of it is due, as the service says; as the plan says where it is silent or slow."""
     prices = {row.key: row.credits for row in plan.distinct}
     with contextlib.suppress(ReelbookError, TimeoutError):
-        async with asyncio.timeout(ASK_SECONDS):
+        async with asyncio.timeout(ESTIMATE_SECONDS):
             for row in plan.distinct:
                 if row.input is not None:
                     prices[row.key] = (await context.estimate(row.input)).counted
-    return _sum(prices.values()), _sum([prices[row.key] for row in due])
+    return _sum_or_none(prices.values()), _sum_or_none([prices[row.key] for row in due])
 
 
-def _sum(prices: Collection[int | None]) -> int | None:
+def _sum_or_none(prices: Collection[int | None]) -> int | None:
     known = [price for price in prices if price is not None]
     return sum(known) if len(known) == len(prices) else None
 
 
-def _without_budget(price: int | None, due: int | None) -> str:
+def _format_missing_limit(price: int | None, due: int | None) -> str:
     needs = "This service charges real credits, so a sweep on it needs a limit."
     if price is None or due is None:
         return (
@@ -341,27 +347,29 @@ def _without_budget(price: int | None, due: int | None) -> str:
     )
 
 
-def _call(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
+def _call_safely(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
     try:
         function(job)
     except Exception:
         log.warning("A function that a sweep was to call has failed.", exc_info=True)
 
 
-def told_of_interrupt(progress: Progress) -> str:
+def format_interrupt(progress: Progress) -> str:
     """What somebody has to know who has interrupted a sweep."""
     completed, at_work = progress.counts[COMPLETED], progress.counts[RUNNING]
     waiting = max(progress.counts[WAITING] - progress.queued, 0)
-    there = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []
+    under_way = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []
     if progress.queued:
-        there.append(f"{_runs(progress.queued)} {'waits' if progress.queued == 1 else 'wait'} in the service's queue")
+        under_way.append(
+            f"{_runs(progress.queued)} {'waits' if progress.queued == 1 else 'wait'} in the service's queue"
+        )
     if waiting:
-        there.append(f"{_runs(waiting)} {_is(waiting)} being sent")
-    done = f"{completed:,} of {_runs(progress.total)} {'is' if completed == 1 else 'are'} completed"
-    words = [f"You interrupted a sweep: {done}, and {_runs(progress.counts[NOT_STARTED])} will not be sent."]
-    if there:
+        under_way.append(f"{_runs(waiting)} {_is(waiting)} being sent")
+    completed_text = f"{completed:,} of {_runs(progress.total)} {'is' if completed == 1 else 'are'} completed"
+    words = [f"You interrupted a sweep: {completed_text}, and {_runs(progress.counts[NOT_STARTED])} will not be sent."]
+    if under_way:
         cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
-        words.append(f"In the background, {' and '.join(there)}{cost}.")
+        words.append(f"In the background, {' and '.join(under_way)}{cost}.")
     if progress.queued:
         back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
         words.append(f"To cancel what waits in the queue{back}: rb.cancel_queued().")

@@ -16,27 +16,27 @@ from ...models.base import Input
 from ...models.images import Image, pictures_of
 from ...storage.ledger import transitions
 from ...storage.ledger.claims import COST
-from ...storage.ledger.known_services import current
+from ...storage.ledger.known_services import get_current_name
 from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import canonical, identity
-from ...storage.verify import paths_of
+from ...storage.verify import get_paths
 from ...transport.picture_sources import read_sources
 from ...util.background_loop import background
-from ..plan.plan_rows import Known, Stock
+from ..plan.plan_rows import Known, KnownRows
 
 if TYPE_CHECKING:
     from ...runs.submission import ClientContext
     from ..plan.plan import Plan
 
 CALL_SECONDS = 120.0
-TOGETHER = 2_000
+BATCH_SIZE = 2_000
 """So many runs are read in one go, because nobody can write meanwhile."""
 
-Key = tuple[str, int]
+RunKey = tuple[str, int]
 """Identity and take: one run of a service."""
 
 
-class Name(NamedTuple):
+class RunName(NamedTuple):
     """What the ledger calls a run."""
 
     identity: str
@@ -45,12 +45,12 @@ class Name(NamedTuple):
     """The input in its one fixed form."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RunKey:
         """Its place in the ledger of a service."""
         return self.identity, self.take
 
 
-class Seen(NamedTuple):
+class LedgerRow(NamedTuple):
     """A run as it stands in the ledger, as far as a table tells it."""
 
     id: int
@@ -72,12 +72,12 @@ class Seen(NamedTuple):
     running_s: float | None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> RunKey:
         """Its place in the ledger of a service."""
         return self.identity, self.take
 
     @property
-    def told(self) -> int:
+    def reported_cost(self) -> int:
         """What it has cost by the service's own words, else what it counts for."""
         return self.cost if self.charged is None else self.spent + self.charged
 
@@ -87,12 +87,12 @@ class Seen(NamedTuple):
         return [str(file.get("sha256")) for file in json.loads(self.media)] if self.media else []
 
 
-_COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in Seen._fields)
+_COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in LedgerRow._fields)
 
 
-async def names_of(
+async def run_names(
     runs: Sequence[tuple[Input, int]], library: Callable[[str], Path | None]
-) -> list[Name | InvalidInput]:
+) -> list[RunName | InvalidInput]:
     """The names of these inputs and takes; for one whose pictures cannot be read, what is wrong with them.
 
     A picture that many runs share is read once.
@@ -101,81 +101,85 @@ async def names_of(
     wrong: dict[int, InvalidInput] = {}
     with_pictures: dict[int, Mapping[Any, str]] = {}
     for number, (request, _) in enumerate(runs):
-        mine = [(place, picture) for place, picture in pictures_of(request) if _is_here(picture)]
-        if not mine:
+        own_pictures = [(place, picture) for place, picture in pictures_of(request) if _counts_by_content(picture)]
+        if not own_pictures:
             continue
-        if any(picture not in hashes for _, picture in mine):
+        if any(picture not in hashes for _, picture in own_pictures):
             try:
                 sources = await read_sources(request, library=library)
             except InvalidInput as error:
                 wrong[number] = error
                 continue
-            hashes |= {picture: sources[place].sha256 for place, picture in mine}
-        with_pictures[number] = {place: hashes[picture] for place, picture in mine}
-    return await asyncio.to_thread(_named, runs, with_pictures, wrong)
+            hashes |= {picture: sources[place].sha256 for place, picture in own_pictures}
+        with_pictures[number] = {place: hashes[picture] for place, picture in own_pictures}
+    return await asyncio.to_thread(_make_names, runs, with_pictures, wrong)
 
 
-def seen_by(ledger: Ledger, service: str, keys: Collection[Key], *, unknown: int = 0) -> dict[Key, Seen]:
+def find_rows(ledger: Ledger, service: str, keys: Collection[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
     """How these runs stand in the ledger; one that was never asked for is not there. `unknown` is the price of a run without one."""
     wanted, identities = set(keys), list(dict.fromkeys(name for name, _ in keys))
-    found: dict[Key, Seen] = {}
-    for start in range(0, len(identities), TOGETHER):
-        some = identities[start : start + TOGETHER]
-        rows = ledger.look(partial(_by_identity, service=service, identities=some, unknown=unknown))
+    found: dict[RunKey, LedgerRow] = {}
+    for start in range(0, len(identities), BATCH_SIZE):
+        batch = identities[start : start + BATCH_SIZE]
+        rows = ledger.read(partial(_by_identity, service=service, identities=batch, unknown=unknown))
         found |= {row.key: row for row in rows if row.key in wanted}
     return found
 
 
-def seen_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, Seen]:
+def find_rows_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, LedgerRow]:
     """The same of some runs by their numbers in the library."""
-    return {row[0]: Seen(*row) for row in ledger.look(partial(_by_id, runs=runs))} if runs else {}
+    return {row[0]: LedgerRow(*row) for row in ledger.read(partial(_by_id, runs=runs))} if runs else {}
 
 
-def known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
+def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """Whether the library has the result of a row, as it stands now; asked once for all rows of the plan."""
     runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
 
-    async def found() -> tuple[str, list[Name | InvalidInput]]:
-        return await context.name(), await names_of(runs, context.shelf.find)
+    async def found() -> tuple[str, list[RunName | InvalidInput]]:
+        return await context.name(), await run_names(runs, context.shelf.find)
 
     service, names = background.wait(found(), CALL_SECONDS)
-    seen = seen_by(context.ledger, service, [name.key for name in names if isinstance(name, Name)])
-    here = paths_of(context.shelf)
+    rows_by_key = find_rows(context.ledger, service, [name.key for name in names if isinstance(name, RunName)])
+    files = get_paths(context.shelf)
     found_rows = {
-        row.key: seen[name.key]
+        row.key: rows_by_key[name.key]
         for row, name in zip(plan.distinct, names, strict=True)
-        if isinstance(name, Name) and name.key in seen
+        if isinstance(name, RunName) and name.key in rows_by_key
     }
-    have = frozenset(key for key, one in found_rows.items() if is_served(one, here))
-    return Stock(have, {key: one.told for key, one in found_rows.items()})
+    have = frozenset(key for key, one in found_rows.items() if has_result(one, files))
+    return KnownRows(have, {key: one.reported_cost for key, one in found_rows.items()})
 
 
-def scope_of(service: str, keys: Iterable[Key]) -> str:
+def budget_scope(service: str, keys: Iterable[RunKey]) -> str:
     """The name under which the budget of these runs is kept: the same for the same runs, in any notebook and any order."""
     listed = json.dumps([service, sorted(set(keys))])
     return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
 
 
-def is_served(seen: Seen | None, here: Mapping[str, str]) -> bool:
+def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that nothing has to be asked of anybody."""
-    return seen is not None and seen.state == transitions.STORED and all(sha256 in here for sha256 in seen.files)
+    return (
+        rows_by_key is not None
+        and rows_by_key.state == transitions.STORED
+        and all(sha256 in files for sha256 in rows_by_key.files)
+    )
 
 
-def _is_here(picture: str) -> bool:
+def _counts_by_content(picture: str) -> bool:
     """Whether a picture counts by its content, and not by its address."""
     return isinstance(picture, Image) or picture[:5].lower() == "data:"
 
 
-def _named(
+def _make_names(
     runs: Sequence[tuple[Input, int]], pictures: Mapping[int, Mapping[Any, str]], wrong: Mapping[int, InvalidInput]
-) -> list[Name | InvalidInput]:
-    found: list[Name | InvalidInput] = []
+) -> list[RunName | InvalidInput]:
+    found: list[RunName | InvalidInput] = []
     for number, (request, take) in enumerate(runs):
         if number in wrong:
             found.append(wrong[number])
             continue
         text = canonical(request, pictures.get(number))
-        found.append(Name(identity(request.endpoint_id, text), take, text))
+        found.append(RunName(identity(request.endpoint_id, text), take, text))
     return found
 
 
@@ -184,10 +188,10 @@ def _by_id(db: sqlite3.Connection, *, runs: Sequence[int]) -> list[Any]:
     return db.execute(query, {"runs": json.dumps(runs), "unknown": 0}).fetchall()
 
 
-def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[str], unknown: int) -> list[Seen]:
+def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[str], unknown: int) -> list[LedgerRow]:
     query = (
         f"SELECT {_COLUMNS} FROM runs WHERE service = :service"
         " AND identity IN (SELECT value FROM json_each(:identities))"
     )
-    given = {"service": current(db, service), "identities": json.dumps(identities), "unknown": unknown}
-    return [Seen(*row) for row in db.execute(query, given)]
+    given = {"service": get_current_name(db, service), "identities": json.dumps(identities), "unknown": unknown}
+    return [LedgerRow(*row) for row in db.execute(query, given)]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 ORDERS = ("coverage", "as given", "cheapest")
 """Spread over all axes; as the plan has them; those that cost least first."""
 
-IN_SIGHT = 128
+WINDOW_ROWS = 128
 """Among so many rows the next one is looked for, so that the time grows with the rows and not with their square."""
 MAX_PAIRS = 2
-AHEAD_COSTS = 1_000.0
+AHEAD_WEIGHT = 1_000.0
 """More than all pairs together: first the values, then their pairs."""
 
 
@@ -47,13 +47,13 @@ def spread(plan: Plan) -> list[Row]:
     """
     possible = [row for row in plan if row.input is not None]
     impossible = [row for row in plan if row.input is None]
-    return [*(possible[place] for place in _picked(_axes(possible, plan.columns), len(possible))), *impossible]
+    return [*(possible[place] for place in _greedy_order(_axes(possible, plan.columns), len(possible))), *impossible]
 
 
-def leaps(count: int) -> list[int]:
+def bit_reversed(count: int) -> list[int]:
     """The numbers up to `count`, each far from those before it.
 
-    >>> leaps(8), leaps(5)
+    >>> bit_reversed(8), bit_reversed(5)
     ([0, 4, 2, 6, 1, 5, 3, 7], [0, 4, 2, 1, 3])
     """
     bits = max(count - 1, 0).bit_length()
@@ -78,20 +78,20 @@ def _key(value: object) -> Hashable:
     return (type(value), value) if isinstance(value, (str, int, float, bool)) else repr(value)
 
 
-def _picked(axes: Sequence[Sequence[int]], count: int) -> list[int]:
+def _greedy_order(axes: Sequence[Sequence[int]], count: int) -> list[int]:
     """The places of all rows, the next best one after the other."""
     if not axes:
         return list(range(count))
     sizes = [max(codes) + 1 for codes in axes]
-    singles = _Used([np.array(codes) for codes in axes], sizes)
+    singles = _UseCounts([np.array(codes) for codes in axes], sizes)
     # Two axes of which one never repeats a value have no pairs that could be tried twice.
     both = [two for two in combinations(range(len(axes)), 2) if sizes[two[0]] * sizes[two[1]] <= MAX_PAIRS * count]
-    pairs = _Used(
+    pairs = _UseCounts(
         [singles.codes[one] * sizes[other] + singles.codes[other] for one, other in both],
         [sizes[one] * sizes[other] for one, other in both],
     )
-    places = leaps(count) if count <= IN_SIGHT else _shuffled(count)
-    near, rest = np.array(places[:IN_SIGHT]), iter(places[IN_SIGHT:])
+    places = bit_reversed(count) if count <= WINDOW_ROWS else _shuffled(count)
+    near, rest = np.array(places[:WINDOW_ROWS]), iter(places[WINDOW_ROWS:])
     # A switch may be ahead by one, without which the quarters of a factorial design are out of reach.
     slack = (singles.sizes == 2).astype(float)
     order: list[int] = []
@@ -99,7 +99,7 @@ def _picked(axes: Sequence[Sequence[int]], count: int) -> list[int]:
         # Squared, so that one value far ahead counts for more than two that are so a little.
         lead = np.maximum(singles.times(near) - (len(order) + slack) / singles.sizes, 0.0)
         ahead = (lead * lead).sum(axis=0)
-        best = int(np.argmin(ahead * AHEAD_COSTS + pairs.times(near).sum(axis=0)))
+        best = int(np.argmin(ahead * AHEAD_WEIGHT + pairs.times(near).sum(axis=0)))
         place = int(near[best])
         order.append(place)
         singles.count(place)
@@ -120,7 +120,7 @@ def _shuffled(count: int) -> list[int]:
     return [number for _, number in sorted((draw.random(), number) for number in range(count))]
 
 
-class _Used:
+class _UseCounts:
     """How often each value of each axis, or each pair of values, was tried."""
 
     def __init__(self, codes: Sequence[np.ndarray], sizes: Sequence[int]) -> None:

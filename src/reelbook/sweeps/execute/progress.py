@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ReelbookError, RunCancelled, RunFailed, ServiceError
 from ...media.local_file import LocalFile
-from ...runs.follower import kind_of
+from ...runs.follower import error_kind_of
 from ...storage.ledger import transitions
 from ..plan.plan_rows import Row
-from .ledger_lookup import Name, Seen, is_served
+from .ledger_lookup import LedgerRow, RunName, has_result
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -33,11 +33,11 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({WAITING, RUNNING})
 OVER = frozenset({COMPLETED, FAILED, CANCELLED})
-LATEST, MAX_RESULTS, RECENT = 8, 24, 40
-SURE_ENDS = 8
+MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
+MIN_ENDS = 8
 """After so many ends their pace alone tells how long the rest takes."""
 
-_WORDS: Mapping[str, str] = {
+_STATUS_OF_STATE: Mapping[str, str] = {
     transitions.PLANNED: NOT_STARTED, transitions.INTENT: WAITING, transitions.SENDING: WAITING, transitions.ACCEPTED: WAITING,
     transitions.RUNNING: RUNNING, transitions.COMPLETED: RUNNING, transitions.STORED: COMPLETED, transitions.REJECTED: FAILED,
     transitions.EXPIRED: UNFINISHED, transitions.FAILED: FAILED, transitions.CANCELLED: CANCELLED, transitions.UNCERTAIN: UNCERTAIN,
@@ -49,7 +49,7 @@ class Standing:
     """One run of a sweep: what it is, and how it stands. Several rows that ask for the same share it."""
 
     row: Row
-    name: Name | None
+    name: RunName | None
     """What the ledger calls it; None where it is impossible or its pictures cannot be read."""
     rows: int = 1
     """How many rows of the plan ask for it."""
@@ -72,21 +72,23 @@ class Standing:
     """Its first file, once it is here."""
     run: Run | None = field(default=None, repr=False)
 
-    def as_seen(self, seen: Seen | None, here: Mapping[str, str]) -> None:
-        """As the ledger has it; `here` has the files of the shelf."""
-        if seen is None:
+    def update_from(self, stored: LedgerRow | None, files: Mapping[str, str]) -> None:
+        """As the ledger has it; `files` has the files of the shelf."""
+        if stored is None:
             return
-        self.id, self.status = seen.id, _WORDS.get(seen.state, UNCERTAIN)
-        if self.status == COMPLETED and not is_served(seen, here):
+        self.id, self.status = stored.id, _STATUS_OF_STATE.get(stored.state, UNCERTAIN)
+        if self.status == COMPLETED and not has_result(stored, files):
             self.status = WAITING  # For its files, which are fetched again at no cost.
-        if self.status == COMPLETED and seen.files:
-            self.file = Path(here[seen.files[0]])
-        self.error_type, self.error = (seen.error_type or seen.state, seen.error) if seen.error else (None, None)
+        if self.status == COMPLETED and stored.files:
+            self.file = Path(files[stored.files[0]])
+        self.error_type, self.error = (
+            (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
+        )
         self.paid = self.status in UNDER_WAY or self.status == UNFINISHED
-        open_yet = self.paid or self.status == UNCERTAIN or (seen.charged is None and self.status != COMPLETED)  # fmt: skip
-        told = seen.spent if open_yet else min(seen.spent + seen.charged, seen.cost) if seen.charged is not None else seen.cost  # fmt: skip
-        self.spent, self.reserved = told, seen.cost - told
-        self.earlier = seen.cost
+        is_open = self.paid or self.status == UNCERTAIN or (stored.charged is None and self.status != COMPLETED)  # fmt: skip
+        spent = stored.spent if is_open else min(stored.spent + stored.charged, stored.cost) if stored.charged is not None else stored.cost  # fmt: skip
+        self.spent, self.reserved = spent, stored.cost - spent
+        self.earlier = stored.cost
 
     @property
     def paid_now(self) -> tuple[int, int]:
@@ -189,8 +191,8 @@ class Tally:
         self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
         self._differs: tuple[int, int] | None = None
         self._failed: dict[str, dict[Standing, None]] = {}
-        self._latest: deque[Standing] = deque(maxlen=LATEST)
-        self._ends: deque[float] = deque(maxlen=RECENT)
+        self._latest: deque[Standing] = deque(maxlen=MAX_LATEST)
+        self._ends: deque[float] = deque(maxlen=MAX_RECENT_ENDS)
         self._began = time.monotonic()
         self._ended: float | None = None
         self.forecast: float | None = None
@@ -215,19 +217,19 @@ class Tally:
         with self._guard:
             self._count(one, -1)
             one.status = status
-            one.error_type, one.error = (None, None) if error is None else (kind(error), told(error))
+            one.error_type, one.error = (None, None) if error is None else (error_type_of(error), format_error(error))
             one.spent, one.reserved = one.spent if spent is None else spent, reserved
             one.is_paid_here = one.is_paid_here if is_paid_here is None else is_paid_here
             self._count(one, 1)
 
-    def put(self, one: Standing, before: tuple[str, str | None, str | None], reserved: int) -> None:
+    def restore(self, one: Standing, before: tuple[str, str | None, str | None], reserved: int) -> None:
         """A run as it was before it was tried."""
         with self._guard:
             self._count(one, -1)
             (one.status, one.error_type, one.error), one.reserved, one.is_paid_here = before, reserved, False
             self._count(one, 1)
 
-    def ended(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
+    def record_end(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
         """A run has come to its end here: it counts for the pace, and its first file is shown."""
         with self._guard:
             one.from_library = from_library
@@ -238,24 +240,24 @@ class Tally:
                 one.file = media[0].path
                 self._latest.appendleft(one)
 
-    def differ(self, told: int | None, least: int) -> None:
+    def note_difference(self, stated: int | None, least: int) -> None:
         """Note that the service says less than a run is known to cost."""
-        if told is not None and told < least:
-            self._differs = told, least
+        if stated is not None and stated < least:
+            self._differs = stated, least
 
     @property
     def differs(self) -> tuple[int, int] | None:
         """What the service says of a run's price, and the known price that is counted; None where they agree."""
         return self._differs
 
-    def served(self) -> None:
+    def count_stored(self) -> None:
         """Count those that are completed at the beginning as from the library."""
         with self._guard:
             for one in self._runs:
                 one.from_library = one.status == COMPLETED
                 self._from_library += one.rows * one.from_library
 
-    def over(self) -> None:
+    def finish(self) -> None:
         """Stop the clock."""
         self._ended = time.monotonic()
 
@@ -267,7 +269,7 @@ class Tally:
             counts = dict(self._counts)
             if not self._runs:
                 counts[NOT_STARTED] = planned
-            pace = self._pace()
+            pace = self._ends_per_second()
             left = counts[NOT_STARTED] + counts[WAITING] + counts[RUNNING]
             groups = [
                 Group(name, sum(one.rows for one in runs), min(one.row.number for one in runs), next(iter(runs)).error or "")
@@ -277,7 +279,7 @@ class Tally:
                 state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
                 reserved=self._reserved, spent_now=self._spent_now, reserved_now=self._reserved_now, budget=budget,
                 spend=spend, differs=self._differs, per_minute=None if pace is None else pace * 60,
-                seconds_left=self._left(left, pace) if state == "running" else None,
+                seconds_left=self._seconds_left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
                 results=tuple(self._results(state)),
@@ -287,26 +289,26 @@ class Tally:
         is_moving = state in ("preparing", "running", "stopping")
         made = (one for one in self._runs if one.status == COMPLETED and one.file is not None)
         if is_moving:
-            listed = list(dict.fromkeys([*self._latest, *islice(made, LATEST)]))[:LATEST]
+            listed = list(dict.fromkeys([*self._latest, *islice(made, MAX_LATEST)]))[:MAX_LATEST]
         else:
             listed = heapq.nsmallest(MAX_RESULTS, made, key=lambda one: one.row.number)
         return (Result(one.row.number, one.file, one.row.values) for one in listed if one.file is not None)
 
-    def _left(self, runs: int, pace: float | None) -> float | None:
+    def _seconds_left(self, runs: int, pace: float | None) -> float | None:
         """Seconds until the rest has ended: at first as it was foretold, and the more have ended, the more by their pace.
 
         What was foretold and is over was too little, so that the pace alone counts then.
         """
-        foretold = None if self.forecast is None else self.forecast - (time.monotonic() - self._began)
+        forecast_left = None if self.forecast is None else self.forecast - (time.monotonic() - self._began)
         if not pace:
-            return foretold if foretold is not None and foretold > 0 else None
+            return forecast_left if forecast_left is not None and forecast_left > 0 else None
         by_pace = runs / pace
-        if foretold is None or foretold <= 0:
+        if forecast_left is None or forecast_left <= 0:
             return by_pace
-        share = min(1.0, len(self._ends) / SURE_ENDS)
-        return share * by_pace + (1 - share) * foretold
+        share = min(1.0, len(self._ends) / MIN_ENDS)
+        return share * by_pace + (1 - share) * forecast_left
 
-    def _pace(self) -> float | None:
+    def _ends_per_second(self) -> float | None:
         """Ends in a second, from the first of the last ones until now; a single end tells nothing."""
         if len(self._ends) < 2:
             return None
@@ -327,30 +329,30 @@ class Tally:
                 group.pop(one, None)
 
 
-def kind(error: BaseException) -> str:
+def error_type_of(error: BaseException) -> str:
     """A short name for what went wrong, for the column of a table."""
     if isinstance(error, ServiceError) and error.error_type:
         return error.error_type
-    return kind_of(error) if isinstance(error, ReelbookError) else type(error).__name__
+    return error_kind_of(error) if isinstance(error, ReelbookError) else type(error).__name__
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """What went wrong as one text, its reason first: which run it was, and of what kind, is told beside it."""
     if isinstance(error, RunFailed):
-        return shortened(error.message)
-    return shortened(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
+        return cut_data_uris(error.message)
+    return cut_data_uris(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
 
 
-def shortened(text: str) -> str:
+def cut_data_uris(text: str) -> str:
     """The text with its pictures, which may be written out in letters, cut.
 
-    >>> shortened(f"The picture data:image/png;base64,{'iVBOR' * 9} is damaged.")
+    >>> cut_data_uris(f"The picture data:image/png;base64,{'iVBOR' * 9} is damaged.")
     'The picture data:image/png;base64,… is damaged.'
     """
     return _DATA_URI.sub(r"\1…", text)
 
 
-def ending(failure: ReelbookError | None) -> str:
+def end_status(failure: ReelbookError | None) -> str:
     """The status of a run that has ended."""
     if failure is None:
         return COMPLETED

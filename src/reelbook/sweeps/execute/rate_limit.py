@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import random
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-PATIENCE_SECONDS = 900.0
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
+GIVE_UP_SECONDS = 900.0
 """How long a sweep that was under way waits for a service that cannot be reached."""
 
 
-class Pace:
+class RateLimit:
     """At most so many in a second, evenly: after a rest there is no burst.
 
-    >>> pace = Pace(2.0)
+    >>> pace = RateLimit(2.0)
     >>> pace.delay(now=10.0), pace.sent(now=10.0), pace.delay(now=10.2)
     (0.0, None, 0.3)
     """
@@ -26,15 +26,15 @@ class Pace:
         """How long to wait."""
         return max(round(self._next - now, 6), 0.0)
 
-    def sent(self, now: float) -> None:
+    def record_send(self, now: float) -> None:
         """One more has gone."""
         self._next = max(self._next, now) + self._gap
 
 
-class Patience:
+class Backoff:
     """How long to wait when a service says later or nothing at all: longer each time, and not for ever.
 
-    >>> patience = Patience()
+    >>> patience = Backoff()
     >>> patience.failed(now=0.0), 0.5 <= patience.delay(now=0.0) <= 1.0
     (True, True)
     >>> patience.worked(), patience.delay(now=0.0)
@@ -49,15 +49,15 @@ class Patience:
         """How long to wait."""
         return max(self._until - now, 0.0)
 
-    def failed(self, now: float) -> bool:
+    def record_failure(self, now: float) -> bool:
         """One more failure; says whether it is worth another try."""
         if now < self._until:
             return True  # One of several that left together: the same trouble, counted once.
         self._since = now if self._failures == 0 else self._since
-        self._until = now + min(FIRST_PAUSE * 2.0**self._failures, LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+        self._until = now + min(FIRST_PAUSE_SECONDS * 2.0**self._failures, MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.0)
         self._failures += 1
-        return now - self._since < PATIENCE_SECONDS
+        return now - self._since < GIVE_UP_SECONDS
 
-    def worked(self) -> None:
+    def reset(self) -> None:
         """The service has answered."""
         self._failures, self._until = 0, -math.inf

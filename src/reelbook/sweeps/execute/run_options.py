@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...models.problems import shown
+from ...models.problems import format_literal
 from ..sweep_errors import usage_error
 from .order import ORDERS
 
@@ -45,7 +45,7 @@ class Options:
     """Called with the job when it is over."""
 
 
-def options(
+def make_options(
     *,
     budget: Any = None,
     spend: Any = None,
@@ -59,59 +59,59 @@ def options(
 ) -> Options:
     """What was said, checked.
 
-    >>> options(budget=1300, rate="30/min").rate
+    >>> make_options(budget=1300, rate="30/min").rate
     0.5
     """
     if notify is not None and not callable(notify):
-        raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {shown(notify)}.", "notify")  # fmt: skip
+        raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {format_literal(notify)}.", "notify")  # fmt: skip
     return Options(
-        budget=None if budget is None else _whole("budget", budget, 0),
-        spend=None if spend is None else _whole("spend", spend, 0),
-        concurrency=None if concurrency is None else _whole("concurrency", concurrency, 1, MAX_AT_ONCE),
-        rate=None if rate is None else per_second(rate),
-        take=_whole("take", take, 0),
-        on_error=_one_of("on_error", on_error, ON_ERROR),
-        price=None if price is None else _whole("price", price, 0),
-        order=_one_of("order", order, ORDERS),
+        budget=None if budget is None else _whole_number("budget", budget, 0),
+        spend=None if spend is None else _whole_number("spend", spend, 0),
+        concurrency=None if concurrency is None else _whole_number("concurrency", concurrency, 1, MAX_AT_ONCE),
+        rate=None if rate is None else parse_rate(rate),
+        take=_whole_number("take", take, 0),
+        on_error=_choice("on_error", on_error, ON_ERROR),
+        price=None if price is None else _whole_number("price", price, 0),
+        order=_choice("order", order, ORDERS),
         notify=notify,
     )
 
 
-def per_second(rate: Any) -> float:
+def parse_rate(rate: Any) -> float:
     """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
 
-    >>> per_second("10/s"), per_second("90/h"), per_second(2)
+    >>> parse_rate("10/s"), parse_rate("90/h"), parse_rate(2)
     (10.0, 0.025, 2.0)
     """
     if isinstance(rate, str) and (found := _RATE.match(rate)):
-        told = float(found[1]) / _SECONDS[found[2][0]]
+        per_second = float(found[1]) / _SECONDS[found[2][0]]
     elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        told = float(rate) if rate <= MAX_STORED else math.inf
+        per_second = float(rate) if rate <= MAX_STORED else math.inf
     else:
-        told = 0.0
-    if not 0 < told < float("inf"):
-        raise usage_error(f'`rate` is {shown(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
-    return told
+        per_second = 0.0
+    if not 0 < per_second < float("inf"):
+        raise usage_error(f'`rate` is {format_literal(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
+    return per_second
 
 
-def _whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def _whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     try:
         # Also 1300.0, which a person has when it was computed; but no fraction and no yes or no.
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except (TypeError, ValueError):
         number = None
-    top = MAX_STORED if most is None else most
-    if number is None or isinstance(value, bool) or not least <= number <= top:
+    top = MAX_STORED if maximum is None else maximum
+    if number is None or isinstance(value, bool) or not minimum <= number <= top:
         bounds = (
-            f"of at least {least}"
-            if most is None and (number is None or number < least)
-            else f"from {least} to {top:,}"
+            f"of at least {minimum}"
+            if maximum is None and (number is None or number < minimum)
+            else f"from {minimum} to {top:,}"
         )
-        raise usage_error(f"`{name}` is {shown(value)}; give a whole number {bounds}.", name)
+        raise usage_error(f"`{name}` is {format_literal(value)}; give a whole number {bounds}.", name)
     return number
 
 
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
+def _choice(name: str, value: Any, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise usage_error(f"`{name}` is {shown(value)}; it can be {' or '.join(map(repr, known))}.", name)
+        raise usage_error(f"`{name}` is {format_literal(value)}; it can be {' or '.join(map(repr, known))}.", name)
     return str(value)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ...models.base import Input
-from ...models.catalog import endpoint_for
-from ...models.problems import shown
+from ...models.catalog import find_endpoint
+from ...models.problems import format_literal
 from .axes import Axis, SweepPart
 from .field_paths import fields_of
 from .plan_rows import Row
@@ -24,7 +24,7 @@ def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
 
 def warnings_of(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
     """What is odd about the runs."""
-    model = endpoint_for(base)
+    model = find_endpoint(base)
     without_effect = dict(model.without_effect) if model is not None else {}
     for name in columns:
         if name in without_effect:
@@ -45,8 +45,8 @@ def _notes_on(part: SweepPart) -> Iterator[str]:
     if not isinstance(part, Axis):
         return
     if len(part.values) == 1:
-        yield f"`{part.name}` has one value, {shown(part.values[0], 30)}, so it does not vary."
-    for text, count in Counter(shown(value, 200) for value in part.values).items():
+        yield f"`{part.name}` has one value, {format_literal(part.values[0], 30)}, so it does not vary."
+    for text, count in Counter(format_literal(value, 200) for value in part.values).items():
         if count > 1:
             yield f"`{part.name}` has {text} {'twice' if count == 2 else f'{count} times'}."
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...models.base import Input
-from ...models.problems import shown
+from ...models.problems import format_literal
 from ..sweep_errors import usage_error
 from .axis_values import is_missing, plain, values_of
-from .field_paths import place_of, rule_at
-from .foreign_tables import records_in
+from .field_paths import parse_field_path, schema_at
+from .foreign_tables import read_records
 
 NO_LABELS: Mapping[str, Any] = {}
 """The same for all settings without any."""
@@ -20,7 +20,7 @@ NO_LABELS: Mapping[str, Any] = {}
 class Setting(NamedTuple):
     """What one run is given by one part of a sweep."""
 
-    asked: Mapping[str, Any]
+    values: Mapping[str, Any]
     """Values by field; a field that is not named keeps the value of the base."""
     labels: Mapping[str, Any]
     """Values that only the table shows."""
@@ -70,7 +70,7 @@ class Axis:
 
     def table(self, model: type[Input]) -> Table:
         """One setting for each value."""
-        name, fit = _fitting(model, self.name)
+        name, fit = _field_and_fit(model, self.name)
         return Table((name,), [Setting({name: fit(value)}, NO_LABELS) for value in self.values])
 
 
@@ -98,7 +98,7 @@ class Zipped:
         tables = [member.table(model) for member in self.members]
         side_by_side = zip(*(table.settings for table in tables), strict=True)
         columns = tuple(name for table in tables for name in table.columns)
-        return Table(columns, [Setting(asked_by(settings), labels_by(settings)) for settings in side_by_side])
+        return Table(columns, [Setting(merge_values(settings), merge_labels(settings)) for settings in side_by_side])
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Rows:
 
     def table(self, model: type[Input]) -> Table:
         """One setting for each row."""
-        fits = {name: _fitting(model, name) for name in self.names if name not in self.keep}
+        fits = {name: _field_and_fit(model, name) for name in self.names if name not in self.keep}
         settings = [
             Setting(
                 {fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
@@ -144,8 +144,10 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     (2, ('seed', 'prompt'))
     """
     if axes is not None and not isinstance(axes, Mapping):
-        raise usage_error(f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {shown(axes)}.", "axis_name")
-    return together(axes_of({**(axes or {}), **more}))
+        raise usage_error(
+            f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {format_literal(axes)}.", "axis_name"
+        )
+    return together(make_axes({**(axes or {}), **more}))
 
 
 def together(members: Sequence[SweepPart]) -> Zipped:
@@ -168,11 +170,11 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     >>> len(rows([{"seed": 1, "note": "calm"}, {"seed": 2}], keep=["note"]))
     2
     """
-    names, records = records_in(table)
+    names, records = read_records(table)
     if not isinstance(keep, Iterable):
-        raise usage_error(f"`keep` names columns, such as keep=['note'], not {shown(keep)}.", "no_column")
-    kept = (keep,) if isinstance(keep, str) else tuple(keep)
-    for name in kept:
+        raise usage_error(f"`keep` names columns, such as keep=['note'], not {format_literal(keep)}.", "no_column")
+    label_names = (keep,) if isinstance(keep, str) else tuple(keep)
+    for name in label_names:
         if name not in names:
             has = ", ".join(f"`{column}`" for column in names[:40])
             raise usage_error(
@@ -180,25 +182,25 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
             )
     if not records:
         raise usage_error("The table has no rows, so there is nothing to run.", "empty_axis")
-    odd = [name for name in names if not isinstance(name, str)]
-    if odd:
+    unnamed = [name for name in names if not isinstance(name, str)]
+    if unnamed:
         raise usage_error(
-            f"The column {odd[0]!r} has no name in text; name it after the field it is for.", "column_name"
+            f"The column {unnamed[0]!r} has no name in text; name it after the field it is for.", "column_name"
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise usage_error(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
     cells = [{name: plain(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
-    return Rows(tuple(names), tuple(cells), kept)
+    return Rows(tuple(names), tuple(cells), label_names)
 
 
-def axes_of(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
+def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
     """An axis for each name; what makes values with labels of its own, such as a template, stays what it is."""
     for name in axes:
         if not isinstance(name, str):
-            raise usage_error(f'An axis is named by text, such as "seed", not by {shown(name)}.', "axis_name")
+            raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.', "axis_name")
     return tuple(
-        given.onto(name) if isinstance(given, Named) else Axis(name, values_of(name, given))
+        given.for_field(name) if isinstance(given, Named) else Axis(name, values_of(name, given))
         for name, given in axes.items()
     )
 
@@ -207,32 +209,32 @@ def axes_of(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
 class Named(SweepPart, Protocol):
     """A part that learns from its keyword which field it is for."""
 
-    def onto(self, name: str) -> SweepPart:
+    def for_field(self, name: str) -> SweepPart:
         """The same for another field."""
 
 
-def asked_by(settings: Iterable[Setting]) -> Mapping[str, Any]:
+def merge_values(settings: Iterable[Setting]) -> Mapping[str, Any]:
     """The values by field of several settings together."""
-    asked: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for setting in settings:
-        asked.update(setting.asked)
-    return asked
+        values.update(setting.values)
+    return values
 
 
-def labels_by(settings: Iterable[Setting]) -> Mapping[str, Any]:
+def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
     """The labels of several settings together."""
     return {name: value for setting in settings for name, value in setting.labels.items()}
 
 
-def _fitting(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
+def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The field's own name, and what makes one entry a list where the field holds a list."""
-    place = place_of(model, name)
-    return place.name, _as_list if rule_at(model, place).get("type") == "array" else _as_is
+    place = parse_field_path(model, name)
+    return place.name, _as_list if schema_at(model, place).get("type") == "array" else _unchanged
 
 
 def _as_list(value: Any) -> Any:
     return value if value is None or isinstance(value, list) else [value]
 
 
-def _as_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value

@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from ...models.base import Part
-from ...models.images import is_picture, picture_of
+from ...models.images import is_picture, parse_picture
 from ...models.picture_encoding import NotAPicture, is_one_array
 from ...models.smart_resize import Size
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .foreign_tables import is_table
 
-NARROW = 4
+MAX_ROW_WIDTH = 4
 """Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are grey pictures."""
 
 
@@ -34,7 +34,7 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
             "whole_table",
             name,
         )
-    if _is_one(given):
+    if _is_single_value(given):
         return (plain(given),)
     try:
         if isinstance(given, Sized) and len(given) > MAX_RUNS:
@@ -85,7 +85,7 @@ def is_missing(cell: Any) -> bool:
     )
 
 
-def _is_one(given: Any) -> bool:
+def _is_single_value(given: Any) -> bool:
     """Whether this is one value: a text counts as itself, not as its letters."""
     if isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given):
         return True
@@ -99,13 +99,13 @@ def _is_one(given: Any) -> bool:
 def _is_picture(value: Any) -> bool:
     """Whether something is a picture that still has to be encoded, which is done once and not for each run."""
     if hasattr(value, "__array__") and hasattr(value, "shape"):
-        return is_one_array(value) and (len(value.shape) == 3 or value.shape[1] > NARROW)
+        return is_one_array(value) and (len(value.shape) == 3 or value.shape[1] > MAX_ROW_WIDTH)
     return is_picture(value) and not isinstance(value, str)
 
 
 def _as_picture(value: Any) -> Any:
     try:
-        return picture_of(value)
+        return parse_picture(value)
     except NotAPicture:
         # Told by each run that has it, as with any other value.
         return value

@@ -17,7 +17,7 @@ Step = str | int
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPath:
     """Where a value goes."""
 
     name: str
@@ -28,30 +28,30 @@ class Place:
     """The way inside the field; empty for the field itself."""
 
 
-class NotThere(LookupError):
+class MissingPath(LookupError):
     """An input that has no such spot; the sentence says up to where the way goes."""
 
 
-def place_of(model: type[Input], name: str) -> Place:
+def parse_field_path(model: type[Input], name: str) -> FieldPath:
     """The place that a name means in a model's input.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> place_of(ImagesToVideo, "images[0].frames")
-    Place(name='images[0].frames', field='images', steps=(0, 'frames'))
+    >>> parse_field_path(ImagesToVideo, "images[0].frames")
+    FieldPath(name='images[0].frames', field='images', steps=(0, 'frames'))
     """
     known = fields_of(model)
     if name in known:
-        return Place(name, name)
+        return FieldPath(name, name)
     alias = model.model_fields[name].alias if name in model.model_fields else None
     if alias is not None and alias in known:
         # A described field whose own name is taken by a method, by that of its attribute.
-        return Place(alias, alias)
-    root, steps = _way(name)
+        return FieldPath(alias, alias)
+    root, steps = _split_path(name)
     if steps and root in known:
-        _check_way(model, root, steps)
-        return Place(name, root, steps)
+        _check_path(model, root, steps)
+        return FieldPath(name, root, steps)
     if model.model_config.get("extra") == "allow":
-        return Place(name, name)
+        return FieldPath(name, name)
     raise InvalidInput(model.__name__, [unknown_field((root if steps else name,), None, known)])
 
 
@@ -61,14 +61,14 @@ def fields_of(model: type[Input]) -> Mapping[str, Schema]:
     return fields
 
 
-def rule_at(model: type[Input], place: Place) -> Schema:
+def schema_at(model: type[Input], place: FieldPath) -> Schema:
     """What the JSON schema says about the values of a place, null aside; empty where it is silent.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> rule_at(TextToVideo, place_of(TextToVideo, "loras[0].scale"))["maximum"]
+    >>> schema_at(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
     4
     """
-    return _form(_schema(model), _unchosen(model, place))
+    return _resolved_schema(_schema(model), _unresolved_schema(model, place))
 
 
 def value_at(value: Any, steps: Sequence[Step]) -> Any:
@@ -81,43 +81,47 @@ def value_at(value: Any, steps: Sequence[Step]) -> Any:
     return value
 
 
-def put(held: dict[str, Any], place: Place, value: Any) -> None:
+def set_value(held: dict[str, Any], place: FieldPath, value: Any) -> None:
     """Lay a value into plain data, which has to reach up to its last step.
 
     >>> request = {"images": [{"url": "a.png", "frames": 24}]}
-    >>> put(request, Place("images[0].frames", "images", (0, "frames")), 12)
+    >>> set_value(request, FieldPath("images[0].frames", "images", (0, "frames")), 12)
     >>> request
     {'images': [{'url': 'a.png', 'frames': 12}]}
     """
-    way: tuple[Step, ...] = (place.field, *place.steps)
-    spot: Any = held
-    for depth, step in enumerate(way[:-1]):
-        spot = _inside(spot, step, way[:depth], place)
-    last = way[-1]
+    path: tuple[Step, ...] = (place.field, *place.steps)
+    container: Any = held
+    for depth, step in enumerate(path[:-1]):
+        container = _step_into(container, step, path[:depth], place)
+    last = path[-1]
     if isinstance(last, int):
-        _inside(spot, last, way[:-1], place)
-    elif not isinstance(spot, dict):
-        raise NotThere(f"`{place.name}`: `{_typed(way[:-1])}` has no fields here.")
-    spot[last] = value
+        _step_into(container, last, path[:-1], place)
+    elif not isinstance(container, dict):
+        raise MissingPath(f"`{place.name}`: `{_format_path(path[:-1])}` has no fields here.")
+    container[last] = value
 
 
-def _inside(spot: Any, step: Step, way: Sequence[Step], place: Place) -> Any:
+def _step_into(container: Any, step: Step, path: Sequence[Step], place: FieldPath) -> Any:
     try:
-        return spot[step]
+        return container[step]
     except (LookupError, TypeError):
-        has = f"has {len(spot)} {'entry' if len(spot) == 1 else 'entries'}" if isinstance(spot, list) else "is not set"
-        where = _typed(way) if isinstance(spot, list) else _typed([*way, step])
-        raise NotThere(f"`{place.name}` is not there: `{where}` {has}.") from None
+        has = (
+            f"has {len(container)} {'entry' if len(container) == 1 else 'entries'}"
+            if isinstance(container, list)
+            else "is not set"
+        )
+        where = _format_path(path) if isinstance(container, list) else _format_path([*path, step])
+        raise MissingPath(f"`{place.name}` is not there: `{where}` {has}.") from None
 
 
-def _typed(way: Sequence[Step]) -> str:
+def _format_path(path: Sequence[Step]) -> str:
     text = ""
-    for step in way:
+    for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
 
 
-def _way(name: str) -> tuple[str, tuple[Step, ...]]:
+def _split_path(name: str) -> tuple[str, tuple[Step, ...]]:
     """The field of a place as typed, and the steps inside it; no steps where it is no such place."""
     if not re.fullmatch(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,6}\])+", name):
         return name, ()
@@ -130,28 +134,28 @@ def _schema(model: type[Input]) -> Schema:
     return model.model_json_schema()
 
 
-def _check_way(model: type[Input], field: str, steps: Sequence[Step]) -> None:
+def _check_path(model: type[Input], field: str, steps: Sequence[Step]) -> None:
     """Refuse a spot that no input can have: a name that the rules inside a field do not list."""
     schema = _schema(model)
     for depth, step in enumerate(steps):
         if isinstance(step, str):
-            inside = Place(field, field, tuple(steps[:depth]))
-            rule = _form(schema, _unchosen(model, inside), "properties")
+            inside = FieldPath(field, field, tuple(steps[:depth]))
+            rule = _resolved_schema(schema, _unresolved_schema(model, inside), "properties")
             known = rule.get("properties", {})
             if known and step not in known and rule.get("additionalProperties") is False:
                 raise InvalidInput(model.__name__, [unknown_field((field, *steps[: depth + 1]), None, known)])
 
 
-def _unchosen(model: type[Input], place: Place) -> Any:
+def _unresolved_schema(model: type[Input], place: FieldPath) -> Any:
     """The rule of a place, before one of its forms is chosen."""
     rule: Any = fields_of(model).get(place.field, {})
     for step in place.steps:
-        inner = _form(_schema(model), rule, "items" if isinstance(step, int) else "properties")
+        inner = _resolved_schema(_schema(model), rule, "items" if isinstance(step, int) else "properties")
         rule = inner.get("items", {}) if isinstance(step, int) else inner.get("properties", {}).get(step, {})
     return rule
 
 
-def _form(schema: Schema, rule: Any, word: str = "") -> Schema:
+def _resolved_schema(schema: Schema, rule: Any, word: str = "") -> Schema:
     """A rule behind its references: of several forms the first that has this word, and is not null."""
     for _ in range(20):  # References can go in circles.
         if not isinstance(rule, Mapping):
@@ -159,8 +163,19 @@ def _form(schema: Schema, rule: Any, word: str = "") -> Schema:
         if "$ref" in rule:
             rule = value_at(schema, rule["$ref"].removeprefix("#/").split("/"))
             continue
-        forms = [form for form in rule.get("anyOf", ()) if isinstance(form, Mapping) and form.get("type") != "null"]
-        if not forms:
+        alternatives = [
+            alternative
+            for alternative in rule.get("anyOf", ())
+            if isinstance(alternative, Mapping) and alternative.get("type") != "null"
+        ]
+        if not alternatives:
             return rule
-        rule = next((form for form in forms if word and word in _form(schema, form, word)), forms[0])
+        rule = next(
+            (
+                alternative
+                for alternative in alternatives
+                if word and word in _resolved_schema(schema, alternative, word)
+            ),
+            alternatives[0],
+        )
     return {}

@@ -11,13 +11,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage.ledger import transitions
-from ...storage.ledger.known_services import current
+from ...storage.ledger.known_services import get_current_name
 from ...storage.ledger.writer import Ledger
 
 if TYPE_CHECKING:
     from .plan_rows import Row
 
-MAX = 200
+MAX_PAST_RUNS = 200
 """So many of the last runs tell how quick a service is."""
 
 
@@ -34,51 +34,51 @@ def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
     requests = [row.input for row in rows if row.input is not None]
     if not requests:
         return None
-    past = ledger.look(partial(history, service=service, model=requests[0].endpoint_id))
-    return expected([work_of(request.wire()) for request in requests], past)
+    past = ledger.read(partial(read_past_runs, service=service, model=requests[0].endpoint_id))
+    return estimate_seconds([amount_of_work(request.wire()) for request in requests], past)
 
 
-def history(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
+def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
     """The last runs of a model at a service that brought something."""
     query = (
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
     )
-    rows = db.execute(query, (current(db, service), model, transitions.STORED, MAX))
-    return [Past(sent, finished, work_of(_read(text))) for sent, finished, text in rows]
+    rows = db.execute(query, (get_current_name(db, service), model, transitions.STORED, MAX_PAST_RUNS))
+    return [Past(sent, finished, amount_of_work(_parse_input(text))) for sent, finished, text in rows]
 
 
-def work_of(wire: Mapping[str, Any]) -> float:
+def amount_of_work(wire: Mapping[str, Any]) -> float:
     """How much there is to make, as a number to compare runs of one model by: frames, and pixels where they are told.
 
-    >>> work_of({"num_frames": 50, "resolution": "720p"}) / work_of({"num_frames": 100, "resolution": "480p"})
+    >>> amount_of_work({"num_frames": 50, "resolution": "720p"}) / amount_of_work({"num_frames": 100, "resolution": "480p"})
     1.125
     """
     frames = wire.get("num_frames")
     lines = re.fullmatch(r"(\d{2,4})p", str(wire.get("resolution")))
-    told = float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0
-    return told * (int(lines[1]) ** 2 if lines else 1.0)
+    frames_or_one = float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0
+    return frames_or_one * (int(lines[1]) ** 2 if lines else 1.0)
 
 
-def expected(works: Sequence[float], past: Sequence[Past]) -> float | None:
+def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | None:
     """How long so much work takes at the pace of the last time when several runs were under way at once.
 
     Where they only ever ran one by one, it is what they would take in a row: the most that it can be.
 
-    >>> expected([1] * 10, [Past(0, 4, 1), Past(1, 8, 1), Past(2, 12, 1)])
+    >>> estimate_seconds([1] * 10, [Past(0, 4, 1), Past(1, 8, 1), Past(2, 12, 1)])
     40.0
     """
     if not past or not works:
         return None
     alone = median((run.finished - run.sent) / run.work for run in past)
     # The largest crowd, and of these the last one.
-    crowd = max(_crowds(past), key=len)
-    span = max(run.finished for run in crowd) - crowd[0].sent
-    together = span / sum(run.work for run in crowd) if len(crowd) > 1 else alone
+    group = max(_concurrent_groups(past), key=len)
+    span = max(run.finished for run in group) - group[0].sent
+    together = span / sum(run.work for run in group) if len(group) > 1 else alone
     return max(sum(works) * together, max(works) * min(together, alone))
 
 
-def _crowds(past: Iterable[Past]) -> Iterator[list[Past]]:
+def _concurrent_groups(past: Iterable[Past]) -> Iterator[list[Past]]:
     """Runs that were under way at the same time as others, from the latest crowd to the first."""
     found: list[list[Past]] = []
     end = float("-inf")
@@ -90,7 +90,7 @@ def _crowds(past: Iterable[Past]) -> Iterator[list[Past]]:
     return reversed(found)
 
 
-def _read(text: str) -> Mapping[str, Any]:
+def _parse_input(text: str) -> Mapping[str, Any]:
     try:
         wire = json.loads(text)
     except ValueError:

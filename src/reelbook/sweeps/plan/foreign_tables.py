@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from ...models.problems import shown
+from ...models.problems import format_literal
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 
 
@@ -17,12 +17,12 @@ def is_table(value: Any) -> bool:
     return _names_in(value) is not None and _records_of(value) is not None
 
 
-def records_in(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
+def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
     """The names of the columns, and the rows as mappings."""
     if isinstance(table, Iterator):
         table = list(islice(table, MAX_RUNS + 1))
     if not is_table(table) and table != []:
-        raise usage_error(f"{shown(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
+        raise usage_error(f"{format_literal(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
     count = len(table)
     if count > MAX_RUNS:
         raise too_many(count)
@@ -47,8 +47,8 @@ def _names_in(table: Any) -> Iterable[Any] | None:
 def _records_of(table: Any) -> Callable[[], list[Mapping[Any, Any]]] | None:
     """What gives the rows of a table: Arrow's and Polars' way, or that of pandas; None for what is no table."""
     # Polars has a `to_dict`, too, which gives columns.
-    for way in ("to_pylist", "to_dicts"):
-        if hasattr(table, way):
-            found: Callable[[], list[Mapping[Any, Any]]] = getattr(table, way)
+    for method in ("to_pylist", "to_dicts"):
+        if hasattr(table, method):
+            found: Callable[[], list[Mapping[Any, Any]]] = getattr(table, method)
             return found
     return (lambda: list(table.to_dict(orient="records"))) if hasattr(table, "to_dict") else None

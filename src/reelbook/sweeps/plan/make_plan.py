@@ -10,14 +10,14 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...models.base import Input
-from ...models.problems import shown, unknown_field
+from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import notes_on
-from .axes import Rows, SweepPart, asked_by, axes_of, labels_by, rows
-from .field_paths import fields_of, place_of
+from .axes import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
+from .field_paths import fields_of, parse_field_path
 from .foreign_tables import is_table
 from .plan import Plan, Recipe
-from .plan_rows import Row, maker
+from .plan_rows import Row, row_maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,24 @@ class Derived:
     functions: Mapping[str, Callable[[Row], Any]]
 
 
-def planned(base: Input, /, *parts: Any, **axes: Any) -> Plan:
+def make_plan(base: Input, /, *parts: Any, **axes: Any) -> Plan:
     """A plan of every combination of the parts and axes, the last one varying fastest.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> plan = planned(TextToVideo(prompt="a paper boat"), num_frames=[49, 97], seed=range(2))
+    >>> plan = make_plan(TextToVideo(prompt="a paper boat"), num_frames=[49, 97], seed=range(2))
     >>> [(run.num_frames, run.seed) for run in plan], plan.credits
     ([(49, 0), (49, 1), (97, 0), (97, 1)], 212)
     """
     _check_base(base)
     derived = [part for part in parts if isinstance(part, Derived)]
     crossed = tuple(chain.from_iterable(_parts_of(part) for part in parts if not isinstance(part, Derived)))
-    plan = from_parts(base, (*crossed, *axes_of(axes)))
+    plan = make_plan_from_parts(base, (*crossed, *make_axes(axes)))
     for part in derived:
         plan = plan.derived(**part.functions)
     return plan
 
 
-def from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
+def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     """A plan of every combination of ready-made parts."""
     labels = _checked_names(type(base), parts)
     runs = prod(map(len, parts))
@@ -52,12 +52,14 @@ def from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
         raise too_many(runs)
     tables = [part.table(type(base)) for part in parts]
     columns = tuple(chain.from_iterable(table.columns for table in tables))
-    make = maker(base, columns, labels)
+    make = row_maker(base, columns, labels)
     combinations = enumerate(product(*(table.settings for table in tables)))
     if labels:
-        made = tuple(make.row(number, asked_by(combined), labels_by(combined)) for number, combined in combinations)
+        made = tuple(
+            make.row(number, merge_values(combined), merge_labels(combined)) for number, combined in combinations
+        )
     else:
-        made = tuple(make.row(number, asked_by(combined)) for number, combined in combinations)
+        made = tuple(make.row(number, merge_values(combined)) for number, combined in combinations)
     return Plan(base, columns, made, labels, Recipe(parts), notes_on(parts))
 
 
@@ -70,7 +72,9 @@ def _check_base(base: Any) -> None:
     if isinstance(base, type) and issubclass(base, Input):
         raise usage_error(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
     if not isinstance(base, Input):
-        raise usage_error(f"A sweep begins with an input, such as TextToVideo(…), not with {shown(base)}.", "base")
+        raise usage_error(
+            f"A sweep begins with an input, such as TextToVideo(…), not with {format_literal(base)}.", "base"
+        )
 
 
 def _parts_of(part: Any) -> tuple[SweepPart, ...]:
@@ -80,13 +84,13 @@ def _parts_of(part: Any) -> tuple[SweepPart, ...]:
             "A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base"
         )
     if isinstance(part, Mapping):
-        return axes_of(part)
+        return make_axes(part)
     if is_table(part):
         return (rows(part),)
     if isinstance(part, SweepPart):
         return (part,)
     raise usage_error(
-        f"A sweep cannot use {shown(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
+        f"A sweep cannot use {format_literal(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
         "or a dict of axes; a single axis goes by its name: seed=range(4).",
         "part",
     )
@@ -116,7 +120,7 @@ def _checked_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozense
 
 def _own_name(model: type[Input], part: SweepPart, name: str) -> str:
     try:
-        return place_of(model, name).name
+        return parse_field_path(model, name).name
     except InvalidInput as error:
         if not isinstance(part, Rows):
             raise

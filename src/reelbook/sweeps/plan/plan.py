@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 from ...errors import Interrupted
 from ...models.base import Input
 from ...models.pricing import Estimate
-from ...models.problems import shown
-from ...util.interrupts import raised_once
-from ...util.name_hints import Hinting, answering
+from ...models.problems import format_literal
+from ...util.interrupts import raise_once
+from ...util.name_hints import NameHints, with_usage
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import warnings_of
 from .axes import SweepPart
 from .axis_values import plain
-from .plan_rows import Known, Row, maker
-from .row_selection import checked_price, each_once, in_order, is_field, numbered, picked, said_of, sum_of
+from .plan_rows import Known, Row, row_maker
+from .row_selection import call_on_row, check_price, get_row, is_field, select_rows, sort_rows, sum_credits, unique
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..execute.executor import Client
     from ..execute.job import SweepJob
     from ..house import House
-    from .plan_summary import Facts
+    from .plan_summary import PlanFacts
 
 
 Step = tuple[str, Mapping[str, Any]]
@@ -46,10 +46,10 @@ class Recipe:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(Hinting):
+class Plan(NameHints):
     """Every run of a sweep. A plan never changes; what changes one gives another."""
 
-    _internal = ("distinct", "facts", "house", "knowing", "known", "recipe")
+    _internal = ("distinct", "facts", "house", "known", "recipe", "with_known")
 
     base: Input
     """The input that is varied."""
@@ -83,13 +83,13 @@ class Plan(Hinting):
         if isinstance(place, slice):
             step = ("sliced", {"start": place.start, "stop": place.stop, "step": place.step})
             try:
-                return self._of(self.rows[place], step=step)
+                return self._with_rows(self.rows[place], step=step)
             except (TypeError, ValueError) as error:
                 raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
         # Asked first, because an array claims to be a number, too.
         if isinstance(place, Iterable):
-            return self._of(picked(self.rows, plain(list(place))))
-        return numbered(self.rows, place)
+            return self._with_rows(select_rows(self.rows, plain(list(place))))
+        return get_row(self.rows, place)
 
     def __add__(self, other: Plan) -> Plan:
         """The runs of both; what both ask for counts once."""
@@ -105,7 +105,7 @@ class Plan(Hinting):
         added = [row for row in other.rows if row.key not in have]
         columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
         merged_plan = replace(self, columns=columns, labels=self.labels | other.labels)
-        return merged_plan._of([*self.rows, *added])
+        return merged_plan._with_rows([*self.rows, *added])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
@@ -123,10 +123,10 @@ class Plan(Hinting):
         if not callable(predicate):
             hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
             raise usage_error(
-                f"where() cannot ask {shown(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where"
+                f"where() cannot ask {format_literal(predicate)}; {hint}, or a mask in brackets: plan[mask].", "where"
             )
-        return self._of(
-            [row for row in self.rows if said_of("where", lambda run: bool(predicate(run)), row, otherwise=True)]
+        return self._with_rows(
+            [row for row in self.rows if call_on_row("where", lambda run: bool(predicate(run)), row, otherwise=True)]
         )
 
     def derived(self, **functions: Callable[[Row], Any]) -> Plan:
@@ -140,28 +140,34 @@ class Plan(Hinting):
         """Every run several times, as takes 0, 1, 2 … that the library keeps apart."""
         takes = plain(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
-            raise usage_error(f"repeated() needs a number of takes of at least 1, not {shown(takes)}.", "takes")
+            raise usage_error(
+                f"repeated() needs a number of takes of at least 1, not {format_literal(takes)}.", "takes"
+            )
         if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
-        return self._of(rows, step=("repeated", {"takes": takes}), notes=self.notes)
+        return self._with_rows(rows, step=("repeated", {"takes": takes}), notes=self.notes)
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The same runs in an order drawn with this seed."""
         seed = plain(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise usage_error(f"shuffled() needs a whole number as its seed, not {shown(seed)}.", "shuffle_seed")
+            raise usage_error(
+                f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.", "shuffle_seed"
+            )
         # By random() alone, which Python promises to stay the same from version to version.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
-        return self._of(rows, step=("shuffled", {"seed": seed}), notes=self.notes)
+        return self._with_rows(rows, step=("shuffled", {"seed": seed}), notes=self.notes)
 
     def sorted_by(self, *names: str, descending: bool = False) -> Plan:
         """The same runs in the order of these fields, labels, `credits` or `take`; what has no value comes last."""
         rows = list(self.rows)
         for name in reversed(names):
-            rows = in_order(rows, name, descending=descending)
-        return self._of(rows, step=("sorted_by", {"names": list(names), "descending": descending}), notes=self.notes)
+            rows = sort_rows(rows, name, descending=descending)
+        return self._with_rows(
+            rows, step=("sorted_by", {"names": list(names), "descending": descending}), notes=self.notes
+        )
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from somewhere else: from the service, or what you know a run costs.
@@ -173,18 +179,19 @@ class Plan(Hinting):
         """
         if not callable(price):
             raise usage_error(
-                f"priced() asks a function of an input, such as lambda request: 40, not {shown(price)}.", "price"
+                f"priced() asks a function of an input, such as lambda request: 40, not {format_literal(price)}.",
+                "price",
             )
-        asked: dict[Input, Estimate] = {}
+        estimates: dict[Input, Estimate] = {}
         rows = []
         for row in self.rows:
-            if row.input is not None and row.input not in asked:
-                told = price(row.input)
-                asked[row.input] = told if isinstance(told, Estimate) else Estimate(checked_price(told))
-            rows.append(row if row.input is None else replace(row, estimate=asked[row.input]))
+            if row.input is not None and row.input not in estimates:
+                found = price(row.input)
+                estimates[row.input] = found if isinstance(found, Estimate) else Estimate(check_price(found))
+            rows.append(row if row.input is None else replace(row, estimate=estimates[row.input]))
         return replace(self, rows=tuple(rows))
 
-    def knowing(self, known: Known | None) -> Plan:
+    def with_known(self, known: Known | None) -> Plan:
         """The plan with something that tells which results the library has."""
         return replace(self, known=known)
 
@@ -197,7 +204,7 @@ class Plan(Hinting):
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], resolution=["480p"]).axes
         {'seed': (1, 2), 'resolution': ('480p',)}
         """
-        return {name: each_once(row[name] for row in self.rows) for name in self.columns}
+        return {name: unique(row[name] for row in self.rows) for name in self.columns}
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
@@ -211,13 +218,13 @@ class Plan(Hinting):
     @property
     def credits(self) -> int | None:
         """What all runs cost together, each once; None where the price of one is unknown."""
-        return sum_of(self.distinct)
+        return sum_credits(self.distinct)
 
     @property
     def credits_due(self) -> int | None:
         """What is still to be paid: the price of the runs that the library does not have."""
         known = self._known()
-        return sum_of(row for row in self.distinct if known is None or not known(row))
+        return sum_credits(row for row in self.distinct if known is None or not known(row))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -227,23 +234,23 @@ class Plan(Hinting):
     @property
     def frame(self) -> pd.DataFrame:
         """One row per planned run: its inputs, labels, take, credits, what is due, and why it cannot run."""
-        from .plan_frame import frame_of
+        from .plan_frame import make_plan_frame
 
-        return frame_of(self, self._known())
+        return make_plan_frame(self, self._known())
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> PlanFacts:
         """What there is to say about the plan, ready to be shown."""
-        from .plan_summary import facts_of
+        from .plan_summary import summarise
 
         known = self._known()
-        return facts_of(self, known, seconds=None if self.house is None else self.house.seconds(self, known))
+        return summarise(self, known, seconds=None if self.house is None else self.house.seconds(self, known))
 
     def summary(self) -> str:
         """The plan as a small table for a terminal."""
-        from .plan_summary import told
+        from .plan_summary import format_facts
 
-        return told(self.facts)
+        return format_facts(self.facts)
 
     @overload
     def to_toml(self, path: None = None) -> str: ...
@@ -251,9 +258,9 @@ class Plan(Hinting):
     def to_toml(self, path: str | Path) -> None: ...
     def to_toml(self, path: str | Path | None = None) -> str | None:
         """The plan as a file that one can review and commit; without a path, its text."""
-        from .plan_file import text_of
+        from .plan_file import format_plan
 
-        text = text_of(self)
+        text = format_plan(self)
         if path is None:
             return text
         try:
@@ -262,7 +269,7 @@ class Plan(Hinting):
             raise usage_error(f"The plan could not be written to {path}: {error}.", "unwritable") from error
         return None
 
-    @answering("plan.run(budget=plan.credits)")
+    @with_usage("plan.run(budget=plan.credits)")
     def run(
         self,
         *,
@@ -288,20 +295,20 @@ class Plan(Hinting):
         `notify` is called with the job at the end; `price` is the most that one run may cost where nobody knows it;
         `order` is "coverage" (spread over all axes), "as given" or "cheapest".
         """
-        with raised_once():
-            job = self._job(
+        with raise_once():
+            job = self._make_job(
                 client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
                 notify=notify, price=price, order=order,
             )  # fmt: skip
-            job.is_shown = progress and self.house is not None and self.house.is_looked_at()
+            job.has_panel = progress and self.house is not None and self.house.is_looked_at()
             try:
                 job.begin()
                 with self.house.watching(job) if progress and self.house is not None else nullcontext():
                     return job.wait()
             except KeyboardInterrupt:
-                raise Interrupted(job.interrupted()) from None
+                raise Interrupted(job.interrupt()) from None
 
-    @answering("plan.start(budget=plan.credits)")
+    @with_usage("plan.start(budget=plan.credits)")
     def start(
         self,
         *,
@@ -317,48 +324,48 @@ class Plan(Hinting):
         client: Client | None = None,
     ) -> SweepJob:
         """The same without waiting: a job with `progress`, `frame`, `pause()`, `cancel()`, to be awaited if you like."""
-        job = self._job(
+        job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
             notify=notify, price=price, order=order,
         )  # fmt: skip
         job.begin()
         return job
 
-    def _job(self, client: Client | None, **said: Any) -> SweepJob:
+    def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """A job that has not begun."""
-        from ..execute.job import job_of
-        from ..execute.run_options import options
+        from ..execute.job import make_job
+        from ..execute.run_options import make_options
 
-        checked = options(**said)
+        checked = make_options(**choices)
         if client is None:
             if self.house is None:
                 raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
             client = self.house.client()
-        return job_of(self, client, checked)
+        return make_job(self, client, checked)
 
     def _known(self) -> Known | None:
         """Whether the library has the result of a row, as it stands now; None where nobody can tell."""
         return self.known if self.known is not None or self.house is None else self.house.known(self)
 
-    def _of(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
+    def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, numbered anew."""
         recipe = None
         if step is not None and self.recipe is not None:
             recipe = replace(self.recipe, steps=(*self.recipe.steps, step))
-        numbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
-        return replace(self, rows=numbered, recipe=recipe, notes=notes)
+        renumbered = tuple(replace(row, number=number, columns=self.columns) for number, row in enumerate(rows))
+        return replace(self, rows=renumbered, recipe=recipe, notes=notes)
 
     def _with_column(self, name: str, function: Callable[[Row], Any]) -> Plan:
         is_label = not is_field(self.base, name)
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
-        make = {base: maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
+        make = {base: row_maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
         rows = []
         for row in self.rows:
-            value = plain(said_of(name, function, row, otherwise=None))
+            value = plain(call_on_row(name, function, row, otherwise=None))
             if is_label:
                 rows.append(replace(row, labels={**row.labels, name: value}, columns=columns))
             else:
-                made = make[row.base or self.base].row(row.number, {**row.asked, name: value}, row.labels, row.take)
-                rows.append(made)
+                new_row = make[row.base or self.base].row(row.number, {**row.given, name: value}, row.labels, row.take)
+                rows.append(new_row)
         return replace(self, columns=columns, labels=labels, rows=tuple(rows), recipe=None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...models.base import Input
 from .axis_values import plain
-from .field_paths import Schema, fields_of, place_of, rule_at
+from .field_paths import Schema, fields_of, parse_field_path, schema_at
 from .plan_rows import Known
 
 if TYPE_CHECKING:
@@ -23,39 +23,39 @@ RUN_COLUMNS = (
     "service",
 )  # fmt: skip
 """What a table of results says besides inputs and outputs; a plan's table keeps clear of these names, too."""
-TAKEN = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
+RESERVED_NAMES = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
 
 
-def frame_of(plan: Plan, known: Known | None = None) -> pd.DataFrame:
+def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     """One row per run: inputs under their own names, labels, take, credits, what is due, and why it cannot run.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
-    >>> frame = frame_of(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]))
+    >>> frame = make_plan_frame(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]))
     >>> list(frame.columns)
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
     import pandas as pd
 
     own = {
-        "take": column_of([row.take for row in plan], {"type": "integer"}),
-        "credits": column_of([row.credits for row in plan], {"type": "integer"}),
-        "credits_due": column_of(_due(plan, known), {"type": "integer"}),
-        "problem": column_of([row.problem for row in plan], {"type": "string"}),
+        "take": make_column([row.take for row in plan], {"type": "integer"}),
+        "credits": make_column([row.credits for row in plan], {"type": "integer"}),
+        "credits_due": make_column(_due(plan, known), {"type": "integer"}),
+        "problem": make_column([row.problem for row in plan], {"type": "string"}),
     }
-    return pd.DataFrame({**asked_by(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
+    return pd.DataFrame({**input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
 
 
-def asked_by(plan: Plan) -> dict[str, Any]:
+def input_columns(plan: Plan) -> dict[str, Any]:
     """The columns of what each run is asked: its inputs and labels."""
     model = type(plan.base)
     possible = [row.input for row in plan if row.input is not None]
     requests = possible if len(possible) == len(plan) else None
-    shown = {}
+    columns_by_title = {}
     for name, title in columns_for(model, plan.columns).items():
-        rule = None if name in plan.labels else rule_at(model, place_of(model, name))
-        shown[title] = column_of(_values(plan, requests, name), rule)
-    return shown
+        rule = None if name in plan.labels else schema_at(model, parse_field_path(model, name))
+        columns_by_title[title] = make_column(_values(plan, requests, name), rule)
+    return columns_by_title
 
 
 def columns_for(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
@@ -67,39 +67,39 @@ def columns_for(model: type[Input], columns: Sequence[str] = ()) -> dict[str, st
     """
     fields = fields_of(model)
     names = tuple(dict.fromkeys((*fields, *columns)))
-    shown: dict[str, str] = {}
+    columns_by_title: dict[str, str] = {}
     for name in names:
         column, prefix = name, "input_" if name in fields else "label_"
-        while column in TAKEN or (column != name and column in names):
+        while column in RESERVED_NAMES or (column != name and column in names):
             column = prefix + column
-        shown[name] = column
-    return shown
+        columns_by_title[name] = column
+    return columns_by_title
 
 
-def column_of(values: Sequence[Any], rule: Schema | None) -> Any:
+def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
     """One column, in the type that the model's rule for it asks for; without a rule, in the one that all values have.
 
-    >>> column_of([49, None], {"type": "integer"}).dtype, column_of(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
+    >>> make_column([49, None], {"type": "integer"}).dtype, make_column(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
     (Int64Dtype(), ['480p', '720p'])
     """
     import pandas as pd
 
     # By the types alone, which takes a fraction of the time of looking at each value.
     types = set(map(type, values)) - {type(None)}
-    rule = _common(types) if rule is None else rule
+    rule = _common_rule(types) if rule is None else rule
     kind = "choice" if "enum" in rule and types <= {str, int, float} else rule.get("type")
     if kind == "choice":
         choices = dict.fromkeys(choice for choice in rule["enum"] if choice is not None)
-        return pd.Categorical(values, categories=[*choices, *_strangers(values, choices)])
+        return pd.Categorical(values, categories=[*choices, *_unlisted_values(values, choices)])
     if kind == "integer" and not (types == {int} and _is_large(values)):
-        return pd.array(_only(int, values, types), dtype="Int64")
+        return pd.array(_only_of_type(int, values, types), dtype="Int64")
     if kind == "integer" and all(value is None or 0 <= value < 2**64 for value in values):
         # As the table of the results has them.
         return pd.array(values, dtype="UInt64")
     if kind == "number":
         return pd.array([_as_float(value) for value in values], dtype="float64")
     if kind == "boolean":
-        return pd.array(_only(bool, values, types), dtype="boolean")
+        return pd.array(_only_of_type(bool, values, types), dtype="boolean")
     if kind == "string" and all(issubclass(one, str) for one in types):
         # A source picture is a kind of text, which only says where it is.
         texts = values if types <= {str} else [None if value is None else str(value) for value in values]
@@ -110,8 +110,8 @@ def column_of(values: Sequence[Any], rule: Schema | None) -> Any:
             whole = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in texts]
             return pd.array(whole, dtype="string")
     # Each object once: what does not vary is the same object in every row.
-    settled = {place: _settled(value) for place, value in {id(value): value for value in values}.items()}
-    return pd.Series([settled[id(value)] for value in values], dtype=object).array
+    groupable = {place: _groupable(value) for place, value in {id(value): value for value in values}.items()}
+    return pd.Series([groupable[id(value)] for value in values], dtype=object).array
 
 
 def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any]:
@@ -132,18 +132,18 @@ def _due(plan: Plan, known: Known | None) -> list[int | None]:
     ]
 
 
-def _common(types: Set[type]) -> Schema:
+def _common_rule(types: Set[type]) -> Schema:
     """What kind of values these types are, as a rule; none where they are of several kinds."""
     kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
     return next(({"type": kind} for kind, fits in kinds.items() if types and types <= fits), {})
 
 
-def _only(kind: type, values: Sequence[Any], types: Set[type]) -> list[Any]:
+def _only_of_type(kind: type, values: Sequence[Any], types: Set[type]) -> list[Any]:
     """The values, without those of another type: only an impossible run has such, and its problem tells them."""
     return list(values) if types <= {kind} else [value if type(value) is kind else None for value in values]
 
 
-def _strangers(values: Sequence[Any], choices: Iterable[Any]) -> list[Any]:
+def _unlisted_values(values: Sequence[Any], choices: Iterable[Any]) -> list[Any]:
     """What is no choice and was asked for nevertheless, in impossible runs."""
     return [value for value in dict.fromkeys(values) if value is not None and value not in choices]
 
@@ -158,7 +158,7 @@ def _as_float(value: Any) -> float:
     return float(value) if type(value) in (int, float) else float("nan")
 
 
-def _settled(value: Any) -> Any:
+def _groupable(value: Any) -> Any:
     """A value that a file can hold: objects as dicts, and lists as tuples, by which one can group."""
     value = plain(value)
-    return tuple(map(_settled, value)) if isinstance(value, list) else value
+    return tuple(map(_groupable, value)) if isinstance(value, list) else value

@@ -13,7 +13,7 @@ from ...models.pricing import Estimate, estimate
 from ...models.problems import unknown_field
 from .axes import NO_LABELS
 from .axis_values import plain
-from .field_paths import NotThere, Place, fields_of, place_of, put, value_at
+from .field_paths import FieldPath, MissingPath, fields_of, parse_field_path, set_value, value_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Row:
     """Why it is impossible, in words."""
     estimate: Estimate | None = None
     """What it costs, as far as anybody knows."""
-    asked: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What was asked for, as it was written, by place."""
     labels: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """What the table shows besides."""
@@ -55,8 +55,8 @@ class Row:
         if self.input is not None:
             return self.input, self.take
         # As it would be sent, because the same can be asked for from different bases.
-        asked = {**({} if self.base is None else self.base.wire()), **self.asked}
-        sent = {name: value for name, value in asked.items() if value is not None}
+        given = {**({} if self.base is None else self.base.wire()), **self.given}
+        sent = {name: value for name, value in given.items() if value is not None}
         return json.dumps(sent, default=repr, sort_keys=True), self.take
 
     def __getitem__(self, name: str) -> Any:
@@ -65,12 +65,12 @@ class Row:
         request = self.input or self.base
         if request is None or not isinstance(name, str):
             raise KeyError(name)
-        if name in self.asked and (self.input is None or name not in fields_of(type(request))):
-            return self.asked[name]
+        if name in self.given and (self.input is None or name not in fields_of(type(request))):
+            return self.given[name]
         if name in fields_of(type(request)):
             return _field_of(request, name)
         try:
-            place = place_of(type(request), name)
+            place = parse_field_path(type(request), name)
         except InvalidInput:
             if name in self.columns:  # A label that only rows from another plan have.
                 return None
@@ -95,62 +95,62 @@ class Row:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Row):
             return NotImplemented
-        return self._told() == other._told()
+        return self._identity() == other._identity()
 
     def __hash__(self) -> int:
         return hash((self.number, self.key))
 
-    def _told(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[Any, ...]:
         return self.number, self.key, self.values, self.problem, self.credits
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class RowMaker:
     """What makes rows of one base: each a validated input with a price, or a reason."""
 
     base: Input
     columns: tuple[str, ...]
     start: Mapping[str, Any]
-    inner: tuple[Place, ...]
+    inner: tuple[FieldPath, ...]
     """The places that lie inside a field, in the order in which they are laid in."""
     inner_names: frozenset[str]
 
-    def row(self, number: int, asked: Mapping[str, Any], labels: Mapping[str, Any] = NO_LABELS, take: int = 0) -> Row:
+    def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any] = NO_LABELS, take: int = 0) -> Row:
         """One row; every value is checked together with all others."""
         model = type(self.base)
         try:
-            request = model(**(self._reached(asked) if self.inner else {**self.start, **asked}))
+            request = model(**(self._with_inner(given) if self.inner else {**self.start, **given}))
         except InvalidInput as error:
             problem = " ".join(found.message for found in error.problems)
-        except NotThere as error:
+        except MissingPath as error:
             problem = str(error)
         else:
-            return Row(number, request, take, None, estimate(request), asked, labels, self.base, self.columns)
-        return Row(number, None, take, problem, None, asked, labels, self.base, self.columns)
+            return Row(number, request, take, None, estimate(request), given, labels, self.base, self.columns)
+        return Row(number, None, take, problem, None, given, labels, self.base, self.columns)
 
-    def _reached(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values with those laid in that lie inside a field."""
-        changed = {name: value for name, value in asked.items() if name not in self.inner_names}
-        held = {**self.start, **changed}
+        changed = {name: value for name, value in given.items() if name not in self.inner_names}
+        values_by_field = {**self.start, **changed}
         opened: set[str] = set()
         for place in self.inner:
-            if place.name not in asked:
+            if place.name not in given:
                 continue
             if place.field not in opened:
                 source = changed[place.field] if place.field in changed else _field_of(self.base, place.field)
                 # A copy in plain Python, because the value below is written into it.
-                held[place.field] = plain(source)
+                values_by_field[place.field] = plain(source)
                 opened.add(place.field)
-            put(held, place, asked[place.name])
-        return held
+            set_value(values_by_field, place, given[place.name])
+        return values_by_field
 
 
-def maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> Maker:
+def row_maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> RowMaker:
     """What makes rows of a base that vary in these columns."""
-    places = [place_of(type(base), name) for name in columns if name not in labels]
+    places = [parse_field_path(type(base), name) for name in columns if name not in labels]
     inner = tuple(place for place in places if place.steps)
     # What the base leaves to its defaults stays so: equal, and quicker to check.
-    return Maker(base, columns, base.changed(), inner, frozenset(place.name for place in inner))
+    return RowMaker(base, columns, base.changed(), inner, frozenset(place.name for place in inner))
 
 
 def _field_of(request: Input, name: str) -> Any:
@@ -165,7 +165,7 @@ Known = Callable[[Row], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class KnownRows:
     """What a library has of a plan, at one moment: called with a row, whether the result is there."""
 
     have: frozenset[Hashable]

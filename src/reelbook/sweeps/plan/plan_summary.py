@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...models.problems import shown
-from ..money_text import paid_price
-from .plan_rows import Known, Row, Stock
+from ...models.problems import format_literal
+from ..money_text import format_paid_price
+from .plan_rows import Known, KnownRows, Row
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -39,7 +39,7 @@ class Impossible:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PlanFacts:
     """What a plan is, costs, and lacks."""
 
     model: str
@@ -65,12 +65,12 @@ class Facts:
     """What the runs in the library did cost, as far as the service has told; None where the library was not asked."""
 
 
-def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> Facts:
+def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> PlanFacts:
     """What there is to say about a plan; the library and its history are asked by whoever has one.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
-    >>> facts = facts_of(sweep(TextToVideo(prompt="a paper boat"), num_frames=[5, 9]))
+    >>> facts = summarise(sweep(TextToVideo(prompt="a paper boat"), num_frames=[5, 9]))
     >>> facts.runs, facts.possible, facts.impossible[0].count
     (2, 1, 1)
     """
@@ -78,7 +78,7 @@ def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = 
     have = {row.key for row in possible if known is not None and known(row)}
     due = [row.credits for row in possible if row.key not in have]
     prices = [price for price in due if price is not None]
-    return Facts(
+    return PlanFacts(
         model=plan.base.endpoint_id,
         runs=len(plan),
         possible=sum(row.input is not None for row in plan),
@@ -92,28 +92,30 @@ def facts_of(plan: Plan, known: Known | None = None, *, seconds: float | None = 
         takes=1 + max((row.take for row in plan), default=0),
         axes=tuple(AxisFacts(name, values, name in plan.labels) for name, values in plan.axes.items()),
         held={name: value for name, value in plan.base.changed().items() if name not in plan.columns},
-        impossible=_reasons(plan.rows),
+        impossible=_impossible_reasons(plan.rows),
         warnings=plan.warnings,
-        paid=sum(known.costs.get(row.key, 0) for row in possible) if isinstance(known, Stock) else None,
+        paid=sum(known.costs.get(row.key, 0) for row in possible) if isinstance(known, KnownRows) else None,
     )
 
 
-def told(facts: Facts) -> str:
+def format_facts(facts: PlanFacts) -> str:
     """The facts as lines for a terminal.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
-    >>> print(told(facts_of(sweep(TextToVideo(prompt="a paper boat"), seed=range(20), num_frames=[49, 97]))))
+    >>> print(format_facts(summarise(sweep(TextToVideo(prompt="a paper boat"), seed=range(20), num_frames=[49, 97]))))
     40 runs of svc/text-to-video-13b-distilled, 2,120 credits (assumed)
       seed        20  0, 1, 2 … 17, 18, 19
       num_frames   2  49, 97
       prompt          'a paper boat'
     """
-    lines = [_headline(facts)]
+    lines = [_format_headline(facts)]
     wide = max((len(name) for name in (*(axis.name for axis in facts.axes), *facts.held)), default=0)
     many = max((len(f"{len(axis.values):,}") for axis in facts.axes), default=0)
-    lines += [f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {listed(axis.values)}" for axis in facts.axes]
-    lines += [f"  {name:<{wide}}  {'':>{many}}  {shown(value)}" for name, value in facts.held.items()]
+    lines += [
+        f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {format_values(axis.values)}" for axis in facts.axes
+    ]
+    lines += [f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in facts.held.items()]
     for found in facts.impossible[:MAX_REASONS]:
         runs = "run is" if found.count == 1 else "runs are"
         lines.append(f"{found.count:,} {runs} impossible (the first is run {found.first}): {found.reason}")
@@ -124,11 +126,13 @@ def told(facts: Facts) -> str:
     return "\n".join(lines)
 
 
-def listed(values: Sequence[Any]) -> str:
+def format_values(values: Sequence[Any]) -> str:
     """The values of an axis in a line, the middle of many left out."""
     ends = [*values[: MAX_VALUES // 2], *values[-(MAX_VALUES // 2) :]] if len(values) > MAX_VALUES else list(values)
     texts = [
-        value if isinstance(value, str) and value.isprintable() and len(value) <= 12 and value else shown(value, 24)
+        value
+        if isinstance(value, str) and value.isprintable() and len(value) <= 12 and value
+        else format_literal(value, 24)
         for value in ends
     ]
     if len(values) <= MAX_VALUES:
@@ -137,12 +141,12 @@ def listed(values: Sequence[Any]) -> str:
     return f"{', '.join(texts[:half])} … {', '.join(texts[half:])}"
 
 
-def _headline(facts: Facts) -> str:
+def _format_headline(facts: PlanFacts) -> str:
     runs = f"{facts.runs:,} run{'' if facts.runs == 1 else 's'} of {facts.model}"
     price = "price unknown" if facts.credits is None else f"{facts.credits:,} credits"
     source = "" if facts.credits is None else f" ({'exact' if facts.is_exact else 'assumed'})"
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""
-    if paid := paid_price(facts):
+    if paid := format_paid_price(facts):
         return f"{runs}{takes}, {paid}"
     parts = [f"{runs}{takes}, {price}{source}"]
     if facts.credits is None:
@@ -151,11 +155,11 @@ def _headline(facts: Facts) -> str:
         due = "" if facts.credits_due is None else f", {facts.credits_due:,} credits due"
         parts.append(f"{facts.in_library:,} in the library{due}")
     if facts.seconds is not None:
-        parts.append(f"about {_duration(facts.seconds)}")
+        parts.append(f"about {_format_duration(facts.seconds)}")
     return "; ".join(parts)
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -163,7 +167,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
+def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
     """The reasons of impossible runs, the most frequent first."""
     counts = Counter(row.problem for row in rows if row.problem is not None)
     first: dict[str, int] = {}

@@ -11,11 +11,11 @@ from string import Formatter
 from typing import Any
 
 from ...models.base import Input
-from ...models.problems import shown
+from ...models.problems import format_literal
 from ..sweep_errors import usage_error
 from .axes import Setting, Table
 from .axis_values import values_of
-from .field_paths import fields_of, place_of
+from .field_paths import fields_of, parse_field_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Template:
         return prod(map(len, self.words.values()))
 
     def __iter__(self) -> Iterator[str]:
-        return (str(setting.asked[self.name]) for setting in self._settings(self.name))
+        return (str(setting.values[self.name]) for setting in self._settings(self.name))
 
-    def onto(self, name: str) -> Template:
+    def for_field(self, name: str) -> Template:
         """The same for another field."""
         return replace(self, name=name)
 
@@ -56,7 +56,7 @@ class Template:
                     "named_twice",
                     gap,
                 )
-        name = place_of(model, self.name).name
+        name = parse_field_path(model, self.name).name
         return Table((*self.words, name), list(self._settings(name)))
 
     def _settings(self, name: str) -> Iterator[Setting]:
@@ -111,12 +111,12 @@ def prompts_from(path: str | Path) -> list[str]:
 def _gaps(text: str) -> list[str]:
     """The names of the gaps in a template, each once."""
     if not isinstance(text, str):
-        raise usage_error(f"A template is a text with gaps, not {shown(text)}.", "template")
+        raise usage_error(f"A template is a text with gaps, not {format_literal(text)}.", "template")
     try:
         parts = list(Formatter().parse(text))
     except ValueError as error:
         raise usage_error(
-            f"The template {shown(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant.",
+            f"The template {format_literal(text)} cannot be read: {error}. Write {{{{ and }}}} where braces are meant.",
             "template",
         ) from error
     gaps = [(name, spec, conversion) for _, name, spec, conversion in parts if name is not None]

@@ -8,22 +8,22 @@ from typing import Any
 
 from ...errors import Problem
 from ...models.base import Input
-from ...models.problems import shown, unknown_field
+from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import NoSuchRun, usage_error
 from .field_paths import fields_of
 from .plan_rows import Row
 
 
-def picked(rows: Sequence[Row], places: list[Any]) -> list[Row]:
+def select_rows(rows: Sequence[Row], places: list[Any]) -> list[Row]:
     """The runs that a list of numbers or a mask names."""
     if places and all(isinstance(place, bool) for place in places):
         if len(places) != len(rows):
             raise usage_error(f"The mask has {len(places):,} values and the plan {len(rows):,} runs.", "mask")
         return [row for row, is_in in zip(rows, places, strict=True) if is_in]
-    return [numbered(rows, place) for place in places]
+    return [get_row(rows, place) for place in places]
 
 
-def numbered(rows: Sequence[Row], place: Any) -> Row:
+def get_row(rows: Sequence[Row], place: Any) -> Row:
     """One run by its number."""
     try:
         return rows[operator.index(place)]
@@ -34,7 +34,7 @@ def numbered(rows: Sequence[Row], place: Any) -> Row:
         raise NoSuchRun("sweep", [Problem((), sentence, "index")]) from None
 
 
-def in_order(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
+def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
     """The runs sorted by what they have there; those that have nothing last."""
     values = [(_value_to_sort(row, name), row) for row in rows]
     some = [pair for pair in values if pair[0] is not None]
@@ -53,7 +53,7 @@ def is_field(base: Input, name: str) -> bool:
     return name in fields_of(type(base)) or "[" in name or "." in name
 
 
-def said_of(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
+def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
     """What a caller's function says of a row; of an impossible row it may have nothing to say."""
     try:
         return function(row)
@@ -62,7 +62,7 @@ def said_of(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: A
     except Exception as error:
         if row.input is None:
             return otherwise
-        values = ", ".join(f"{name}={shown(value, 30)}" for name, value in row.values.items())
+        values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
         raise usage_error(
             f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
         ) from error
@@ -79,10 +79,10 @@ def _value_to_sort(row: Row, name: str) -> Any:
         ) from None
 
 
-def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
+def unique(values: Iterable[Any]) -> tuple[Any, ...]:
     """The values in their order, each once; also those that cannot be keys of a dict.
 
-    >>> each_once([(1,), (True,), (1,), [1], [1], 1, True])
+    >>> unique([(1,), (True,), (1,), [1], [1], 1, True])
     ((1,), (True,), [1], 1, True)
     """
     found: dict[Any, Any] = {}
@@ -96,22 +96,23 @@ def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(found.values())
 
 
-def checked_price(told: Any) -> int | None:
+def check_price(price: Any) -> int | None:
     """What a caller says that a run costs."""
-    if told is None:
+    if price is None:
         return None
     try:
-        price = -1 if isinstance(told, bool) else operator.index(told)
+        checked = -1 if isinstance(price, bool) else operator.index(price)
     except TypeError:
-        price = -1
-    if price < 0:
+        checked = -1
+    if checked < 0:
         raise usage_error(
-            f"A price is a whole number of credits, or None where nobody knows it, not {shown(told)}.", "price"
+            f"A price is a whole number of credits, or None where nobody knows it, not {format_literal(price)}.",
+            "price",
         )
-    return price
+    return checked
 
 
-def sum_of(rows: Iterable[Row]) -> int | None:
+def sum_credits(rows: Iterable[Row]) -> int | None:
     """What these runs cost together; None where the price of one is unknown."""
     prices = [row.credits for row in rows]
     known = [price for price in prices if price is not None]

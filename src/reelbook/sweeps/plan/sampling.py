@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from ...models.problems import bounds, number, shown
+from ...models.problems import format_bounds, format_literal, format_number
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .axes import Setting, Table
 from .axis_values import plain, values_of
-from .field_paths import Schema, place_of, rule_at
+from .field_paths import Schema, parse_field_path, schema_at
 
 Method = Literal["latin", "sobol"]
 Draw = Callable[[float], Any]
@@ -63,14 +63,14 @@ class Sampled:
     def table(self, model: type[Input]) -> Table:
         """One setting for each draw."""
         drawn = self.drawn if self.drawn is not None else self.values(model)
-        names = {name: place_of(model, name).name for name in self.fields}
+        names = {name: parse_field_path(model, name).name for name in self.fields}
         columns = [drawn[name] for name in self.fields]
         settings = [Setting(dict(zip(names.values(), row, strict=True)), {}) for row in zip(*columns, strict=True)]
         return Table(tuple(names.values()), settings)
 
     def values(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
         """The values of each field, in the order of the draws."""
-        draws = [_draw(model, name, span) for name, span in self.fields.items()]
+        draws = [_make_draw(model, name, domain) for name, domain in self.fields.items()]
         points = _points(self.count, len(draws), seed=self.seed, method=self.method)
         columns = zip(*points, strict=True)
         return {
@@ -79,13 +79,13 @@ class Sampled:
         }
 
     @property
-    def ask(self) -> str:
+    def fingerprint(self) -> str:
         """A short mark of what was asked for, which changes when any of it does."""
-        spans = {
-            name: [span.low, span.high] if isinstance(span, Range) else {"choices": span.values}
-            for name, span in self.fields.items()
+        domains = {
+            name: [domain.low, domain.high] if isinstance(domain, Range) else {"choices": domain.values}
+            for name, domain in self.fields.items()
         }
-        text = json.dumps([self.count, spans, self.seed, self.method], default=str)
+        text = json.dumps([self.count, domains, self.seed, self.method], default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -103,35 +103,40 @@ def sampled(
     """
     n, seed = plain(n), plain(seed)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise usage_error(f"sampled() needs a number of runs of at least 1, not {shown(n)}.", "sample_count")
+        raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.", "sample_count")
     if n > MAX_RUNS:
         raise too_many(n)
     if method not in get_args(Method):
         known = " or ".join(map(repr, get_args(Method)))
-        raise usage_error(f"sampled() knows the methods {known}, not {shown(method)}.", "sample_method")
+        raise usage_error(f"sampled() knows the methods {known}, not {format_literal(method)}.", "sample_method")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         hint = ' To draw the seeds of the runs, write sampled(n, {"seed": (0, 99)}).'
-        raise usage_error(f"The sampler's own seed is a whole number from 0, not {shown(seed)}.{hint}", "sample_seed")
+        raise usage_error(
+            f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}", "sample_seed"
+        )
     if fields is not None and not isinstance(fields, Mapping):
         raise usage_error(
-            f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {shown(fields)}.", "axis_name"
+            f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {format_literal(fields)}.",
+            "axis_name",
         )
-    spans = {name: _span(name, given) for name, given in {**(fields or {}), **more}.items()}
-    if not spans:
+    domains = {name: _parse_domain(name, given) for name, given in {**(fields or {}), **more}.items()}
+    if not domains:
         raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
-    return Sampled(n, spans, seed, method)
+    return Sampled(n, domains, seed, method)
 
 
-def _span(name: str, given: Any) -> Range | Choices:
+def _parse_domain(name: str, given: Any) -> Range | Choices:
     if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
         raise usage_error(
-            f"`{name}` is to be drawn from {shown(given)}, which has no end; give two numbers.", "sample_range", name
+            f"`{name}` is to be drawn from {format_literal(given)}, which has no end; give two numbers.",
+            "sample_range",
+            name,
         )
     if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
         low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
         if low > high:
             raise usage_error(
-                f"`{name}` is to be drawn from {number(low)} to {number(high)}; the smaller end comes first.",
+                f"`{name}` is to be drawn from {format_number(low)} to {format_number(high)}; the smaller end comes first.",
                 "sample_range",
                 name,
             )
@@ -147,58 +152,60 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _draw(model: type[Input], name: str, span: Range | Choices) -> Draw:
+def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
     """What makes the values of a field: each from a number between 0 and 1."""
-    if isinstance(span, Choices):
-        values = span.values
-        rule = rule_at(model, place_of(model, name))
+    if isinstance(domain, Choices):
+        values = domain.values
+        rule = schema_at(model, parse_field_path(model, name))
         # A field that holds a list is given lists; one entry of it is meant as a list of one.
         if rule.get("type") == "array":
             values = tuple(value if isinstance(value, list) else [value] for value in values)
         return lambda point: values[int(point * len(values))]
-    rule = rule_at(model, place_of(model, name))
-    _check_range(model, name, span, rule)
-    step = _step(rule)
+    rule = schema_at(model, parse_field_path(model, name))
+    _check_range(model, name, domain, rule)
+    step = _step_size(rule)
     if step is None:
-        return lambda point: span.low + point * (span.high - span.low)
-    first = int((Decimal(repr(span.low)) / step).to_integral_value(ROUND_CEILING))
-    last = int((Decimal(repr(span.high)) / step).to_integral_value(ROUND_FLOOR))
+        return lambda point: domain.low + point * (domain.high - domain.low)
+    first = int((Decimal(repr(domain.low)) / step).to_integral_value(ROUND_CEILING))
+    last = int((Decimal(repr(domain.high)) / step).to_integral_value(ROUND_FLOOR))
     if first > last:
-        raise _refused(
+        raise _range_error(
             model,
             name,
-            f"`{name}` has no value from {number(span.low)} to {number(span.high)}: it takes multiples of {step}.",
+            f"`{name}` has no value from {format_number(domain.low)} to {format_number(domain.high)}: it takes multiples of {step}.",
         )
-    whole = step == step.to_integral_value()
+    is_integral = step == step.to_integral_value()
 
     def draw(point: float) -> Any:
         # As a fraction, because a range of seeds can have more values than a float tells apart.
         value = (first + int(Fraction(point) * (last - first + 1))) * step
-        return int(value) if whole else float(value)
+        return int(value) if is_integral else float(value)
 
     return draw
 
 
-def _check_range(model: type[Input], name: str, span: Range, rule: Schema) -> None:
+def _check_range(model: type[Input], name: str, domain: Range, rule: Schema) -> None:
     if "enum" in rule or rule.get("type") not in ("integer", "number", None):
-        raise _refused(model, name, f"`{name}` is no number, so it has no range; give a list of values to choose from.")
-    ends = (span.low, span.high)
-    inside = all(
+        raise _range_error(
+            model, name, f"`{name}` is no number, so it has no range; give a list of values to choose from."
+        )
+    ends = (domain.low, domain.high)
+    is_inside = all(
         rule.get("minimum", end) <= end <= rule.get("maximum", end)
         and ("exclusiveMinimum" not in rule or end > rule["exclusiveMinimum"])
         and ("exclusiveMaximum" not in rule or end < rule["exclusiveMaximum"])
         for end in ends
     )
-    if not inside:
-        raise _refused(
+    if not is_inside:
+        raise _range_error(
             model,
             name,
-            f"`{name}` is to be drawn from {number(span.low)} to {number(span.high)}, "
-            f"which leaves {bounds(rule)}. Stay inside them.",
+            f"`{name}` is to be drawn from {format_number(domain.low)} to {format_number(domain.high)}, "
+            f"which leaves {format_bounds(rule)}. Stay inside them.",
         )
 
 
-def _step(rule: Schema) -> Decimal | None:
+def _step_size(rule: Schema) -> Decimal | None:
     """What every value is a multiple of: 1 for a whole number, and None where any number goes."""
     step = Decimal(str(rule["multipleOf"])) if "multipleOf" in rule else None
     if rule.get("type") != "integer":
@@ -209,7 +216,7 @@ def _step(rule: Schema) -> Decimal | None:
     return step * Fraction(step).denominator
 
 
-def _refused(model: type[Input], name: str, sentence: str) -> InvalidInput:
+def _range_error(model: type[Input], name: str, sentence: str) -> InvalidInput:
     return InvalidInput(model.__name__, [Problem((name,), sentence, "sample_range")])
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ...models.base import Input
-from .make_plan import planned
+from .make_plan import make_plan
 from .plan import Plan
-from .plan_file import Models, read
+from .plan_file import Models, read_plan
 
 
 class Sweep:
@@ -33,11 +33,11 @@ class Sweep:
           aspect_ratio  2  16:9, 1:1
           prompt           'a paper boat'
         """
-        return planned(base, *parts, **axes)
+        return make_plan(base, *parts, **axes)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
         """The plan in a file that `plan.to_toml(path)` wrote; `models` tells the inputs of models not in the catalog."""
-        return read(path, models=models)
+        return read_plan(path, models=models)
 
     def __repr__(self) -> str:
         return "sweep(base, *parts, **axes)"

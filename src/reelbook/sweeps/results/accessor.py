@@ -20,13 +20,13 @@ from ...media.local_file import LocalFile
 from ...media.measuring.measures import METRICS, Cache, measured
 from ...models.service_file import File
 from ...storage.library_folder import library_folder
-from ...storage.select_runs import rows_in
-from ...storage.table.library_table import INPUT_JSON, parsed
-from ...storage.table.typed_columns import column
-from ...util.name_hints import Hinting
+from ...storage.select_runs import find_table
+from ...storage.table.library_table import INPUT_JSON, parse_texts
+from ...storage.table.typed_columns import build_column
+from ...util.name_hints import NameHints
 from .. import looks
 from .cost import COMPLETED, Costs, costs_of
-from .metric_columns import with_figures
+from .metric_columns import add_metric_columns
 from .metrics_table import Metrics, metrics_table
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ _ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
-class Reel(Hinting):
+class Reel(NameHints):
     """The files and the money of a table. It knows them by its columns, so it does not matter what became of the rest."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
 
     def __repr__(self) -> str:
-        return f"<reel of {summary(self._table)}>"
+        return f"<reel of {format_summary(self._table)}>"
 
     def __getitem__(self, key: object) -> Any:
         words = "table.loc[[7, 11]].reel is that of some rows, table.reel.run(7) the run of one row, table.reel.runs all of them"
@@ -91,7 +91,7 @@ class Reel(Hinting):
         columns = (
             dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
         )
-        frame = pd.DataFrame({name: column(values) for name, values in columns.items()})
+        frame = pd.DataFrame({name: build_column(values) for name, values in columns.items()})
         return frame.set_index(["run", "file"])
 
     def run(self, which: Any) -> Run:
@@ -113,7 +113,7 @@ class Reel(Hinting):
                 f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
                 f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
             )
-        return LocalFile(Path(found[number]), File(url=""), facts_of(rows.iloc[0]))
+        return LocalFile(Path(found[number]), File(url=""), row_facts(rows.iloc[0]))
 
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
@@ -136,7 +136,7 @@ class Reel(Hinting):
         the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
         """
         names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
-        self._check(["status", "credits", *names])
+        self._check_columns(["status", "credits", *names])
         return costs_of(self._table, names, list(self._seconds()))
 
     @property
@@ -164,17 +164,18 @@ class Reel(Hinting):
         firsts = [found[0] if found else None for found in self.paths()]
         against = self._reference(reference, firsts)
         there = [path for path in firsts if path is not None]
-        with _told(progress, len(set(there))) as tell:
+        with _progress_callback(progress, len(set(there))) as report:
             figures = measured(
-                there, metrics, reference=against, executor=executor, progress=tell,
-                cache=Cache(_library_of(there) / MEASURES),
+                there, metrics, reference=against, executor=executor, progress=report,
+                cache=Cache(_find_library_folder(there) / MEASURES),
             )  # fmt: skip
         known = dict(zip(there, figures, strict=True))
         names = list(dict.fromkeys(name for found in known.values() for name in found if name in METRICS))
         columns = {
-            name: column([known[path].get(name) if path in known else None for path in firsts]).array for name in names
+            name: build_column([known[path].get(name) if path in known else None for path in firsts]).array
+            for name in names
         }
-        return with_figures(self._table, columns)
+        return add_metric_columns(self._table, columns)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
         """A contact sheet: time goes across and the runs go down, each with what tells it from the others.
@@ -198,12 +199,12 @@ class Reel(Hinting):
     def paths(self) -> Iterator[list[str]]:
         """The files of each row, in the order of the output."""
         empty: list[Any] = [None] * len(self._table)
-        films, shown = (first_of(self._table, name) for name in (VIDEO, IMAGES))
-        if films is None and shown is None:
+        video_column, image_column = (find_column(self._table, name) for name in (VIDEO, IMAGES))
+        if video_column is None and image_column is None:
             raise ReelbookError(
-                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {self._renamed()}"
+                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {self._rename_hint()}"
             )
-        videos, images = (empty if found is None else list(found) for found in (films, shown))
+        videos, images = (empty if found is None else list(found) for found in (video_column, image_column))
         for video, pictures in zip(videos, images, strict=True):
             listed = (
                 [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
@@ -212,7 +213,7 @@ class Reel(Hinting):
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The rows of this table that are meant: by labels of its own index, a mask, or as rows."""
-        rows = rows_in(which)
+        rows = find_table(which)
         if rows is not None or isinstance(which, str) or hasattr(type(which), "__reel_key__"):
             return rows if rows is not None else self._by_key(which)
         table = self._table
@@ -222,9 +223,11 @@ class Reel(Hinting):
         labels = list(which) if is_list else [which]
         lost = [label for label in labels if label not in table.index]
         if lost or not labels:
-            shown = ", ".join(map(repr, list(table.index[:3]))) + (f" … {table.index[-1]!r}" if len(table) > 3 else "")
+            labels_text = ", ".join(map(repr, list(table.index[:3]))) + (
+                f" … {table.index[-1]!r}" if len(table) > 3 else ""
+            )
             raise ReelbookError(
-                f"This table has no row {', '.join(map(repr, lost[:4])) or 'of no label'}: its rows are {shown or 'none'}. "
+                f"This table has no row {', '.join(map(repr, lost[:4])) or 'of no label'}: its rows are {labels_text or 'none'}. "
                 "The labels are those of its index."
             )
         return table[table.index.isin(labels)]
@@ -232,7 +235,7 @@ class Reel(Hinting):
     def _by_key(self, which: Any) -> pd.DataFrame:
         """The rows of a run or of a request id."""
         request = which if isinstance(which, str) else which.__reel_key__()[1]
-        known = first_of(self._table, "request_id")
+        known = find_column(self._table, "request_id")
         rows = self._table.iloc[:0] if known is None else self._table[(known.astype(object) == request).fillna(False)]
         if not len(rows):
             raise ReelbookError(f"No row of this table is the request {request[:80]!r}.")
@@ -248,23 +251,23 @@ class Reel(Hinting):
     def _seconds(self) -> Iterator[float | None]:
         """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
         table, nothing = self._table, [None] * len(self._table)
-        asked: Sequence[Any] = nothing
+        durations: Sequence[Any] = nothing
         if {"num_frames", "frame_rate"} <= set(table.columns):
             frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
-            asked = list(frames.astype("float64") / rates.astype("float64"))
+            durations = list(frames.astype("float64") / rates.astype("float64"))
         files = table[VIDEO] if VIDEO in table.columns else nothing
-        for status, seconds, path in zip(table["status"], asked, files, strict=True):
+        for status, seconds, path in zip(table["status"], durations, files, strict=True):
             if not isinstance(status, str) or status != COMPLETED:
                 yield None
             elif seconds is not None and math.isfinite(seconds):
                 yield float(seconds)
             else:
-                yield _length(path, _size(path)) if isinstance(path, str) else None
+                yield _get_video_seconds(path, _size(path)) if isinstance(path, str) else None
 
     def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
             return wanted
-        if rows_in(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
+        if find_table(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
             return self.file(wanted).path
         places = [place for place, run in enumerate(self._table.index) if run == wanted]
         path = firsts[places[0]] if places else None
@@ -272,7 +275,7 @@ class Reel(Hinting):
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
 
-    def _renamed(self) -> str:
+    def _rename_hint(self) -> str:
         """What to do about a table without files; a merge of two tables leaves them under other names."""
         near = [name for name in self._table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
         near = [name for name in near if "_url" not in str(name)]
@@ -284,7 +287,7 @@ class Reel(Hinting):
             f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
         )
 
-    def _check(self, names: Sequence[str]) -> None:
+    def _check_columns(self, names: Sequence[str]) -> None:
         for name in names:
             if name not in self._table.columns:
                 close = get_close_matches(str(name), list(map(str, self._table.columns)), n=1)
@@ -292,28 +295,28 @@ class Reel(Hinting):
                 raise ReelbookError(f"This table has no column {name!r}.{hint}")
 
 
-def summary(table: pd.DataFrame) -> str:
+def format_summary(table: pd.DataFrame) -> str:
     """How many runs a table has, how they stand and what they cost, on one line; what its columns do not tell is left out.
 
-    >>> summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
+    >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
     '3 runs: 2 completed, 1 failed; 106 credits'
     """
-    states, costs = first_of(table, "status"), first_of(table, "credits")
-    told = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
+    states, costs = find_column(table, "status"), find_column(table, "credits")
+    text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
     if states is not None:
         counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
-        told += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
+        text += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
     known = pd.Series(dtype="float64") if costs is None else pd.to_numeric(costs, errors="coerce").dropna()
-    return f"{told}; {int(known.sum()):,} credits" if len(known) else told
+    return f"{text}; {int(known.sum()):,} credits" if len(known) else text
 
 
-def first_of(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
+def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
     """A column of a table, the first where it has several of that name; nothing where it has none."""
     places = [place for place, one in enumerate(table.columns) if one == name]
     return table.iloc[:, places[0]] if places else None
 
 
-def read(path: str | Path) -> pd.DataFrame:
+def read_table(path: str | Path) -> pd.DataFrame:
     """A table of runs from the `.parquet` or `.csv` that it was written to."""
     if not isinstance(path, (str, Path)):
         raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
@@ -331,11 +334,11 @@ def read(path: str | Path) -> pd.DataFrame:
         ) from error
     if IMAGES in table.columns:
         # A list is a text in a CSV file, and an array in a Parquet file.
-        table[IMAGES] = column([_listed(value) for value in table[IMAGES]]).array
+        table[IMAGES] = build_column([_parse_list(value) for value in table[IMAGES]]).array
     return table
 
 
-def _listed(value: Any) -> list[Any] | None:
+def _parse_list(value: Any) -> list[Any] | None:
     if isinstance(value, str):
         try:
             found = ast.literal_eval(value)
@@ -345,11 +348,11 @@ def _listed(value: Any) -> list[Any] | None:
     return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
 
 
-def facts_of(row: pd.Series[Any]) -> dict[str, Any]:
+def row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     """What a row tells of its run, for the copies of its files."""
-    told = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
-    (asked,) = parsed([row.get(INPUT_JSON)])
-    return {**told, "input": asked} if isinstance(asked, dict) else told
+    known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
+    (inputs,) = parse_texts([row.get(INPUT_JSON)])
+    return {**known, "input": inputs} if isinstance(inputs, dict) else known
 
 
 def _plain(value: Any) -> Any:
@@ -366,12 +369,12 @@ def _label(rows: pd.DataFrame) -> Any:
 
 
 def _why_no_file(rows: pd.DataFrame) -> str:
-    status = first_of(rows, "status")
+    status = find_column(rows, "status")
     return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
 
 
 @lru_cache(maxsize=20_000)
-def _length(path: str, size: int | None) -> float | None:
+def _get_video_seconds(path: str, size: int | None) -> float | None:
     """How many seconds a video is long; looked up once for a file of this size."""
     try:
         return LocalFile(Path(path), File(url="")).probe.seconds
@@ -379,12 +382,12 @@ def _length(path: str, size: int | None) -> float | None:
         return None
 
 
-def _library_of(paths: Sequence[str]) -> Path:
+def _find_library_folder(paths: Sequence[str]) -> Path:
     """The library that these files lie in; their shelf is its folder `media`."""
     return Path(paths[0]).parent.parent if paths else library_folder()
 
 
-def _told(
+def _progress_callback(
     progress: bool | Callable[[int, int], object] | None, files: int
 ) -> AbstractContextManager[Callable[[int, int], object] | None]:
     """Who is told how far measuring is: the one who was named, what is on the screen, or nobody."""

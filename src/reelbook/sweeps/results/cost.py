@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...storage.table.typed_columns import written
+from ...storage.table.typed_columns import format_json
 
 COMPLETED = "completed"
 UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
@@ -16,14 +16,14 @@ UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
 COLUMNS = (
     "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
 )  # fmt: skip
-HEADS = {
+HEADINGS = {
     "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
     "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
 }  # fmt: skip
 """What is written above each column; in a line of text, 80 letters wide, some are shorter yet."""
-SHORTER = {"completed": "done", "estimated": "est.", "per second": "per s"}
-MAX_LINES, WIDTH, LEAST_ROOM = 60, 80, 12
-FINEST = 6
+SHORT_HEADINGS = {"completed": "done", "estimated": "est.", "per second": "per s"}
+MAX_LINES, WIDTH, MIN_ROOM = 60, 80, 12
+MAX_DECIMALS = 6
 """Decimals of seconds that count: the same clips, added up in another order, last as long."""
 
 
@@ -38,34 +38,36 @@ class Costs(pd.DataFrame):
         if tuple(self.columns) != COLUMNS or not len(self):
             return repr(pd.DataFrame(self))
         columns = [name for name in COLUMNS if self[name].notna().any()]
-        shown = pd.DataFrame({HEADS[name]: [number(name, value) for value in self[name]] for name in columns})
-        shown = shown.rename(columns=SHORTER)
+        text_table = pd.DataFrame(
+            {HEADINGS[name]: [format_number(name, value) for value in self[name]] for name in columns}
+        )
+        text_table = text_table.rename(columns=SHORT_HEADINGS)
         if self.index.nlevels > 1:
-            shown.index = self.index
+            text_table.index = self.index
         else:
-            shown.index = pd.Index([""] * len(self))
-            room = WIDTH - max(map(len, shown.to_string().splitlines()))
-            values = [_short(value, max(room, LEAST_ROOM)) for value in self.index]
-            shown.index = pd.Index(values, name=self.index.name, dtype=object)
-        text: str = shown.to_string(max_rows=MAX_LINES)
+            text_table.index = pd.Index([""] * len(self))
+            room = WIDTH - max(map(len, text_table.to_string().splitlines()))
+            values = [_shorten(value, max(room, MIN_ROOM)) for value in self.index]
+            text_table.index = pd.Index(values, name=self.index.name, dtype=object)
+        text: str = text_table.to_string(max_rows=MAX_LINES)
         return text
 
 
-def number(name: str, value: Any) -> str:
+def format_number(name: str, value: Any) -> str:
     """A figure of a column as a person reads it; a half goes up.
 
-    >>> number("seconds", 6.25), number("credits", 1272), number("credits_per_success", None)
+    >>> format_number("seconds", 6.25), format_number("credits", 1272), format_number("credits_per_success", None)
     ('6.3', '1,272', '–')
     """
     if pd.isna(value):
         return "–"
     if name in ("seconds", "credits_per_success", "credits_per_second"):
-        exact = Decimal(repr(round(float(value), FINEST)))
+        exact = Decimal(repr(round(float(value), MAX_DECIMALS)))
         return f"{exact.quantize(Decimal('0.1'), ROUND_HALF_UP):,}"
     return f"{int(value):,}"
 
 
-def _short(value: Any, room: int) -> Any:
+def _shorten(value: Any, room: int) -> Any:
     """A value at the head of a line of text, cut to the room there is."""
     text = " ".join(value.split()) if isinstance(value, str) else value
     return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
@@ -91,10 +93,10 @@ def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | N
     is_ordered = all(_has_order(key) for key in keys)
     groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
     found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
-    found["credits_per_success"] = _share(found["credits"], found["_successes"])
-    found["credits_per_second"] = _share(found["_credits"], found["_seconds"])
+    found["credits_per_success"] = _ratio(found["credits"], found["_successes"])
+    found["credits_per_second"] = _ratio(found["_credits"], found["_seconds"])
     # Videos that there are none of last no time at all; of those that cannot be read, nobody knows.
-    found["seconds"] = found["seconds"].fillna(0.0).round(FINEST)
+    found["seconds"] = found["seconds"].fillna(0.0).round(MAX_DECIMALS)
     return Costs(found[list(COLUMNS)])
 
 
@@ -103,8 +105,8 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
     status = plain["status"].astype(object)
     completed, is_free = status.eq(COMPLETED), status.isin(UNCHARGED)
     spent = _amounts(plain, "credits", is_free)
-    lasting = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
-    is_told = spent.notna() & (lasting.notna() | ~completed)
+    duration = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
+    is_known = spent.notna() & (duration.notna() | ~completed)
     return pd.DataFrame(
         {
             "runs": 1,
@@ -112,10 +114,10 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
             "credits": spent,
             "estimated": _amounts(plain, "credits_estimated", is_free),
             "charged": _charged(plain),
-            "seconds": lasting,
+            "seconds": duration,
             "_successes": (completed & spent.notna()).astype("Int64"),
-            "_credits": spent.where(is_told),
-            "_seconds": lasting.where(is_told),
+            "_credits": spent.where(is_known),
+            "_seconds": duration.where(is_known),
         },
         index=plain.index,
     )
@@ -156,12 +158,12 @@ def _groupable(value: Any) -> Any:
     >>> _groupable([1, "a"]), _groupable("a\\ud800b"), _groupable(7)
     ('[1, "a"]', 'a\\\\ud800b', 7)
     """
-    text = written(value) if isinstance(value, (list, dict)) else value
+    text = format_json(value) if isinstance(value, (list, dict)) else value
     # Pandas fails at half a character, and any sign in its place would make one of two groups.
     return text.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(text, str) else text
 
 
-def _share(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
+def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
     """One divided by the other, and nothing where there is nothing to divide by."""
-    whole = of.astype("Float64")
-    return (amounts.astype("Float64") / whole.where(whole > 0)).round(3)
+    divisor = of.astype("Float64")
+    return (amounts.astype("Float64") / divisor.where(divisor > 0)).round(3)

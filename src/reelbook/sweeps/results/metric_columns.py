@@ -17,20 +17,22 @@ NOTE = "reelbook_measured"
 """Where a table notes in its `attrs` which of its columns were measured."""
 
 
-def with_figures(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
+def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
     """The table with a column for each of these figures; those from an earlier time are replaced.
 
     >>> table = pd.DataFrame({"width": ["narrow", "wide"]})
-    >>> list(with_figures(with_figures(table, {"width": [64, 128]}), {"width": [64, 128]}).columns)
+    >>> list(add_metric_columns(add_metric_columns(table, {"width": [64, 128]}), {"width": [64, 128]}).columns)
     ['width', 'measured_width']
     """
     before = list(table.attrs.get(NOTE, []))
-    asked = _asked(table) if any(name in table.columns and name not in before for name in figures) else frozenset()
+    input_fields = (
+        _input_fields(table) if any(name in table.columns and name not in before for name in figures) else frozenset()
+    )
     places = {
         name: name
         if name not in table.columns
         or name in before
-        or (name not in asked and _is_the_same(table[name], pd.Series(values)))
+        or (name not in input_fields and _is_the_same(table[name], pd.Series(values)))
         else f"{MEASURED}_{name}"
         for name, values in figures.items()
     }
@@ -40,7 +42,7 @@ def with_figures(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFram
     return found
 
 
-def _asked(table: pd.DataFrame) -> frozenset[str]:
+def _input_fields(table: pd.DataFrame) -> frozenset[str]:
     """The fields of the inputs, whose columns are never a figure's, however much they are alike."""
     if INPUT_JSON not in table.columns:
         return frozenset()

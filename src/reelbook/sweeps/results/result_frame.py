@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from ...models.catalog import CATALOG
 from ...models.service_file import File
 from ...storage.ledger import transitions
-from ...storage.table.library_table import INPUT_JSON, Films, Spread, marks_in
-from ...storage.table.output_columns import answers
-from ...storage.table.typed_columns import Pile, column, ordered
-from ...storage.verify import paths_of
-from ..execute.ledger_lookup import Key, Seen, seen_by, seen_by_id
-from ..execute.progress import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, shortened
+from ...storage.table.library_table import INPUT_JSON, FileColumns, ObjectColumns, find_marks
+from ...storage.table.output_columns import build_output_columns
+from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
+from ...storage.verify import get_paths
+from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
+from ..execute.progress import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, cut_data_uris
 from ..plan.field_paths import Schema
-from ..plan.plan_frame import asked_by, column_of, columns_for
+from ..plan.plan_frame import columns_for, input_columns, make_column
 from ..plan.plan_rows import Row
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ _SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "
 _WHOLE, _REAL, _TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
 
 
-def table_of(plan: Plan, tally: Tally, context: ClientContext, service: str, *, take: int = 0) -> pd.DataFrame:
+def make_result_table(plan: Plan, tally: Tally, context: ClientContext, service: str, *, take: int = 0) -> pd.DataFrame:
     """One row for each run of the plan, as it stands now; its number is the index."""
-    standings = [tally.by_row.get(row.number) or _unknown(row) for row in plan]
+    standings = [tally.by_row.get(row.number) or _standing_of_row(row) for row in plan]
     ledger_rows = _ledger_rows(standings, context, service)
-    frame = framed(plan, standings, ledger_rows, paths_of(context.shelf), take=take, service=service)
+    frame = build_frame(plan, standings, ledger_rows, get_paths(context.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
         "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
         "library": str(context.ledger.folder),
@@ -45,10 +45,10 @@ def table_of(plan: Plan, tally: Tally, context: ClientContext, service: str, *, 
     return frame
 
 
-def framed(
+def build_frame(
     plan: Plan,
     standings: Sequence[Standing],
-    seen: Sequence[Seen | None],
+    rows: Sequence[LedgerRow | None],
     paths: Mapping[str, str],
     *,
     take: int = 0,
@@ -59,85 +59,87 @@ def framed(
 
     from . import accessor  # noqa: F401  # Hangs `table.reel` into pandas, now that there is a table.
 
-    outputs = _outputs(plan.base.endpoint_id, seen, paths)
-    asked = {f"input_{name}" if name in outputs else name: _kept(values) for name, values in asked_by(plan).items()}
-    costs = list(map(_credits, standings, seen))
+    outputs = _output_columns(plan.base.endpoint_id, rows, paths)
+    inputs = {
+        f"input_{name}" if name in outputs else name: _storable(values) for name, values in input_columns(plan).items()
+    }
+    costs = list(map(_credits, standings, rows))
     run = {
         "status": pd.Categorical([one.status for one in standings], categories=list(STATUSES)),
-        "credits": column_of([cost for cost, _ in costs], _WHOLE),
+        "credits": make_column([cost for cost, _ in costs], _WHOLE),
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
-        "marks": column_of([one and marks_in(one.media) for one in seen], _TEXT),
-        "credits_estimated": column_of([_price(one) for one in seen], _WHOLE),
-        "queued_s": column_of([one and one.queued_s for one in seen], _REAL),
-        "running_s": column_of([one and one.running_s for one in seen], _REAL),
-        "error_type": column_of([one.error_type for one in standings], _TEXT),
-        "error": column_of(list(map(_error, standings, seen)), _TEXT),
-        "request_id": column_of([one and one.request_id for one in seen], _TEXT),
+        "marks": make_column([one and find_marks(one.media) for one in rows], _TEXT),
+        "credits_estimated": make_column([_price(one) for one in rows], _WHOLE),
+        "queued_s": make_column([one and one.queued_s for one in rows], _REAL),
+        "running_s": make_column([one and one.running_s for one in rows], _REAL),
+        "error_type": make_column([one.error_type for one in standings], _TEXT),
+        "error": make_column(list(map(_error, standings, rows)), _TEXT),
+        "request_id": make_column([one and one.request_id for one in rows], _TEXT),
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
-        "take": column_of([row.take + take for row in plan], _WHOLE),
-        "service": column_of([service] * len(plan), _TEXT),
-        INPUT_JSON: column_of([one.name and one.name.input for one in standings], _TEXT),
+        "take": make_column([row.take + take for row in plan], _WHOLE),
+        "service": make_column([service] * len(plan), _TEXT),
+        INPUT_JSON: make_column([one.name and one.name.input for one in standings], _TEXT),
     }
     index = pd.RangeIndex(len(plan), name="run")
-    columns = {**asked, **outputs, **run}
+    columns = {**inputs, **outputs, **run}
     varies = [columns_for(type(plan.base), plan.columns)[name] for name in plan.columns]
-    names = ordered(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
+    names = order_columns(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
     return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
 
 
-def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[Seen | None]:
+def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[LedgerRow | None]:
     """What the ledger has of each run; by its number where a picture has changed since the sweep began, and so its name."""
-    seen: dict[Key, Seen] = seen_by(
+    rows: dict[RunKey, LedgerRow] = find_rows(
         context.ledger, service, [one.name.key for one in standings if one.name is not None]
     )
-    strayed = [one.id for one in standings if one.id is not None and one.name is not None and one.name.key not in seen]
-    by_id = seen_by_id(context.ledger, strayed)
-    return [None if one.name is None else seen.get(one.name.key) or by_id.get(one.id or 0) for one in standings]
+    renamed = [one.id for one in standings if one.id is not None and one.name is not None and one.name.key not in rows]
+    by_id = find_rows_by_id(context.ledger, renamed)
+    return [None if one.name is None else rows.get(one.name.key) or by_id.get(one.id or 0) for one in standings]
 
 
-def _unknown(row: Row) -> Standing:
+def _standing_of_row(row: Row) -> Standing:
     """A row of a sweep that has not looked into the library yet."""
     return Standing(row, None) if row.input else Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
-def _was_sent(seen: Seen | None) -> TypeGuard[Seen]:
+def _was_asked(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was asked of the service, be it that nobody knows what came of it."""
-    return seen is not None and (seen.state != transitions.PLANNED or bool(seen.cost))
+    return row is not None and (row.state != transitions.PLANNED or bool(row.cost))
 
 
-def _price(seen: Seen | None) -> int | None:
+def _price(row: LedgerRow | None) -> int | None:
     """The price that was told before a run, for one try of it; nothing for one that was never sent."""
-    return seen.price if _was_sent(seen) else None
+    return row.price if _was_asked(row) else None
 
 
-def _credits(one: Standing, seen: Seen | None) -> tuple[int | None, str | None]:
+def _credits(one: Standing, row: LedgerRow | None) -> tuple[int | None, str | None]:
     """What a run has cost as far as is known, and who says so; nothing for one that was never sent."""
-    if not _was_sent(seen):
+    if not _was_asked(row):
         return None, None
-    if seen.unpriced:
+    if row.unpriced:
         return None, None
-    if seen.charged is not None:
-        return seen.charged + seen.spent, "charged"
-    if seen.state in (transitions.PLANNED, transitions.REJECTED):
-        return seen.spent, "estimated"
-    return (None, None) if seen.price is None else (seen.price + seen.spent, "estimated")
+    if row.charged is not None:
+        return row.charged + row.spent, "charged"
+    if row.state in (transitions.PLANNED, transitions.REJECTED):
+        return row.spent, "estimated"
+    return (None, None) if row.price is None else (row.price + row.spent, "estimated")
 
 
-def _error(one: Standing, seen: Seen | None) -> str | None:
+def _error(one: Standing, row: LedgerRow | None) -> str | None:
     """What went wrong, its reason first: of a run that failed at the service what that says; a picture as text is cut."""
-    is_told = seen is not None and one.status == FAILED and seen.state == transitions.FAILED and seen.error
-    error = seen.error if seen is not None and is_told else one.error
-    return error and shortened(error)
+    is_reported = row is not None and one.status == FAILED and row.state == transitions.FAILED and row.error
+    error = row.error if row is not None and is_reported else one.error
+    return error and cut_data_uris(error)
 
 
-def _outputs(endpoint_id: str, seen: Sequence[Seen | None], paths: Mapping[str, str]) -> dict[str, Any]:
+def _output_columns(endpoint_id: str, rows: Sequence[LedgerRow | None], paths: Mapping[str, str]) -> dict[str, Any]:
     """The columns of what came back; those that the model always gives are there, also while they are empty."""
-    told, films = Spread(), Films(paths)
-    told.add([one and one.output for one in seen])
-    films.add([one and one.media for one in seen])
-    expected = _expected(endpoint_id)
-    found = {**answers(told.piles), **films.piles}
-    empty = Pile(after=len(seen))
+    returned, media_columns = ObjectColumns(), FileColumns(paths)
+    returned.add([one and one.output for one in rows])
+    media_columns.add([one and one.media for one in rows])
+    expected = _expected_columns(endpoint_id)
+    found = {**build_output_columns(returned.piles), **media_columns.piles}
+    empty = ColumnBuilder(after=len(rows))
     names = [
         *expected,
         *(name for name, pile in found.items() if name not in expected and any(value is not None for value in pile.values)),
@@ -154,17 +156,17 @@ def _column(values: Sequence[Any], rule: Schema | None) -> pd.Series[Any]:
     # What a service answers need not be what it has promised.
     fits = _SCALARS.get(str(kind))
     if fits is not None and set(map(type, values)) - {type(None)} <= fits:
-        return pd.Series(column_of(values, rule), copy=False)
-    return column(values)
+        return pd.Series(make_column(values, rule), copy=False)
+    return build_column(values)
 
 
-def _kept(values: Any) -> Any:
+def _storable(values: Any) -> Any:
     """A column of the plan, as a file can keep it: a whole number beyond all columns of such is exact as a text."""
     is_huge = str(values.dtype) == "object" and set(map(type, values)) - {type(None)} == {int}
-    return column(list(values)).array if is_huge else values
+    return build_column(list(values)).array if is_huge else values
 
 
-def _expected(endpoint_id: str) -> dict[str, Schema]:
+def _expected_columns(endpoint_id: str) -> dict[str, Schema]:
     """The columns that a model of the catalog fills, with what their values are."""
     row = next((row for row in CATALOG if row.id == endpoint_id), None)
     if row is None:

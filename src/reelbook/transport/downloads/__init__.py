@@ -1,1 +1,1 @@
-"""Files of results: fetched, resumed, checked, and moved into place whole."""
+"""Downloads of result files: resumed, validated, and moved into place only when complete."""

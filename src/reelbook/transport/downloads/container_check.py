@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, and whether they are all of it: told by the bytes alone, without a decoder."""
+"""The kind of a media file and whether it is complete, by its container format alone, without a decoder."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import BinaryIO
 HEAD_BYTES = 1024
 PIECE_BYTES = 1 << 18
 MAX_BOXES = 200_000
-"""More boxes than any film has; a file may be nothing but headers."""
+"""More boxes than any video has; a file may consist of headers only."""
 
 
 class Damaged(Exception):
-    """The bytes are of a kind we know, and are not the whole of such a file."""
+    """The file is of a known kind, and incomplete or damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file."""
+    """A file format: the suffix under which it is stored, and its content type."""
 
     suffix: str
     content_type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What the bytes of a file tell."""
+class ContainerResult:
+    """What the bytes of a file show."""
 
     kind: Kind
     proven: bool
-    """The file says itself that it ends where it ends. Where it does not, somebody else must have told the length."""
+    """Whether the format itself shows that the file is complete; otherwise its length must be known from elsewhere."""
 
     @property
     def is_text(self) -> bool:
@@ -43,7 +43,7 @@ class Checked:
 
 BINARY = Kind(".bin", "application/octet-stream")
 TEXT = Kind(".txt", "text/plain")
-# A page from a stranger is kept as text, so that no double click on the file runs its scripts.
+# A foreign page is stored as text, so that no double click on the file runs its scripts.
 PAGE = Kind(".txt", "text/html")
 MP4 = Kind(".mp4", "video/mp4")
 AVIF = Kind(".avif", "image/avif")
@@ -61,16 +61,16 @@ STARTS = (
 )
 STILLS = {b"avif": AVIF, b"avis": AVIF, b"heic": HEIC, b"heix": HEIC, b"mif1": HEIC}
 PAGES = (b"<!doctype html", b"<html", b"<head", b"<body", b"<title", b"<script", b"<meta", b"<!--")
-# The control characters that stand in no text.
+# Control characters that do not occur in text.
 UNPRINTABLE = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 """A JPEG marker among compressed data, where 00 means a plain FF, D0 to D7 restart, and FF only fills."""
 
 
-def sniffed(head: bytes) -> Kind:
-    """The kind that the first bytes tell, whatever anybody calls the file.
+def sniff_kind(head: bytes) -> Kind:
+    """The kind of a file by its first bytes, whatever its name.
 
-    >>> sniffed(b"\\x89PNG\\r\\n\\x1a\\n").suffix, sniffed(b"<HTML><h1>Expired").content_type
+    >>> sniff_kind(b"\\x89PNG\\r\\n\\x1a\\n").suffix, sniff_kind(b"<HTML><h1>Expired").content_type
     ('.png', 'text/html')
     """
     if head[4:8] == b"ftyp":
@@ -78,59 +78,59 @@ def sniffed(head: bytes) -> Kind:
     if head[:4] == b"RIFF" and head[8:12] in (b"WEBP", b"WAVE"):
         return WEBP if head[8:12] == b"WEBP" else WAV
     found = next((kind for start, kind in STARTS if head.startswith(start)), None)
-    return found or _sniffed_text(head)
+    return found or _sniff_text(head)
 
 
-def checked(file: BinaryIO) -> Checked:
-    """The kind of a file and whether it is proven to be whole; `Damaged` where it is proven not to be.
+def check_container(file: BinaryIO) -> ContainerResult:
+    """The kind of a file and whether it is proven complete; raises `Damaged` where it is proven incomplete.
 
     >>> import io
-    >>> checked(io.BytesIO(b"some notes")).proven
+    >>> check_container(io.BytesIO(b"some notes")).proven
     False
     """
     size = file.seek(0, 2)
     file.seek(0)
-    kind = sniffed(file.read(HEAD_BYTES))
+    kind = sniff_kind(file.read(HEAD_BYTES))
     if size == 0:
         raise Damaged("it is empty")
     walk = WALKS.get(kind.suffix)
     if walk is None:
-        return Checked(kind, proven=False)
-    return Checked(kind, proven=walk(_Reader(file, size)) == size)
+        return ContainerResult(kind, proven=False)
+    return ContainerResult(kind, proven=walk(_Reader(file, size)) == size)
 
 
 class _Reader:
-    """A file read from front to back. No number found in it ever decides how much is read at once."""
+    """A file read from front to back, at most `PIECE_BYTES` at once, whatever lengths it declares."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size, self.at = file, size, 0
         file.seek(0)
 
     def take(self, count: int) -> bytes:
-        self._must_have(count)
+        self._require(count)
         self.at += count
         return self.file.read(count)
 
     def skip(self, count: int) -> None:
-        self._must_have(count)
+        self._require(count)
         self.at += count
         self.file.seek(self.at)
 
     def pieces(self, count: int) -> Iterator[bytes]:
-        """So many bytes, a little at a time."""
-        self._must_have(count)
+        """So many bytes, in pieces of at most `PIECE_BYTES`."""
+        self._require(count)
         while count:
             piece = self.take(min(count, PIECE_BYTES))
             count -= len(piece)
             yield piece
 
-    def _must_have(self, count: int) -> None:
+    def _require(self, count: int) -> None:
         if count > self.size - self.at:
             raise Damaged(f"it breaks off: {count - (self.size - self.at):,} bytes are missing at byte {self.size:,}")
 
 
 def _png(reader: _Reader) -> int:
-    """Where the picture ends; every chunk carries a checksum."""
+    """Where the picture ends, after checking the checksum of every chunk."""
     reader.skip(8)
     seen: set[bytes] = set()
     while True:
@@ -181,7 +181,7 @@ def _jpeg_marker(reader: _Reader) -> int:
 
 
 def _to_marker(reader: _Reader) -> None:
-    """Over the compressed data, to the marker after it."""
+    """Skip the compressed data, up to the next marker."""
     carried = b""
     while reader.at < reader.size:
         piece = carried + reader.take(min(PIECE_BYTES, reader.size - reader.at))
@@ -189,7 +189,7 @@ def _to_marker(reader: _Reader) -> None:
         if found:
             reader.skip(found.start() - len(piece))
             return
-        # A marker may lie across two pieces.
+        # A marker may be split between two pieces.
         carried = piece[-1:] if piece.endswith(b"\xff") else b""
     raise Damaged("it breaks off: the JPEG has no end")
 
@@ -218,7 +218,7 @@ def _colours(reader: _Reader, flags: int) -> None:
 
 def _riff(reader: _Reader) -> int | None:
     length = int.from_bytes(reader.take(12)[4:8], "little")
-    # Sound that was written into a pipe does not know its length.
+    # A WAV that was written into a pipe does not have its length.
     if length in (0, 0xFFFFFFFF):
         return None
     end = 8 + length
@@ -228,9 +228,9 @@ def _riff(reader: _Reader) -> int | None:
         count = int.from_bytes(reader.take(8)[4:], "little")
         if count > end - reader.at:
             raise Damaged(f"its parts do not add up, before byte {reader.at:,}")
-        # The last part may be without its filling byte.
+        # The last chunk may lack its padding byte.
         reader.skip(min(count + count % 2, end - reader.at))
-    # Some writers leave the filling byte out of the sum.
+    # Some writers leave the padding byte out of the length.
     return end + 1 if end % 2 and reader.size == end + 1 else end
 
 
@@ -251,7 +251,7 @@ def _mp4(reader: _Reader) -> int | None:
     reader.skip(begin - reader.at)
     if b"trak" not in _boxes(reader, stop)[0]:
         raise Damaged("the film has no track (trak)")
-    # A film in pieces (moof) can be cut between any two, and shows its end only by a list of them (mfra).
+    # A fragmented MP4 (moof) can be cut between any two fragments, and shows its end only by their index (mfra).
     return None if b"moof" in found and b"mfra" not in found else end
 
 
@@ -265,7 +265,7 @@ def _still(reader: _Reader) -> int | None:
 
 
 def _boxes(reader: _Reader, stop: int) -> tuple[dict[bytes, tuple[int, int]], int | None]:
-    """The boxes from here to there, by name; and where they end, unless the last one is open."""
+    """The boxes up to `stop`, by name; and where they end, None if the last one is open-ended."""
     found: dict[bytes, tuple[int, int]] = {}
     for _ in range(MAX_BOXES):
         if reader.at >= stop:
@@ -275,7 +275,7 @@ def _boxes(reader: _Reader, stop: int) -> tuple[dict[bytes, tuple[int, int]], in
         if length == 1:
             length = int.from_bytes(reader.take(8))
         if length == 0:
-            # Open: to the end of the file, wherever that is.
+            # Open-ended: to the end of the file.
             found[name] = (reader.at, stop)
             reader.skip(stop - reader.at)
             return found, None
@@ -288,15 +288,15 @@ def _boxes(reader: _Reader, stop: int) -> tuple[dict[bytes, tuple[int, int]], in
     raise Damaged("the film has more parts than any film has")
 
 
-def _sniffed_text(head: bytes) -> Kind:
+def _sniff_text(head: bytes) -> Kind:
     text = head.removeprefix(b"\xef\xbb\xbf")
     if not text or UNPRINTABLE.search(text):
         return BINARY
-    # Before its letters are judged: old pages are in old alphabets.
+    # Before decoding: old pages have old encodings.
     if text.lstrip().lower().startswith(PAGES):
         return PAGE
     try:
-        # Where there is more than the head, its last letter may have been cut.
+        # Where the file is longer than the head, its last character may be cut.
         codecs.getincrementaldecoder("utf-8")().decode(text, final=len(head) < HEAD_BYTES)
     except UnicodeDecodeError:
         return BINARY
@@ -315,4 +315,4 @@ WALKS: dict[str, Callable[[_Reader], int | None]] = {
 }
 
 PROVABLE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/heic", "video/mp4"})
-"""The content types of files that tell themselves whether they are whole."""
+"""The content types of formats that show whether a file is complete."""

@@ -1,4 +1,4 @@
-"""One answer of a file host, read into a part on disk."""
+"""Reads one response of a file host into a partial download."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Protocol
 
 import httpx
 
-from .file_validation import Told
-from .partial_download import Misfit, Part
+from .file_validation import Declared
+from .partial_download import Mismatch, PartialDownload
 
 PIECE_BYTES = 1 << 19
 MAX_BYTES = 64 << 30
-MAX_UNTOLD_BYTES = 4 << 30
-"""How long a body may get of which nobody said how long it is: some never end."""
+MAX_UNDECLARED_BYTES = 4 << 30
+"""The largest body without a declared length: some never end."""
 
-LATER = frozenset({408, 409, 425, 429})
-RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
+RETRY_STATUSES = frozenset({408, 409, 425, 429})
+CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
 
 
-class Again(Exception):
-    """Not this time, but perhaps the next; `wait` is how long the host asks to be left alone, in seconds."""
+class TemporaryFailure(Exception):
+    """A retry may succeed; `wait` is the pause that the host asks for, in seconds."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason, wait)
@@ -35,99 +35,101 @@ class Again(Exception):
         return self.reason
 
 
-class Hopeless(Exception):
-    """Asking again would bring the same."""
+class PermanentFailure(Exception):
+    """A retry would fail again."""
 
 
-async def received(
+async def read_body(
     response: httpx.Response,
-    part: Part,
+    part: PartialDownload,
     start: int | None,
     *,
-    moved: Callable[[int], None],
-    room: Callable[[int], None],
-) -> Told:
-    """The rest of the file, from where it was asked for; returns what HTTP said of the whole."""
+    on_bytes: Callable[[int], None],
+    check_space: Callable[[int], None],
+) -> Declared:
+    """Read the rest of the file into `part`, from the requested offset; returns what HTTP declares about the whole file."""
     _refuse(response)
-    told = await asyncio.to_thread(_begun, response, part, start)
-    if told.length is not None:
-        await asyncio.to_thread(room, told.length - part.size)
+    declared = await asyncio.to_thread(_start_part, response, part, start)
+    if declared.length is not None:
+        await asyncio.to_thread(check_space, declared.length - part.size)
     sink = _sink(response, part)
     buffer = bytearray()
     try:
         async for piece in response.aiter_raw():
-            moved(len(piece))
+            on_bytes(len(piece))
             buffer += piece
             if len(buffer) >= PIECE_BYTES:
                 full, buffer = buffer, bytearray()
                 await asyncio.to_thread(sink.write, bytes(full))
-                _limit(told, part)
+                _check_limit(declared, part)
     finally:
-        # Also of an answer that broke off: the next attempt goes on from there.
+        # Also of a response that broke off: the next attempt resumes there.
         if buffer:
             await asyncio.to_thread(sink.write, bytes(buffer))
-    if isinstance(sink, _Inflated):
-        return Told(await asyncio.to_thread(sink.ended), told.content_type)
-    if told.length is not None and part.size != told.length:
-        raise Again(f"{part.size:,} of {told.length:,} bytes arrived")
-    return told
+    if isinstance(sink, _Gunzip):
+        return Declared(await asyncio.to_thread(sink.finish), declared.content_type)
+    if declared.length is not None and part.size != declared.length:
+        raise TemporaryFailure(f"{part.size:,} of {declared.length:,} bytes arrived")
+    return declared
 
 
 def _refuse(response: httpx.Response) -> None:
-    """An answer without a file becomes Again or Hopeless."""
+    """Raise the error of a response without a file."""
     status = response.status_code
     if status in (200, 206):
         return
-    said = f"the file host answered {status}"
-    if status in LATER or status >= 500 or 200 <= status < 300:
-        raise Again(said, _retry_after(response.headers.get("retry-after", "")))
+    message = f"the file host answered {status}"
+    if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
+        raise TemporaryFailure(message, _retry_after(response.headers.get("retry-after", "")))
     if status in (412, 416):
-        raise Misfit(said)
+        raise Mismatch(message)
     reason = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
-    raise Hopeless(f"{said}: {reason[status]}" if status in reason else said)
+    raise PermanentFailure(f"{message}: {reason[status]}" if status in reason else message)
 
 
-def _begun(response: httpx.Response, part: Part, start: int | None) -> Told:
-    """What is told of the whole file; the part is emptied unless the answer continues it."""
+def _start_part(response: httpx.Response, part: PartialDownload, start: int | None) -> Declared:
+    """What HTTP declares about the whole file; empties the part unless the response continues it."""
     validator = response.headers.get("etag")
     if response.status_code == 206:
-        length = _continued(response, part, start, validator)
+        length = _continue_part(response, part, start, validator)
     else:
-        length = _length(response)
+        length = _declared_length(response)
         part.start_over(None if _encoding(response) else validator, length)
     if length is not None and length > MAX_BYTES:
-        raise Hopeless(f"it is said to have {length:,} bytes, more than any result has")
-    return Told(length, response.headers.get("content-type", ""))
+        raise PermanentFailure(f"it is said to have {length:,} bytes, more than any result has")
+    return Declared(length, response.headers.get("content-type", ""))
 
 
-def _continued(response: httpx.Response, part: Part, start: int | None, validator: str | None) -> int | None:
-    found = RANGE.fullmatch(response.headers.get("content-range", "").strip())
+def _continue_part(
+    response: httpx.Response, part: PartialDownload, start: int | None, validator: str | None
+) -> int | None:
+    found = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
     if found is None or _encoding(response):
-        raise Misfit("a part of the file came that does not say which")
+        raise Mismatch("a part of the file came that does not say which")
     first, total = int(found[1]), None if found[3] == "*" else int(found[3])
     if start is None:
         if first:
-            raise Misfit("a part of the file came where the whole was asked for")
+            raise Mismatch("a part of the file came where the whole was asked for")
         part.start_over(validator, total)
         return total
     if first != start:
-        raise Misfit(f"the file was asked for from byte {start:,}, and came from byte {first:,}")
-    # A host must name the version it continues, and it must be the one that is here.
+        raise Mismatch(f"the file was asked for from byte {start:,}, and came from byte {first:,}")
+    # A host must report the version that it continues, and it must be the one on disk.
     if validator != part.validator or (None not in (total, part.total) and total != part.total):
-        raise Misfit("the file has changed since the first part of it arrived")
+        raise Mismatch("the file has changed since the first part of it arrived")
     return total if total is not None else part.total
 
 
-def _length(response: httpx.Response) -> int | None:
+def _declared_length(response: httpx.Response) -> int | None:
     if _encoding(response) or "transfer-encoding" in response.headers:
         return None
-    told = response.headers.get("content-length", "")
-    return int(told) if told.isdecimal() else None
+    length = response.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None
 
 
-def _limit(told: Told, part: Part) -> None:
-    if told.length is None and part.size > MAX_UNTOLD_BYTES:
-        raise Hopeless(f"it does not end: {part.size:,} bytes arrived")
+def _check_limit(declared: Declared, part: PartialDownload) -> None:
+    if declared.length is None and part.size > MAX_UNDECLARED_BYTES:
+        raise PermanentFailure(f"it does not end: {part.size:,} bytes arrived")
 
 
 def _retry_after(text: str) -> float:
@@ -145,59 +147,59 @@ def _retry_after(text: str) -> float:
 
 
 def _encoding(response: httpx.Response) -> str:
-    """How the bytes are wrapped for the way, though we asked for them as they are."""
-    said: str = response.headers.get("content-encoding", "").strip().lower()
-    return "" if said == "identity" else said
+    """The content encoding of the bytes, though identity was requested; empty for none."""
+    encoding: str = response.headers.get("content-encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
 
 
 class _Sink(Protocol):
     def write(self, content: bytes) -> None: ...
 
 
-def _sink(response: httpx.Response, part: Part) -> _Sink:
+def _sink(response: httpx.Response, part: PartialDownload) -> _Sink:
     encoding = _encoding(response)
     if encoding in ("gzip", "x-gzip"):
-        return _Inflated(part)
+        return _Gunzip(part)
     if encoding:
-        raise Again(f"the file came wrapped as {encoding[:20]!r}, though we asked for it as it is")
+        raise TemporaryFailure(f"the file came wrapped as {encoding[:20]!r}, though we asked for it as it is")
     return part
 
 
-class _Inflated:
-    """Bytes unwrapped on their way into a part, a little at a time: a small body may unfold into a huge one."""
+class _Gunzip:
+    """Decompresses bytes into a part, in pieces: a small body may decompress to a huge one."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: PartialDownload) -> None:
         self._part = part
-        self._inflating = zlib.decompressobj(wbits=31)
-        self._as_it_is = False
+        self._decompressor = zlib.decompressobj(wbits=31)
+        self._is_plain = False
 
     def write(self, content: bytes) -> None:
-        # Some hosts say gzip of everything, also of what they send as it is.
-        self._as_it_is = self._as_it_is or (self._part.size == 0 and not content.startswith(b"\x1f\x8b"))
-        if self._as_it_is:
+        # Some hosts declare gzip for everything, also for what they send uncompressed.
+        self._is_plain = self._is_plain or (self._part.size == 0 and not content.startswith(b"\x1f\x8b"))
+        if self._is_plain:
             self._part.write(content)
             return
         try:
             while content:
-                if self._inflating.eof:
-                    self._inflating = zlib.decompressobj(wbits=31)
-                self._keep(content)
-                content = self._inflating.unconsumed_tail or self._inflating.unused_data
+                if self._decompressor.eof:
+                    self._decompressor = zlib.decompressobj(wbits=31)
+                self._decompress(content)
+                content = self._decompressor.unconsumed_tail or self._decompressor.unused_data
         except zlib.error:
-            raise Again("what came is said to be gzip, and is damaged") from None
+            raise TemporaryFailure("what came is said to be gzip, and is damaged") from None
 
-    def ended(self) -> int | None:
-        """The length of the file, which gzip knows, with a checksum."""
-        if self._as_it_is:
+    def finish(self) -> int | None:
+        """The length of the decompressed file, which gzip verifies by a checksum; None if it was not gzip."""
+        if self._is_plain:
             return None
-        while not self._inflating.eof and self._keep(b""):
+        while not self._decompressor.eof and self._decompress(b""):
             pass
-        if not self._inflating.eof:
-            raise Again("the file broke off")
+        if not self._decompressor.eof:
+            raise TemporaryFailure("the file broke off")
         return self._part.size
 
-    def _keep(self, content: bytes) -> int:
-        piece = self._inflating.decompress(content, PIECE_BYTES)
+    def _decompress(self, content: bytes) -> int:
+        piece = self._decompressor.decompress(content, PIECE_BYTES)
         self._part.write(piece)
-        _limit(Told(None, ""), self._part)
+        _check_limit(Declared(None, ""), self._part)
         return len(piece)

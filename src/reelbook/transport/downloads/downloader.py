@@ -1,4 +1,4 @@
-"""Results brought home: at once, as a whole or not at all, and without believing what anybody says of them."""
+"""Downloads result files: right after a run, complete or not at all, and validated by their bytes."""
 
 from __future__ import annotations
 
@@ -22,189 +22,195 @@ import httpx
 
 from ...errors import DownloadFailed, ReelbookError
 from ...models.service_file import File
-from .allowed_hosts import Hosts
+from .allowed_hosts import AllowedHosts
 from .container_check import Damaged
-from .download_body import Again, Hopeless, received
-from .file_validation import Told, judged
-from .partial_download import Misfit, Part
+from .download_body import PermanentFailure, TemporaryFailure, read_body
+from .file_validation import Declared, validate
+from .partial_download import Mismatch, PartialDownload
 
-CONNECTIONS = 4
-ATTEMPTS = 6
-PAUSE_SECONDS, PAUSE_GROWTH, LONGEST_PAUSE = 0.3, 3.0, 15.0
-STALL_SECONDS, LEAST_BYTES = 20.0, 16_384
-"""What must arrive within so long; a host that drips less is as good as silent."""
+MAX_CONNECTIONS = 4
+MAX_ATTEMPTS = 6
+PAUSE_SECONDS, PAUSE_GROWTH, MAX_PAUSE_SECONDS = 0.3, 3.0, 15.0
+STALL_SECONDS, MIN_BYTES = 20.0, 16_384
+"""How many bytes must arrive within this time; a slower host counts as stalled."""
 MAX_STALLS = 3
-"""So often a host may fall silent before it is given up: its files can be fetched another time, and a cell waits for them."""
+"""How often a host may stall before the download fails: the file can be downloaded another time, and a cell waits for it."""
 CONNECT_SECONDS = 10.0
 QUIET_SECONDS = 3.0
-"""After so long without the least pace, the wait is said."""
-WHOLE_SECONDS, SLOWEST_BYTES = 600.0, 50_000
-"""How long one file may take: so many seconds, and one more for every so many bytes."""
-WORTHWHILE_BYTES = 1 << 20
-"""An attempt that brought so much is no failure, even if it broke off."""
+"""After so long without `MIN_BYTES`, the progress text reports the wait."""
+TOTAL_SECONDS, MIN_BYTES_PER_SECOND = 600.0, 50_000
+"""How long one file may take: so many seconds, and one more per so many bytes."""
+PROGRESS_BYTES = 1 << 20
+"""An attempt that received so much resets the count of failures, even if it broke off."""
 MAX_REDIRECTS = 5
-SAME_AGAIN = 3
-"""So often the same bad bytes are fetched before we believe that there are no others."""
+MAX_SAME_BYTES = 3
+"""How often the same invalid bytes are downloaded before the file counts as invalid."""
 
 
-class Shelving(Protocol):
-    """Where files are kept. `part` and `place` may raise OSError, and `explained` has the words for it."""
+class MediaStore(Protocol):
+    """Where files are stored. `part` and `place` may raise OSError, which `format_disk_error` turns into a sentence."""
 
     def part(self, key: str) -> Path: ...
     def place(self, part: Path, sha256: str, suffix: str) -> Path: ...
     def keep(self, content: bytes, suffix: str) -> Path: ...
-    def room(self, wanted: int) -> None: ...
-    def explained(self, error: OSError, wanted: int) -> str: ...
+    def check_space(self, wanted: int) -> None: ...
+    def format_disk_error(self, error: OSError, wanted: int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """A file that is here now, whole."""
+class DownloadedFile:
+    """A complete file on the shelf."""
 
     sha256: str
     path: Path
     size: int
     content_type: str
-    """What its bytes are, whatever anybody said."""
+    """The type of its bytes, whatever was declared."""
 
 
 @dataclass(slots=True)
-class Fetching:
-    """One file on its way."""
+class ActiveDownload:
+    """A download in progress."""
 
-    part: Part
-    since: float = field(default_factory=time.monotonic)
-    """When it last moved by as much as it must."""
+    part: PartialDownload
+    progress_at: float = field(default_factory=time.monotonic)
+    """When `MIN_BYTES` last arrived."""
 
     @property
-    def words(self) -> str:
-        """How much is here, and for how long the host has been too slow."""
+    def text(self) -> str:
+        """How much has arrived, and for how long the host has been too slow."""
         total = f" of {self.part.total / 1000:,.0f}" if self.part.total else ""
         here = f"{self.part.size / 1000:,.0f}{total} kB" if self.part.size else ""
-        quiet = time.monotonic() - self.since
+        quiet = time.monotonic() - self.progress_at
         waits = f"waiting for its host for {quiet:.0f} s" if quiet > QUIET_SECONDS else ""
         return ", ".join(filter(None, (here, waits)))
 
 
-class Downloads:
-    """Brings files to the shelf, a few at a time. It has no key, so no file host can learn one.
+class Downloader:
+    """Downloads files to the shelf, a few at a time. It has no key, so no file host can learn one.
 
-    `service` tells the service's own address, the one host of a private network that is dialled unasked.
+    `service` returns the service's own address, the only host of a private network that is allowed by default.
     """
 
-    def __init__(self, shelf: Shelving, service: Callable[[], str]) -> None:
+    def __init__(self, shelf: MediaStore, service: Callable[[], str]) -> None:
         self._shelf = shelf
-        self._hosts = Hosts(service)
-        self._under_way: dict[tuple[str, str], Fetching] = {}
-        self._doors = asyncio.Semaphore(CONNECTIONS)
+        self._hosts = AllowedHosts(service)
+        self._active: dict[tuple[str, str], ActiveDownload] = {}
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
 
-    async def bring(self, file: File, request_id: str) -> Brought:
-        """The file on the shelf; every way of not getting it there is a DownloadFailed."""
+    async def download(self, file: File, request_id: str) -> DownloadedFile:
+        """Download a file to the shelf; any failure raises `DownloadFailed`."""
         try:
             if _is_data(file.url):
-                return await asyncio.to_thread(self._kept, file)
-            part = await asyncio.to_thread(Part.owned, self._shelf.part, _key(request_id, file.url))
-            fetching = self._under_way[request_id, file.url] = Fetching(part)
+                return await asyncio.to_thread(self._store_data, file)
+            part = await asyncio.to_thread(PartialDownload.acquire, self._shelf.part, _key(request_id, file.url))
+            active = self._active[request_id, file.url] = ActiveDownload(part)
             try:
-                return await self._tried(file, part, fetching)
+                return await self._download(file, part, active)
             except OSError as error:
                 wanted = max((part.total or file.file_size or part.size) - part.size, 0)
-                raise Hopeless(self._shelf.explained(error, wanted)) from None
+                raise PermanentFailure(self._shelf.format_disk_error(error, wanted)) from None
             finally:
-                self._under_way.pop((request_id, file.url), None)
-                # Not by ourselves: where we were cancelled, a thread may still be writing, and this waits for it.
+                self._active.pop((request_id, file.url), None)
+                # In a thread: after a cancellation, another thread may still be writing, and this waits for it.
                 await asyncio.shield(asyncio.to_thread(part.release))
         except OSError as error:
-            raise DownloadFailed(request_id, _shown(file.url), self._shelf.explained(error, 0)) from None
-        except (Hopeless, Damaged, ReelbookError) as error:
-            raise DownloadFailed(request_id, _shown(file.url), str(error)) from None
+            raise DownloadFailed(request_id, _format_url(file.url), self._shelf.format_disk_error(error, 0)) from None
+        except (PermanentFailure, Damaged, ReelbookError) as error:
+            raise DownloadFailed(request_id, _format_url(file.url), str(error)) from None
 
-    def progress(self, request_id: str) -> str:
-        """How far the files of a run are, in a few words; empty where there is nothing to say."""
-        return next((one.words for (run, _), one in [*self._under_way.items()] if run == request_id), "")
+    def format_progress(self, request_id: str) -> str:
+        """The progress of a run's downloads as text; empty for none."""
+        return next((one.text for (run, _), one in [*self._active.items()] if run == request_id), "")
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
 
-    async def _opened(self) -> httpx.AsyncClient:
+    async def _get_client(self) -> httpx.AsyncClient:
         if self._client is None:
-            # In a thread, because the certificates take a while to read; the second of two that come at once has no use.
+            # In a thread, because the certificates take a while to read; of two concurrent ones, the second is not used.
             client = await asyncio.to_thread(_client)
             self._client = self._client or client
         return self._client
 
-    async def _tried(self, file: File, part: Part, fetching: Fetching) -> Brought:
-        """As many attempts as make sense, each going on where the last one broke off."""
+    async def _download(self, file: File, part: PartialDownload, active: ActiveDownload) -> DownloadedFile:
+        """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
         clock = asyncio.get_running_loop().time
         failures, stalls, used = 0, 0, 0.0
-        refused: Counter[str] = Counter()
+        invalid: Counter[str] = Counter()
         while True:
             size, wait = part.size, 0.0
-            # The time for which others have the connections does not count.
-            async with self._doors:
+            # The time spent waiting for a connection does not count.
+            async with self._slots:
                 began = clock()
                 try:
-                    told = await self._attempt(file.url, part, used, fetching)
-                    return await asyncio.to_thread(self._placed, file, part, told)
-                except (Again, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Misfit, Damaged) as error:
+                    declared = await self._attempt(file.url, part, used, active)
+                    return await asyncio.to_thread(self._store, file, part, declared)
+                except (TemporaryFailure, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Mismatch, Damaged) as error:
                     reason = _reason(error)
                     stalls += isinstance(error, (TimeoutError, httpx.TimeoutException))
                     if isinstance(error, Damaged):
-                        refused[part.sha256] += 1
-                    if isinstance(error, (Damaged, Misfit)):
+                        invalid[part.sha256] += 1
+                    if isinstance(error, (Damaged, Mismatch)):
                         await asyncio.to_thread(part.start_over)
-                    wait = error.wait if isinstance(error, Again) else 0.0
+                    wait = error.wait if isinstance(error, TemporaryFailure) else 0.0
                 used += clock() - began
-            if part.resumable and part.size - size >= WORTHWHILE_BYTES:
+            if part.is_resumable and part.size - size >= PROGRESS_BYTES:
                 failures = stalls = 0
             failures += 1
-            if failures >= ATTEMPTS or stalls >= MAX_STALLS or max(refused.values(), default=0) >= SAME_AGAIN:
-                raise Hopeless(reason)
-            # Jitter, so that many that stumbled together do not come back together.
-            pause = min(PAUSE_SECONDS * PAUSE_GROWTH ** (failures - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.5)
+            if failures >= MAX_ATTEMPTS or stalls >= MAX_STALLS or max(invalid.values(), default=0) >= MAX_SAME_BYTES:
+                raise PermanentFailure(reason)
+            # Jitter, so that many that failed together do not retry together.
+            pause = min(PAUSE_SECONDS * PAUSE_GROWTH ** (failures - 1), MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.5)
             used += max(pause, wait)
-            if used >= _allowed(part):
-                asked = f", and asks to wait {wait:,.0f} s" if wait > pause else ""
-                raise Hopeless(f"{reason}{asked}; {_allowed(part) / 60:,.0f} minutes are all we give it")
-            await _rest(max(pause, wait))
+            if used >= _allowed_seconds(part):
+                request = f", and asks to wait {wait:,.0f} s" if wait > pause else ""
+                raise PermanentFailure(
+                    f"{reason}{request}; {_allowed_seconds(part) / 60:,.0f} minutes are all we give it"
+                )
+            await _sleep(max(pause, wait))
 
-    async def _attempt(self, url: str, part: Part, used: float, fetching: Fetching) -> Told:
-        """One request and what it redirects to, as long as bytes keep coming."""
+    async def _attempt(self, url: str, part: PartialDownload, used: float, active: ActiveDownload) -> Declared:
+        """One request with its redirects, as long as enough bytes arrive."""
         clock = asyncio.get_running_loop().time
         began, marked, count = clock(), 0, 0
 
-        def moved(more: int) -> None:
+        def on_bytes(more: int) -> None:
             nonlocal marked, count
             count += more
-            if count - marked >= LEAST_BYTES:
-                marked, fetching.since = count, time.monotonic()
-                patience.reschedule(min(clock() + STALL_SECONDS, began + _allowed(part) - used))
+            if count - marked >= MIN_BYTES:
+                marked, active.progress_at = count, time.monotonic()
+                timeout.reschedule(min(clock() + STALL_SECONDS, began + _allowed_seconds(part) - used))
 
-        start = await asyncio.to_thread(part.go_on) if part.resumable else None
+        start = await asyncio.to_thread(part.prepare_resume) if part.is_resumable else None
         headers = {} if start is None else {"range": f"bytes={start}-", "if-range": part.validator or ""}
-        async with asyncio.timeout(min(STALL_SECONDS, _allowed(part) - used)) as patience:
+        async with asyncio.timeout(min(STALL_SECONDS, _allowed_seconds(part) - used)) as timeout:
             for _ in range(MAX_REDIRECTS + 1):
-                async with self._answer(_web_address(url), headers) as response:
+                async with self._open(_parse_web_address(url), headers) as response:
                     if not response.has_redirect_location:
-                        return await received(response, part, start, moved=moved, room=self._shelf.room)
-                    # By the name that was asked: the response knows only the address that was dialled.
+                        return await read_body(
+                            response, part, start, on_bytes=on_bytes, check_space=self._shelf.check_space
+                        )
+                    # By the name in the URL: the response has only the IP address of the connection.
                     url = str(httpx.URL(url).join(response.headers["location"]))
-        raise Again(f"it was redirected more than {MAX_REDIRECTS} times")
+        raise TemporaryFailure(f"it was redirected more than {MAX_REDIRECTS} times")
 
     @asynccontextmanager
-    async def _answer(self, url: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """The answer of the first checked address that takes the connection."""
-        client = await self._opened()
-        tries = await self._hosts.requests(url)
+    async def _open(self, url: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        """The response of the first allowed IP address that accepts a connection."""
+        client = await self._get_client()
+        tries = await self._hosts.resolve_requests(url)
         if not tries:
-            raise Again("its host has no address")
+            raise TemporaryFailure("its host has no address")
         for place, one in enumerate(tries, 1):
-            asked = client.build_request("GET", one.url, headers={**headers, **one.headers}, extensions=one.extensions)
+            request = client.build_request(
+                "GET", one.url, headers={**headers, **one.headers}, extensions=one.extensions
+            )
             try:
-                response = await client.send(asked, stream=True)
+                response = await client.send(request, stream=True)
                 break
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if place == len(tries):
@@ -214,39 +220,39 @@ class Downloads:
         finally:
             await response.aclose()
 
-    def _placed(self, file: File, part: Part, told: Told) -> Brought:
+    def _store(self, file: File, part: PartialDownload, declared: Declared) -> DownloadedFile:
         with part.path.open("rb") as content:
-            kind = judged(content, file, told)
-        path = part.handed_over(lambda path, sha256: self._shelf.place(path, sha256, kind.suffix))
-        return Brought(part.sha256, path, part.size, kind.content_type)
+            kind = validate(content, file, declared)
+        path = part.move_to_shelf(lambda path, sha256: self._shelf.place(path, sha256, kind.suffix))
+        return DownloadedFile(part.sha256, path, part.size, kind.content_type)
 
-    def _kept(self, file: File) -> Brought:
-        """What came within the answer itself goes to the shelf like everything else."""
-        content, content_type = _data(file.url)
-        kind = judged(io.BytesIO(content), file, Told(len(content), content_type))
+    def _store_data(self, file: File) -> DownloadedFile:
+        """Store a file that the answer itself contains as a `data:` address."""
+        content, content_type = _parse_data(file.url)
+        kind = validate(io.BytesIO(content), file, Declared(len(content), content_type))
         path = self._shelf.keep(content, kind.suffix)
-        return Brought(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
+        return DownloadedFile(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
 
 
 def _client() -> httpx.AsyncClient:
-    # Nothing of this machine goes along: no key, no cookie, no login from .netrc. No limit of its own either,
-    # because connections of cancelled requests can stay counted; the semaphore is what keeps them few.
+    # Nothing of this machine is sent: no key, no cookie, no login from .netrc. No connection limit either,
+    # because httpx can still count those of cancelled requests; the semaphore limits them.
     return httpx.AsyncClient(
         headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=CONNECTIONS),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
         timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
         follow_redirects=False,
         trust_env=False,
     )
 
 
-def _allowed(part: Part) -> float:
-    """How long a file of this size may take in all. By the length that HTTP told: a hint must not keep us here."""
-    return WHOLE_SECONDS + max(part.total or 0, part.size) / SLOWEST_BYTES
+def _allowed_seconds(part: PartialDownload) -> float:
+    """How many seconds a file of this size may take, by the length that HTTP declares and not by the service's hint."""
+    return TOTAL_SECONDS + max(part.total or 0, part.size) / MIN_BYTES_PER_SECOND
 
 
-async def _rest(seconds: float) -> None:
+async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
@@ -254,13 +260,13 @@ def _key(request_id: str, url: str) -> str:
     return hashlib.sha256(f"{request_id}\n{url}".encode(errors="surrogatepass")).hexdigest()
 
 
-def _web_address(url: str) -> httpx.URL:
+def _parse_web_address(url: str) -> httpx.URL:
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:
-        raise Hopeless("that is no web address") from None
+        raise PermanentFailure("that is no web address") from None
     if address.scheme not in ("http", "https") or not address.host:
-        raise Hopeless(f"files are fetched over http and https only, not from {_shown(url)!r}")
+        raise PermanentFailure(f"files are fetched over http and https only, not from {_format_url(url)!r}")
     return address
 
 
@@ -268,10 +274,10 @@ def _is_data(url: str) -> bool:
     return url[:5].lower() == "data:"
 
 
-def _data(url: str) -> tuple[bytes, str]:
-    """The bytes within a `data:` address, and what it calls them.
+def _parse_data(url: str) -> tuple[bytes, str]:
+    """The bytes of a `data:` address, and its content type.
 
-    >>> _data("data:text/plain;base64,aGVsbG8="), _data("data:,a%20b")
+    >>> _parse_data("data:text/plain;base64,aGVsbG8="), _parse_data("data:,a%20b")
     ((b'hello', 'text/plain'), (b'a b', ''))
     """
     head, comma, body = url[5:].partition(",")
@@ -280,14 +286,14 @@ def _data(url: str) -> tuple[bytes, str]:
         try:
             content = b64decode(b"".join(content.split()), validate=True)
         except binascii.Error:
-            raise Hopeless("the data within the answer is damaged") from None
+            raise PermanentFailure("the data within the answer is damaged") from None
     if not comma:
-        raise Hopeless("the data within the answer is cut off")
+        raise PermanentFailure("the data within the answer is cut off")
     return content, head.partition(";")[0]
 
 
-def _shown(url: str) -> str:
-    """An address as it may be shown: what follows its path, or stands before its host, can be a right to read."""
+def _format_url(url: str) -> str:
+    """A URL for messages, without its query and credentials, which can grant access."""
     if _is_data(url):
         return f"{url[:40].partition(',')[0]},…"
     try:
@@ -298,7 +304,7 @@ def _shown(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, (Again, Misfit, Damaged)):
+    if isinstance(error, (TemporaryFailure, Mismatch, Damaged)):
         return str(error)
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return f"its host was silent or too slow for {STALL_SECONDS:g} s"

@@ -1,13 +1,13 @@
-"""Whether what arrived is the file that was promised.
+"""Whether a downloaded file is complete, and of the kind that the service declared.
 
 What decides, in this order:
 
-1. the file's own structure, where it has one: a PNG without its end is never kept, whatever length was told;
-2. the length that HTTP told of exactly these bytes (`Content-Length`, or the total of a `Content-Range`);
-3. `file_size` of the File object, a hint by another program at another time. It counts where the other two are silent,
-   and against a file whose structure tells nothing. A whole file is not lost because of it.
+1. the file's own structure, where it has one: a PNG without its end is never stored, whatever length was declared;
+2. the length that HTTP declared for exactly these bytes (`Content-Length`, or the total of a `Content-Range`);
+3. `file_size` of the File object, a hint by another program at another time. It counts where the other two are missing,
+   and against a file whose structure says nothing. A complete file is not rejected because of it.
 
-Names and content types never decide what a file is. They only make us refuse: a page of text instead of a video.
+Names and content types never decide what a file is; they only lead to rejection, as of a text page instead of a video.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from ...models.service_file import File
-from .container_check import BINARY, PAGE, PROVABLE, Damaged, Kind, checked
+from .container_check import BINARY, PAGE, PROVABLE, Damaged, Kind, check_container
 
 MEDIA_NAMES = {
     ".mp4": "video/mp4",
@@ -34,48 +34,48 @@ TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the bearer of some bytes said about them."""
+class Declared:
+    """What HTTP, or a `data:` address, declares about a file."""
 
     length: int | None
     content_type: str
 
 
-def judged(content: BinaryIO, file: File, told: Told) -> Kind:
-    """The kind of a file that is whole and what was promised; `Damaged` says why it is not."""
-    found = checked(content)
+def validate(content: BinaryIO, file: File, declared: Declared) -> Kind:
+    """The kind of a complete file; raises `Damaged` for one that is incomplete or not what was declared."""
+    result = check_container(content)
     size = content.seek(0, 2)
-    if told.length is not None and told.length != size:
-        raise Damaged(f"{size:,} of {told.length:,} bytes arrived")
-    promised = _promised(file)
-    if found.kind.content_type.startswith("text/"):
-        _expect_text(found.kind, promised)
-    elif found.kind == BINARY:
-        _expect_anything({promised, _plain(told.content_type)}, _is_text(promised))
-    if not found.proven:
-        _expect_size(size, told.length, file.file_size)
-        if {promised, found.kind.content_type} <= PROVABLE and promised != found.kind.content_type:
-            raise Damaged(f"its bytes are those of {found.kind.content_type} with something behind, not {promised}")
-    return found.kind
+    if declared.length is not None and declared.length != size:
+        raise Damaged(f"{size:,} of {declared.length:,} bytes arrived")
+    expected = _declared_type(file)
+    if result.kind.content_type.startswith("text/"):
+        _check_text(result.kind, expected)
+    elif result.kind == BINARY:
+        _check_binary({expected, _plain(declared.content_type)}, _is_text(expected))
+    if not result.proven:
+        _check_size(size, declared.length, file.file_size)
+        if {expected, result.kind.content_type} <= PROVABLE and expected != result.kind.content_type:
+            raise Damaged(f"its bytes are those of {result.kind.content_type} with something behind, not {expected}")
+    return result.kind
 
 
-def _expect_text(kind: Kind, promised: str) -> None:
-    """Text only where text was promised: hosts answer with a page or a line of JSON, and a good status, when they fail."""
-    if not _is_text(promised):
+def _check_text(kind: Kind, expected: str) -> None:
+    """Raise `Damaged` for text where no text was declared: hosts that fail may answer 200 with a page or JSON."""
+    if not _is_text(expected):
         what = "a web page" if kind == PAGE else "a text"
-        raise Damaged(f"{what} came instead of {promised or 'a file'}")
+        raise Damaged(f"{what} came instead of {expected or 'a file'}")
 
 
-def _expect_anything(said: set[str], is_text: bool) -> None:
-    media = sorted(said & PROVABLE)
+def _check_binary(types: set[str], is_text: bool) -> None:
+    media = sorted(types & PROVABLE)
     if media:
         raise Damaged(f"its bytes are not those of {media[0]}")
-    if "text/html" in said and not is_text:
+    if "text/html" in types and not is_text:
         raise Damaged("a web page came instead of the file")
 
 
-def _expect_size(size: int, length: int | None, hint: int | None) -> None:
-    """Of a file that does not show its own end, somebody must know the length, and nobody may say another."""
+def _check_size(size: int, length: int | None, hint: int | None) -> None:
+    """Check the length of a file that does not show its own end: it must be declared, without contradiction."""
     hint = hint if hint and hint > 0 else None
     if length is None and hint is None:
         raise Damaged("nobody told how long it is, and such a file does not show whether it is whole")
@@ -85,11 +85,11 @@ def _expect_size(size: int, length: int | None, hint: int | None) -> None:
         )
 
 
-def _promised(file: File) -> str:
-    """The content type that the service promises, by its word or else by a name; empty where it promises nothing."""
-    said = _plain(file.content_type or "")
-    if said and said != BINARY.content_type:
-        return said
+def _declared_type(file: File) -> str:
+    """The content type that the service declares, or that a file name implies; empty for neither."""
+    declared = _plain(file.content_type or "")
+    if declared and declared != BINARY.content_type:
+        return declared
     for name in (file.file_name or "", _path(file.url)):
         suffix = f".{name.rpartition('.')[2].lower()}"
         if suffix in MEDIA_NAMES or suffix in TEXT_NAMES:

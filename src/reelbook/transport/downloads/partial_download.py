@@ -1,4 +1,4 @@
-"""A download under way, on disk: it has one owner, and whoever owns it next can go on where it stopped."""
+"""A partial download on disk: it has one owner at a time, and the next owner can resume it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any, Self
 from uuid import uuid4
 
 NOTE_BYTES = 1024
-"""The note beside a part always has this size: it is written over in place, which works on a full disk too."""
-LONGEST_VALIDATOR = 400
-NOTED_EVERY = 8 << 20
+"""The note beside a part always has this size: it is overwritten in place, which works on a full disk too."""
+MAX_VALIDATOR_LENGTH = 400
+NOTE_INTERVAL_BYTES = 8 << 20
 PIECE_BYTES = 1 << 20
 OVERLAP_BYTES = 4096
-"""How much is asked for again when a download goes on: what the host says of the place it starts from may be wrong."""
+"""How much is requested again when a download is resumed, to verify that the host continues at the right place."""
 
 
-class Misfit(Exception):
-    """What comes does not continue what is here."""
+class Mismatch(Exception):
+    """What arrives does not continue the part on disk."""
 
 
-class Part:
-    """The bytes of one file so far. All methods block for the disk; they may be called from any thread.
+class PartialDownload:
+    """The bytes of one file so far. All methods block on the disk; they may be called from any thread.
 
-    The note beside it says which version of the file these are (its ETag), and how many of them are known to be
-    good, by their hash. A crash, also one of the machine, can therefore leave nothing behind that is later believed.
+    The note beside it holds the version of the file (its ETag), and how many of the bytes are verified, by their hash.
+    After a crash, also of the machine, no damaged bytes are therefore resumed.
     """
 
     def __init__(self, path: Path, note: int) -> None:
@@ -40,11 +40,11 @@ class Part:
         self.total: int | None = None
         self.validator: str | None = None
         self._digest = hashlib.sha256()
-        self._noted = 0
+        self._noted_size = 0
         self._overlap = b""
-        # A cancelled task leaves its write running in a thread; the file is not given away under it.
-        self._guard = threading.RLock()
-        self._file = open(path, "r+b" if path.exists() else "w+b", buffering=0, opener=_private)  # noqa: SIM115
+        # A cancelled task leaves its write running in a thread; the lock keeps the file from being released meanwhile.
+        self._lock = threading.RLock()
+        self._file = open(path, "r+b" if path.exists() else "w+b", buffering=0, opener=_open_private)  # noqa: SIM115
         try:
             self._resume()
         except BaseException:
@@ -52,14 +52,14 @@ class Part:
             raise
 
     @classmethod
-    def owned(cls, place: Callable[[str], Path], key: str) -> Self:
-        """The part of this key; one of its own where another task or process is at it already."""
+    def acquire(cls, place: Callable[[str], Path], key: str) -> Self:
+        """Lock and return the part of this key; a new one where another task or process has it locked."""
         path = place(key)
-        note = _owned(_note_of(path))
+        note = _lock_note(_note_path(path))
         if note is None:
-            # A network folder without locks comes here too: then no download goes on, and none disturbs another.
+            # Also on a network folder without locks: then no download is resumed, and none disturbs another.
             path = place(f"{key}-{uuid4().hex}")
-            note = _opened(_note_of(path))
+            note = _open_note(_note_path(path))
         return cls(path, note)
 
     @property
@@ -67,18 +67,18 @@ class Part:
         return self._digest.hexdigest()
 
     @property
-    def resumable(self) -> bool:
-        """Whether a later request can go on from here, and be sure that it is the same file."""
+    def is_resumable(self) -> bool:
+        """Whether a later request can resume here, and verify that it is the same file."""
         return self.validator is not None and self.size > OVERLAP_BYTES
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return self.total is not None and self.size == self.total
 
     def start_over(self, validator: str | None = None, total: int | None = None) -> None:
-        """Forget all bytes; those of this version come now."""
-        strong = validator is not None and validator.startswith('"') and len(validator) <= LONGEST_VALIDATOR
-        with self._guard:
+        """Drop all bytes and start with this version of the file."""
+        strong = validator is not None and validator.startswith('"') and len(validator) <= MAX_VALIDATOR_LENGTH
+        with self._lock:
             if self._file.closed:
                 return
             self.validator, self.total = validator if strong else None, total
@@ -87,125 +87,125 @@ class Part:
             self._file.truncate(0)
             self._write_note()
 
-    def go_on(self) -> int:
-        """Where a request should start; its first bytes are compared with those that are here."""
+    def prepare_resume(self) -> int:
+        """The offset at which to request the file; the first bytes received are compared with those on disk."""
         start = self.size - OVERLAP_BYTES
-        with self._guard:
+        with self._lock:
             self._file.seek(start)
             self._overlap = self._file.read(OVERLAP_BYTES)
         return start
 
     def write(self, content: bytes) -> None:
-        """The next bytes."""
-        with self._guard:
+        """Append the next bytes."""
+        with self._lock:
             if self._file.closed:
                 return
             known = min(len(content), len(self._overlap))
             if content[:known] != self._overlap[:known]:
-                raise Misfit("the rest of the file does not fit to what had arrived before")
+                raise Mismatch("the rest of the file does not fit to what had arrived before")
             self._overlap = self._overlap[known:]
             view = memoryview(content)[known:]
             self._file.seek(self.size)
             while view:
-                # On a full disk some bytes may still be written before the error comes.
+                # On a full disk some bytes may still be written before the error is raised.
                 count = self._file.write(view) or 0
                 self._digest.update(view[:count])
                 self.size += count
                 view = view[count:]
-            if self.size - self._noted >= NOTED_EVERY:
+            if self.size - self._noted_size >= NOTE_INTERVAL_BYTES:
                 self._write_note()
 
-    def handed_over(self, place: Callable[[Path, str], Path]) -> Path:
-        """Where the complete file is after `place(path, sha256)` has moved it there."""
-        with self._guard:
+    def move_to_shelf(self, place: Callable[[Path, str], Path]) -> Path:
+        """Move the complete file by `place(path, sha256)` and return its new path."""
+        with self._lock:
             if self._released:
-                # Our task was cancelled, and the part may be another's by now.
+                # Our task was cancelled, and the part may have another owner by now.
                 raise FileNotFoundError(str(self.path))
             self._file.close()
             return place(self.path, self.sha256)
 
     def release(self) -> None:
-        """Let the next owner have it: what can be gone on with stays, the rest is deleted."""
-        with self._guard:
+        """Unlock the part: a resumable one stays for the next owner, any other is deleted."""
+        with self._lock:
             if self._released:
                 return
             self._released = True
             self._file.close()
-            if self.resumable and self.path.exists():
+            if self.is_resumable and self.path.exists():
                 with contextlib.suppress(OSError):
                     self._write_note()
                 os.close(self._note)
                 return
-            # In this order: as long as the note is there and locked, nobody else touches the part.
-            _removed(self.path)
-            _removed(_note_of(self.path))
+            # In this order: as long as the note exists and is locked, no other process touches the part.
+            _remove(self.path)
+            _remove(_note_path(self.path))
             os.close(self._note)
             if sys.platform == "win32":
-                # There a file that is open cannot be deleted.
-                _removed(_note_of(self.path))
+                # There an open file cannot be deleted.
+                _remove(_note_path(self.path))
 
     def _resume(self) -> None:
-        told = _read_note(self._note)
-        size, sha256 = told.get("size"), told.get("sha256")
+        note = _read_note(self._note)
+        size, sha256 = note.get("size"), note.get("sha256")
         if isinstance(size, int) and 0 < size <= os.fstat(self._file.fileno()).st_size:
             self._file.truncate(size)
             self._file.seek(0)
             while piece := self._file.read(PIECE_BYTES):
                 self._digest.update(piece)
             if self.sha256 == sha256:
-                self.size = self._noted = size
-                self.validator, self.total = told.get("validator"), told.get("total")
+                self.size = self._noted_size = size
+                self.validator, self.total = note.get("validator"), note.get("total")
                 return
         self.start_over()
 
     def _write_note(self) -> None:
-        told = {"validator": self.validator, "total": self.total, "size": self.size, "sha256": self.sha256}
+        note = {"validator": self.validator, "total": self.total, "size": self.size, "sha256": self.sha256}
         os.lseek(self._note, 0, os.SEEK_SET)
-        os.write(self._note, json.dumps(told).encode().ljust(NOTE_BYTES))
-        self._noted = self.size
+        os.write(self._note, json.dumps(note).encode().ljust(NOTE_BYTES))
+        self._noted_size = self.size
 
 
-def _note_of(path: Path) -> Path:
+def _note_path(path: Path) -> Path:
     return path.with_name(path.name + ".json")
 
 
-def _owned(path: Path) -> int | None:
-    """The open note, if it is ours now; None where another has it."""
+def _lock_note(path: Path) -> int | None:
+    """The open and locked note; None where another owner has it locked."""
     while True:
-        note = _opened(path)
-        if not _locked(note):
+        note = _open_note(path)
+        if not _try_lock(note):
             os.close(note)
             return None
-        # Its owner may have finished and deleted it between our two steps; then we hold a file without a name.
+        # Its owner may have deleted it between opening and locking; then this is a file without a name.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(note), path.stat()):
                 return note
         os.close(note)
 
 
-def _opened(path: Path) -> int:
+def _open_note(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
 
 
 def _read_note(note: int) -> dict[str, Any]:
     os.lseek(note, 0, os.SEEK_SET)
     try:
-        told = json.loads(os.read(note, NOTE_BYTES))
+        content = json.loads(os.read(note, NOTE_BYTES))
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _removed(path: Path) -> None:
+def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,1 +1,1 @@
-"""When the status of each run is asked for, and the requests that do it."""
+"""When the status of each run is polled, and the requests that do it."""

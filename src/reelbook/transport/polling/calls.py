@@ -1,4 +1,4 @@
-"""The calls that following runs needs, as a protocol: `ServiceCalls` has them, and so has a test's pretended service."""
+"""The calls that polling needs, as a protocol: `ServiceCalls` implements it, and so does the fake service of the tests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Protocol
 from ...models.queue_status import QueueStatus
 
 
-class Nature(Protocol):
-    """What a service says of itself."""
+class ServiceInfo(Protocol):
+    """What a service says about itself."""
 
     @property
     def features(self) -> frozenset[str]: ...
 
 
-class Calls(Protocol):
-    """The calls that following needs."""
+class StatusCalls(Protocol):
+    """The calls of a service that polling needs."""
 
-    async def nature(self) -> Nature: ...
+    async def service_info(self) -> ServiceInfo: ...
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus: ...
 

@@ -1,84 +1,88 @@
-"""The followed runs of one model, and what they teach about each other."""
+"""Polling state shared by the tracked runs of one model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .durations import Durations
+from .durations import DurationEstimate
 
 if TYPE_CHECKING:
-    from .tracked_run import Followed
+    from .tracked_run import TrackedRun
 
-DOUBTING_STEPS, FEW_ENDS = 4.0, 4
-"""What is known from earlier days only, or from so few ends, is tried out on one run."""
+TRIAL_STEPS, FEW_ENDS = 4.0, 4
+"""An estimate from earlier sessions only, or from so few ends, is verified on one run, polled every so many steps."""
 LATER_SECONDS = 2.0
-"""Runs that come so much later than others are another company."""
+"""Runs submitted so much later than the oldest probe may get a probe of their own age."""
 
 
 @dataclass(slots=True, eq=False)
-class Kin:
-    """The followed runs of one model, and what they teach about each other."""
+class ModelPolling:
+    """Polling state shared by the tracked runs of one model.
 
-    durations: Durations
+    A probe is a run of unknown duration that is polled often, so that its end shows how long the others will take.
+    """
+
+    durations: DurationEstimate
     """From submission to end."""
-    working: Durations = field(default_factory=Durations)
+    work_durations: DurationEstimate = field(default_factory=DurationEstimate)
     """From leaving the queue to end, for runs that were seen in it."""
-    runs: dict[Followed, None] = field(default_factory=dict)
-    unknown: dict[Followed, None] = field(default_factory=dict)
-    """Those of which nobody knows when they end, the oldest first."""
-    newcomer: Followed | None = None
-    """The first of those that came much later than the oldest."""
-    newcomers: int = 0
-    followed: int = 0
-    """How many runs were followed so far."""
-    place_seconds: float | None = None
+    runs: dict[TrackedRun, None] = field(default_factory=dict)
+    unpredicted: dict[TrackedRun, None] = field(default_factory=dict)
+    """The runs whose end cannot be estimated, the oldest first."""
+    late_probe: TrackedRun | None = None
+    """The first of those that were submitted much later than the oldest."""
+    late_probe_count: int = 0
+    total_runs: int = 0
+    """How many runs were tracked so far."""
+    seconds_per_place: float | None = None
     """How long it takes to move up one place in the queue."""
 
-    def enter(self, run: Followed) -> None:
-        """One run more."""
+    def add(self, run: TrackedRun) -> None:
+        """Start tracking a run."""
         self.runs[run] = None
-        self.followed += 1
+        self.total_runs += 1
 
-    def leave(self, run: Followed) -> None:
-        """One run less."""
+    def remove(self, run: TrackedRun) -> None:
+        """Stop tracking a run."""
         self.runs.pop(run, None)
-        self.know(run)
+        self.release_probe(run)
 
-    def know(self, run: Followed) -> None:
-        """Something is known of when this run ends, or it cannot look out for others."""
-        self.unknown.pop(run, None)
-        if self.newcomer is run:
-            self.newcomer = None
+    def release_probe(self, run: TrackedRun) -> None:
+        """The run is no probe, because its end can be estimated, or because it cannot be polled often."""
+        self.unpredicted.pop(run, None)
+        if self.late_probe is run:
+            self.late_probe = None
 
-    def claim_probe(self, run: Followed) -> bool:
-        """Whether this run, of which nothing is known, is asked often for the sake of all: the oldest is, and one more.
+    def claim_probe(self, run: TrackedRun) -> bool:
+        """Register a run of unknown duration; true if it is to be polled often on behalf of its model.
 
-        The oldest is asked ever more rarely, so those that come much later need one of their own age. One in several
-        may be that, because it costs many looks.
+        The oldest is, and one more: the oldest is polled ever more rarely, so those that are submitted much later need
+        a probe of their own age. At most one run in eight may be that, because it costs many polls.
         """
-        self.unknown[run] = None
-        oldest = next(iter(self.unknown))
-        before = self.newcomer or oldest
-        pause = LATER_SECONDS if self.newcomer is None else 5 * LATER_SECONDS
-        if run.since - before.since >= pause and self.newcomers <= self.followed / 8:
-            self.newcomer, self.newcomers = run, self.newcomers + 1
-        return run is oldest or run is self.newcomer
+        self.unpredicted[run] = None
+        oldest = next(iter(self.unpredicted))
+        before = self.late_probe or oldest
+        pause = LATER_SECONDS if self.late_probe is None else 5 * LATER_SECONDS
+        if run.submitted_at - before.submitted_at >= pause and self.late_probe_count <= self.total_runs / 8:
+            self.late_probe, self.late_probe_count = run, self.late_probe_count + 1
+        return run is oldest or run is self.late_probe
 
-    def moved_up(self, places: int, seconds: float) -> None:
-        """A run moved up so many places in this time."""
+    def record_queue_move(self, places: int, seconds: float) -> None:
+        """A run moved up so many places in the queue in this time."""
         pace, share = seconds / places, min(places / 8, 0.5)
-        self.place_seconds = pace if self.place_seconds is None else (1 - share) * self.place_seconds + share * pace
+        before = self.seconds_per_place
+        self.seconds_per_place = pace if before is None else (1 - share) * before + share * pace
 
     @property
-    def doubt(self) -> float | None:
-        """How many steps apart one run is asked while little is known for certain; None when enough is."""
-        if not self.durations.seen:
-            return DOUBTING_STEPS
-        return 1.0 if self.durations.seen < FEW_ENDS and len(self.runs) >= 2 * FEW_ENDS else None
+    def trial_steps(self) -> float | None:
+        """How many steps apart one run is polled to verify an uncertain estimate; None once it is certain enough."""
+        if not self.durations.observed_ends:
+            return TRIAL_STEPS
+        return 1.0 if self.durations.observed_ends < FEW_ENDS and len(self.runs) >= 2 * FEW_ENDS else None
 
-    def think(self, price: float) -> bool:
-        """Draw conclusions where the news is worth it; says whether they are new."""
-        known = [durations for durations in (self.durations, self.working) if durations.worth_thinking]
-        changed = [durations.think(price) for durations in known]
+    def update_estimates(self, poll_price: float) -> bool:
+        """Compute those estimates anew for which enough was observed; true if the poll ages changed."""
+        outdated = [estimate for estimate in (self.durations, self.work_durations) if estimate.is_outdated]
+        changed = [estimate.update(poll_price) for estimate in outdated]
         return any(changed)

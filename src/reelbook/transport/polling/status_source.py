@@ -1,4 +1,4 @@
-"""How a request stands, by its status, or by its result where nothing tells the status."""
+"""The status of a request: from its status call, or from its result where the service refuses that call."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from ...errors import NotReady, ReelbookError, ServiceError, TooManyRequests
 from ...models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from ..paid_outcome import is_about_the_account
-from ..response_parsing import Nature, holds_files
+from ..response_parsing import ServiceInfo, has_files
 from ..service_calls import ServiceCalls
 
 
 class StatusSource:
-    """The calls of a service as following needs them: whose status is refused, is asked for its result."""
+    """The calls of a service that polling needs, with the result call as fallback where the status call is refused."""
 
     def __init__(self, calls: ServiceCalls) -> None:
         self._calls = calls
@@ -21,20 +21,20 @@ class StatusSource:
     def base_url(self) -> str:
         return self._calls.base_url
 
-    async def nature(self) -> Nature:
-        return await self._calls.nature()
+    async def service_info(self) -> ServiceInfo:
+        return await self._calls.service_info()
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
-        """Its status; as its result shows it, where its status is answered with anything else."""
+        """The status of a request; derived from its result where the status call is refused."""
         try:
             return await self._calls.status(endpoint_id, request_id)
         except ServiceError as refused:
             if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
                 raise
-            shown = await self._status_by_result(endpoint_id, request_id)
-            if shown is None:
+            derived = await self._status_by_result(endpoint_id, request_id)
+            if derived is None:
                 raise
-            return shown
+            return derived
 
     async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
         return await self._calls.statuses(ids)
@@ -43,13 +43,13 @@ class StatusSource:
         return self._calls.stream(endpoint_id, request_id)
 
     async def _status_by_result(self, endpoint_id: str, request_id: str) -> QueueStatus | None:
-        """Ended where there is a result, going where the service says that it is too early; else None."""
+        """Completed where there is a result, in progress where the service says that it is too early; else None."""
         try:
             output = await self._calls.result(endpoint_id, request_id)
         except NotReady as early:
             return None if early.foreign else QueueStatus(status=IN_PROGRESS, request_id=request_id)
         except ReelbookError:
             return None
-        if not holds_files(output.values()):
+        if not has_files(output.values()):
             return None
         return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})

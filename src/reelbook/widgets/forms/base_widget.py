@@ -13,16 +13,16 @@ import anywidget
 import traitlets
 
 from ...errors import ReelbookError
-from ..comms import forget_thread
+from ..comms import forget_reply_thread
 
 HERE = Path(__file__).parent
 
-Handle = Callable[[dict[str, Any], list[memoryview]], None]
+Handler = Callable[[dict[str, Any], list[memoryview]], None]
 
 log = logging.getLogger("reelbook")
 
 
-class Speaking(anywidget.AnyWidget):
+class ScriptWidget(anywidget.AnyWidget):
     """A form, or a part of a studio. `handles` says what is done with each message of the page."""
 
     # Its text and not its path: anywidget follows a file, and would keep every widget alive for it.
@@ -31,20 +31,20 @@ class Speaking(anywidget.AnyWidget):
     """The name of the script that draws it; a page asks for it once, however many widgets need it."""
     is_closed = True
     """Until it is whole: what fails on the way is closed, too."""
-    called = "widget"
+    thread_label = "widget"
     """What it is in the name of a thread."""
 
-    _frame: Any = None
+    _own_layout: Any = None
 
     def __init__(self, script: tuple[str, bytes], **traits: Any) -> None:
-        self.handles: Mapping[str, Handle] = {}
+        self.handlers: Mapping[str, Handler] = {}
         key, self._script = script
         super().__init__(script_key=key, **traits)
-        self._frame = self.layout
+        self._own_layout = self.layout
         self.is_closed = False
         # Weakly, so that one which nobody holds any more can go.
         me = weakref.ref(self)
-        self.on_msg(lambda _, content, buffers: _told(me, content, buffers))
+        self.on_msg(lambda _, content, buffers: _dispatch(me, content, buffers))
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
         """Do something in a thread of its own; what goes wrong there is told on the page."""
@@ -54,10 +54,10 @@ class Speaking(anywidget.AnyWidget):
                 function()
             except Exception as error:
                 if not isinstance(error, ReelbookError):
-                    log.debug("%s of a %s failed", name, self.called, exc_info=True)
+                    log.debug("%s of a %s failed", name, self.thread_label, exc_info=True)
                 self.send({"trouble": str(error) or type(error).__name__})
 
-        threading.Thread(target=work, name=f"reelbook-{self.called}-{name}", daemon=True).start()
+        threading.Thread(target=work, name=f"reelbook-{self.thread_label}-{name}", daemon=True).start()
 
     def send(self, content: Any, buffers: Any = None) -> None:
         """Tell the page something; nothing where this is closed."""
@@ -66,25 +66,25 @@ class Speaking(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Nothing of it stays on the page."""
-        self.is_closed, self.handles = True, {}
+        self.is_closed, self.handlers = True, {}
         # ipywidgets leaves the layout that it has brought along open.
-        if self._frame is not None:
-            self._frame.close()
+        if self._own_layout is not None:
+            self._own_layout.close()
         super().close()
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
-        forget_thread(self)
+        forget_reply_thread(self)
 
 
-def _told(me: weakref.ref[Speaking], content: Any, buffers: Any) -> None:
+def _dispatch(me: weakref.ref[ScriptWidget], content: Any, buffers: Any) -> None:
     widget = me()
     if widget is None or not isinstance(content, dict):
         return
     if content.get("do") == "script":
         widget.send({"script": widget.script_key}, [widget._script])
         return
-    handle = widget.handles.get(str(content.get("do")))
+    handle = widget.handlers.get(str(content.get("do")))
     if handle is not None:
         try:
             handle(content, list(buffers or ()))

@@ -11,7 +11,7 @@ import traitlets
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .control_widgets import NoJSON, chosen_in, is_listed, shown_in, typed_in, widget_of
+from .control_widgets import NotJSON, edit_of_choice, edit_of_value, has_choices, make_widget, widget_value
 from .fields.draft import Draft
 from .fields.field_tree import Node, sheet_of
 from .pictures.form_pictures import Pictures
@@ -59,23 +59,23 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
-        self._unread: dict[str, Problem] = {}
+        self._json_problems: dict[str, Problem] = {}
         """Fields in which something stands that is not JSON and has to be."""
         self._is_filling = False
-        self._last: Input | InvalidInput
-        self._widgets = {name: widget_of(node) for name, node in self._nodes.items()}
+        self._checked: Input | InvalidInput
+        self._widgets = {name: make_widget(node) for name, node in self._nodes.items()}
         # Labels, because they show text as text: an HTML widget would run what stands in a title.
-        self._words = {name: widgets.Label(layout={"display": "none"}) for name in self._nodes}
-        rows = [widgets.VBox([self._widgets[name], self._words[name]]) for name in self._nodes]
+        self._problem_labels = {name: widgets.Label(layout={"display": "none"}) for name in self._nodes}
+        rows = [widgets.VBox([self._widgets[name], self._problem_labels[name]]) for name in self._nodes]
         super().__init__(children=rows)
-        shown = [*self._widgets.values(), *self._words.values(), *rows]
+        shown = [*self._widgets.values(), *self._problem_labels.values(), *rows]
         styles = [widget.style for widget in shown if widget.has_trait("style")]
         self._own = [*shown, *styles, *(widget.layout for widget in (*shown, self))]
         """All that is closed with it; ipywidgets leaves layouts and styles open."""
         for name, widget in self._widgets.items():
             # Of choices the place: among them, 1 and true are two.
-            widget.observe(self._follow(name), "index" if is_listed(self._nodes[name]) else "value")
-        self._last = self._judged()
+            widget.observe(self._make_observer(name), "index" if has_choices(self._nodes[name]) else "value")
+        self._checked = self._validate()
         if value is not None:
             self.fill(value)
 
@@ -99,13 +99,13 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
     def words(self, name: str) -> str:
         """What is wrong with a field, as it stands below it; empty where it is right."""
         self[name]
-        return str(self._words[name].value)
+        return str(self._problem_labels[name].value)
 
     def checked(self) -> Input:
         """The inputs, or `InvalidInput`."""
-        if isinstance(self._last, InvalidInput):
-            raise InvalidInput(self._last.model, self._last.problems)
-        return self._last
+        if isinstance(self._checked, InvalidInput):
+            raise InvalidInput(self._checked.model, self._checked.problems)
+        return self._checked
 
     def fill(self, value: Any) -> None:
         """Show these inputs, or a mapping of fields."""
@@ -115,10 +115,10 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
                 f"These controls are for {self.kind.endpoint_id}, and cannot show a {type(value).__name__}."
             )
         self._draft.fill(request)
-        self._unread.clear()
+        self._json_problems.clear()
         for name in self._nodes:
-            self._show(name)
-        self._judge()
+            self._fill_widget(name)
+        self._update_value()
 
     def send(self, content: Any, buffers: Any = None) -> None:
         """Nothing is told to a page beyond the values of the widgets."""
@@ -135,69 +135,71 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
         self._pictures.close()
         super().close()
 
-    def _follow(self, name: str) -> Callable[[Any], None]:
+    def _make_observer(self, name: str) -> Callable[[Any], None]:
         def changed(change: Any) -> None:
             if not self._is_filling:
-                self._read(name)
-                self._judge()
+                self._read_widget(name)
+                self._update_value()
 
         return changed
 
-    def _show(self, name: str) -> None:
+    def _fill_widget(self, name: str) -> None:
         """Put into the widget of a field what its draft says."""
-        shown = shown_in(self._nodes[name], *self._of(name))
+        shown = widget_value(self._nodes[name], *self._draft_value(name))
         self._is_filling = True
         try:
-            if is_listed(self._nodes[name]):
+            if has_choices(self._nodes[name]):
                 self._widgets[name].index = shown
             else:
                 self._widgets[name].value = shown
         finally:
             self._is_filling = False
 
-    def _of(self, name: str) -> tuple[Any, ...]:
+    def _draft_value(self, name: str) -> tuple[Any, ...]:
         return (self._draft.values[name],) if name in self._draft.values else ()
 
-    def _read(self, name: str) -> None:
+    def _read_widget(self, name: str) -> None:
         """Put into the draft what stands in the widget of a field."""
         node, widget = self._nodes[name], self._widgets[name]
-        self._unread.pop(name, None)
+        self._json_problems.pop(name, None)
         try:
-            typed = chosen_in(node, widget.index) if is_listed(node) else typed_in(node, widget.value)
-        except NoJSON as error:
-            self._unread[name] = Problem((name,), f"`{name}` is not JSON: {error}. Text stands in double quotes.", "json")  # fmt: skip
+            typed = edit_of_choice(node, widget.index) if has_choices(node) else edit_of_value(node, widget.value)
+        except NotJSON as error:
+            self._json_problems[name] = Problem((name,), f"`{name}` is not JSON: {error}. Text stands in double quotes.", "json")  # fmt: skip
             typed = (widget.value,)
         self._draft.edit(name, *typed)
         # A picture that was pasted as an address is kept here: whole, it would be saved with the notebook.
-        if node["kind"] == "image" and self._of(name) != typed:
-            self._show(name)
+        if node["kind"] == "image" and self._draft_value(name) != typed:
+            self._fill_widget(name)
 
-    def _judge(self) -> None:
-        before, self._last = self._last, self._judged()
-        if isinstance(self._last, Input) and self._last != before:
+    def _update_value(self) -> None:
+        before, self._checked = self._checked, self._validate()
+        if isinstance(self._checked, Input) and self._checked != before:
             old = before if isinstance(before, Input) else None
-            self.notify_change(traitlets.Bunch(name="value", old=old, new=self._last, owner=self, type="change"))
+            self.notify_change(traitlets.Bunch(name="value", old=old, new=self._checked, owner=self, type="change"))
 
-    def _judged(self) -> Input | InvalidInput:
-        found = self._found()
+    def _validate(self) -> Input | InvalidInput:
+        found = self._read_draft()
         wrong: dict[str, list[str]] = {}
         for problem in found.problems if isinstance(found, InvalidInput) else ():
             at = str(problem.loc[0]) if problem.loc else ""
-            wrong.setdefault(at if at in self._words else next(iter(self._words), ""), []).append(problem.message)
-        for name, label in self._words.items():
+            wrong.setdefault(at if at in self._problem_labels else next(iter(self._problem_labels), ""), []).append(
+                problem.message
+            )
+        for name, label in self._problem_labels.items():
             words = " ".join(wrong.get(name, ()))
             if label.value != words:
                 label.value = words
                 label.layout.display = None if words else "none"
         return found
 
-    def _found(self) -> Input | InvalidInput:
+    def _read_draft(self) -> Input | InvalidInput:
         try:
             found: Input | InvalidInput = self._draft.read()
         except InvalidInput as error:
             found = error
-        if not self._unread:
+        if not self._json_problems:
             return found
         others = found.problems if isinstance(found, InvalidInput) else ()
-        others = tuple(problem for problem in others if not problem.loc or problem.loc[0] not in self._unread)
-        return InvalidInput(self.kind.__name__, [*self._unread.values(), *others])
+        others = tuple(problem for problem in others if not problem.loc or problem.loc[0] not in self._json_problems)
+        return InvalidInput(self.kind.__name__, [*self._json_problems.values(), *others])

@@ -12,10 +12,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...display.synced_clips import Clip, on_one_clock
-from ...display.theme import module, small
+from ...display.synced_clips import Clip, render_synced_clips
+from ...display.theme import bundle_scripts, minify_style
 
-ROOM = __package__
+PACKAGE = __package__
 CORE = ("form_plain.js", "form_plain_choice.js", "form.js")
 CORE_STYLES = ("form.css", "form_plain.css", "form_runs.css", "form_sweep.css")
 NESTED = {"list", "object", "either", "again"}
@@ -35,12 +35,12 @@ SPECIAL: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """The scripts and style sheets of what not every form has."""
 
 
-def script_for(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
+def pack_form_script(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
     """A name and the packed text of the one module that draws this form."""
-    return _packed(frozenset(_needs(sheet["fields"])) | frozenset(_needs(sheet["shared"].values())))
+    return _pack(frozenset(_find_needs(sheet["fields"])) | frozenset(_find_needs(sheet["shared"].values())))
 
 
-def _needs(nodes: Iterable[Any]) -> set[str]:
+def _find_needs(nodes: Iterable[Any]) -> set[str]:
     found: set[str] = set()
     for node in nodes:
         if not isinstance(node, Mapping):
@@ -53,19 +53,21 @@ def _needs(nodes: Iterable[Any]) -> set[str]:
         # What has a control of its own may still fall back to that of its kind.
         if node.get("kind") in NESTED and special not in ("sizes", "timeline"):
             found.add("nested")
-        found |= _needs([node.get("item"), node.get("open"), *node.get("fields", ()), *node.get("forms", ())])
+        found |= _find_needs([node.get("item"), node.get("open"), *node.get("fields", ()), *node.get("forms", ())])
     return found
 
 
 @cache
-def _packed(needs: frozenset[str]) -> tuple[str, bytes]:
+def _pack(needs: frozenset[str]) -> tuple[str, bytes]:
     scripts = [*CORE, *(name for need in sorted(needs) for name in SPECIAL[need][0])]
     styles = [*CORE_STYLES, *(name for need in sorted(needs) for name in SPECIAL[need][1])]
-    text = module(*dict.fromkeys(scripts), room=ROOM)
-    look = "".join([small("tokens.css"), *(small(name, room=ROOM) for name in dict.fromkeys(styles))])
-    whole = f"const FORM_STYLE = {json.dumps(look)};\n{text}export default {{ render: renderForm }};\n"
+    text = bundle_scripts(*dict.fromkeys(scripts), package=PACKAGE)
+    style = "".join(
+        [minify_style("tokens.css"), *(minify_style(name, package=PACKAGE) for name in dict.fromkeys(styles))]
+    )
+    source = f"const FORM_STYLE = {json.dumps(style)};\n{text}export default {{ render: renderForm }};\n"
     # No time in it: the same script has the same name wherever it was packed.
-    packed = gzip.compress(whole.encode(), 9, mtime=0)
+    packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
 
 
@@ -73,19 +75,22 @@ STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
 
 
 @cache
-def studio_script() -> tuple[str, bytes]:
+def pack_studio_script() -> tuple[str, bytes]:
     """A name and the packed text of the one module that draws the head and the gallery of a studio."""
     # Clips beside each other need the clock of all displays, whose buttons are drawn there, too.
     clip = Clip("", "", 16, 9, 2, Fraction(1), "")
-    look = "".join([*map(small, ("tokens.css", "clock.css")), *(small(name, room=ROOM) for name in STUDIO_STYLES)])
-    known = {
-        "STUDIO_STYLE": look,
-        "STUDIO_CLOCK": str(on_one_clock(Markup("<div data-rb-clips></div>"), [clip], name="")),
-    }
-    given = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
-    text = module("clock.js") + module("studio.js", room=ROOM)
-    whole = (
-        f"{given}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys }}) }};\n"
+    style = "".join(
+        [
+            *map(minify_style, ("tokens.css", "clock.css")),
+            *(minify_style(name, package=PACKAGE) for name in STUDIO_STYLES),
+        ]
     )
-    packed = gzip.compress(whole.encode(), 9, mtime=0)
+    known = {
+        "STUDIO_STYLE": style,
+        "STUDIO_CLOCK": str(render_synced_clips(Markup("<div data-rb-clips></div>"), [clip], name="")),
+    }
+    constants = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
+    text = bundle_scripts("clock.js") + bundle_scripts("studio.js", package=PACKAGE)
+    source = f"{constants}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys }}) }};\n"
+    packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-TYPED = "__text__"
+JSON_TEXT = "__text__"
 """The key of what travels as JSON in a text: what was typed as such, and what a page would not give back to the letter."""
 MAX_SAFE = 2**53
 """The largest whole number up to which JavaScript knows every one."""
@@ -31,52 +31,56 @@ def for_page(value: Any) -> Any:
         return {str(name): for_page(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [for_page(item) for item in value]
-    return writable(str(value))
+    return sendable(str(value))
 
 
-def exact(value: Any) -> Any:
+def exact_json(value: Any) -> Any:
     """A value as one that a page does not look into, and gives back to the letter.
 
-    >>> exact(7), exact([2**60, 1])
+    >>> exact_json(7), exact_json([2**60, 1])
     (7, {'__text__': '[1152921504606846976, 1]'})
     """
-    told = for_page(value)
-    return {TYPED: json.dumps(value, ensure_ascii=False)} if not is_same(told, value) or is_typed(value) else told
+    plain = for_page(value)
+    return (
+        {JSON_TEXT: json.dumps(value, ensure_ascii=False)}
+        if not is_same_json(plain, value) or is_json_text(value)
+        else plain
+    )
 
 
-def apart(value: Any) -> Any:
+def distinct_json(value: Any) -> Any:
     """A value for where both numbers and texts may stand: there, a long number is no text.
 
-    >>> apart([2**60, "1152921504606846976"])
+    >>> distinct_json([2**60, "1152921504606846976"])
     [{'__text__': '1152921504606846976'}, '1152921504606846976']
     """
     if isinstance(value, Mapping):
-        return {str(name): apart(item) for name, item in value.items()}
+        return {str(name): distinct_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [apart(item) for item in value]
+        return [distinct_json(item) for item in value]
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return {TYPED: str(value)} if is_number and abs(value) > MAX_SAFE else for_page(value)
+    return {JSON_TEXT: str(value)} if is_number and abs(value) > MAX_SAFE else for_page(value)
 
 
-def unpacked(value: Any) -> Any:
+def decoded(value: Any) -> Any:
     """What travelled as JSON in a text; anything else as it is. `ValueError` or `RecursionError` where it is no JSON."""
-    return json.loads(value[TYPED]) if is_typed(value) else value
+    return json.loads(value[JSON_TEXT]) if is_json_text(value) else value
 
 
-def is_typed(value: Any) -> bool:
+def is_json_text(value: Any) -> bool:
     """Whether a value is JSON in a text."""
-    return isinstance(value, dict) and set(value) == {TYPED} and isinstance(value[TYPED], str)
+    return isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same_json(one: Any, other: Any) -> bool:
     """Whether two plain values are the same JSON: 1 is not true."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def writable(value: Any, level: int = 0) -> Any:
+def sendable(value: Any, level: int = 0) -> Any:
     """A value that can be sent: half of a sign, which a page can send, nobody can send back, nor what nests without end.
 
-    >>> writable({"prompt": "\\ud83d"})
+    >>> sendable({"prompt": "\\ud83d"})
     {'prompt': '�'}
     """
     if isinstance(value, str):
@@ -88,5 +92,5 @@ def writable(value: Any, level: int = 0) -> Any:
     if level > MAX_LEVELS:
         return "…"
     if isinstance(value, dict):
-        return {writable(name): writable(item, level + 1) for name, item in value.items()}
-    return [writable(item, level + 1) for item in value]
+        return {sendable(name): sendable(item, level + 1) for name, item in value.items()}
+    return [sendable(item, level + 1) for item in value]

@@ -8,14 +8,14 @@ import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ...display.update_clock import Bundle, Card, Key, ticker
+from ...display.update_clock import Bundle, Key, LiveOutput, updater
 
 Owner = TypeVar("Owner")
 
 log = logging.getLogger("reelbook")
 
 
-class KeepingUp(Generic[Owner]):
+class LiveUpdates(Generic[Owner]):
     """Looks after what one owner shows. The clock holds what it is given, so that it is given nothing that holds the owner."""
 
     def __init__(
@@ -27,23 +27,23 @@ class KeepingUp(Generic[Owner]):
         is_over: Callable[[Owner], bool],
     ) -> None:
         self._owner = weakref.ref(owner)
-        self._tell, self._bundle, self._key, self._is_over = tell, bundle, key, is_over
+        self._publish, self._bundle, self._key, self._is_over = tell, bundle, key, is_over
         # Of its own: it is rung while an owner changes, and owners look at things under locks of theirs.
         self._guard = threading.Lock()
-        self._card: Card | None = None
+        self._card: LiveOutput | None = None
         self._is_closed = False
 
     @property
-    def card(self) -> Card | None:
+    def card(self) -> LiveOutput | None:
         """What the clock has of it; None while there is nothing to tell."""
         return self._card
 
-    def ring(self) -> None:
+    def start(self) -> None:
         """There is something to tell, and there will be until it is over."""
         with self._guard:
             if self._card is None and not self._is_closed:
-                self._card = self._made()
-                ticker.add(self._card)
+                self._card = self._make_card()
+                updater.add(self._card)
 
     def close(self) -> None:
         """Tell nothing more."""
@@ -51,8 +51,8 @@ class KeepingUp(Generic[Owner]):
             # The clock lets go of a card that is not ours any more: one that closes in an update would wait for its end.
             self._is_closed, self._card = True, None
 
-    def _made(self) -> Card:
-        here, told, found, shown = self._owner, self._tell, self._bundle, self._key
+    def _make_card(self) -> LiveOutput:
+        here, told, found, shown = self._owner, self._publish, self._bundle, self._key
         me = weakref.ref(self)
 
         def tell(bundle: Bundle) -> None:
@@ -73,13 +73,13 @@ class KeepingUp(Generic[Owner]):
             return () if owner is None else shown(owner)
 
         def is_over() -> bool:
-            keeping = me()
-            return keeping is None or keeping._leaves(card)
+            updates = me()
+            return updates is None or updates._release_if_over(card)
 
-        card = Card(tell, bundle, key, is_over=is_over)
+        card = LiveOutput(tell, bundle, key, is_over=is_over)
         return card
 
-    def _leaves(self, card: Card) -> bool:
+    def _release_if_over(self, card: LiveOutput) -> bool:
         """Whether this card has nothing more to tell; once it is so it stays so, and what comes next gets another one."""
         with self._guard:
             owner = self._owner()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import Problem
-from .json_values import writable
+from .json_values import sendable
 
 _TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
 _QUOTED = re.compile(r"`([^`]*)`")
@@ -19,38 +19,38 @@ def labels_in(sheet: Mapping[str, Any]) -> dict[str, str]:
     return {node["name"]: node["label"] for node in sheet["fields"]}
 
 
-def plainly(words: str, labels: Mapping[str, str]) -> str:
+def format_sentence(words: str, labels: Mapping[str, str]) -> str:
     """A sentence as it stands on the page.
 
-    >>> plainly("`fps` is too high for `images`.", {"fps": "Frames per second"})
+    >>> format_sentence("`fps` is too high for `images`.", {"fps": "Frames per second"})
     'Frames per second is too high for images.'
-    >>> plainly("`loras[0].weight_name` does not have the form `[a-z]`.", {"loras": "LoRAs"})
+    >>> format_sentence("`loras[0].weight_name` does not have the form `[a-z]`.", {"loras": "LoRAs"})
     'LoRAs 1, weight name does not have the form [a-z].'
-    >>> plainly("`fps` needs a number, not 'many' (str).", {})
+    >>> format_sentence("`fps` needs a number, not 'many' (str).", {})
     "fps needs a number, not 'many'."
     """
 
-    def told(place: re.Match[str]) -> str:
+    def replace_name(match: re.Match[str]) -> str:
         # The longest, because the name of a field may hold anything, that of another one too.
-        inside = (name for name in labels if name and place[1].startswith((f"{name}[", f"{name}.")))
-        known = [place[1]] if place[1] in labels else inside
+        inside = (name for name in labels if name and match[1].startswith((f"{name}[", f"{name}.")))
+        known = [match[1]] if match[1] in labels else inside
         name = max(known, key=len, default=None)
-        return place[1] if name is None else labels[name] + _within(place[1][len(name) :])
+        return match[1] if name is None else labels[name] + _within(match[1][len(name) :])
 
-    return _QUOTED.sub(told, _TYPE.sub("", words))
+    return _QUOTED.sub(replace_name, _TYPE.sub("", words))
 
 
-def problem_told(problem: Problem, labels: Mapping[str, str]) -> str:
+def format_problem(problem: Problem, labels: Mapping[str, str]) -> str:
     """What is wrong with a field.
 
-    >>> problem_told(Problem(("images",), "`images` is required.", "missing"), {"images": "Images"})
+    >>> format_problem(Problem(("images",), "`images` is required.", "missing"), {"images": "Images"})
     'Images: this is required.'
     """
     name = problem.loc[0] if problem.loc else None
     if problem.kind == "missing" and isinstance(name, str) and name in labels:
         # One sentence for labels of one thing and of many.
-        return writable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
-    return writable(plainly(problem.message, labels))  # type: ignore[no-any-return]
+        return sendable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
+    return sendable(format_sentence(problem.message, labels))  # type: ignore[no-any-return]
 
 
 def _within(steps: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 _OUTPUT = re.compile(r"_\d+")
 
 
-def name_of(value: Any, names: Mapping[str, Any] | None = None) -> str | None:
+def find_variable_name(value: Any, names: Mapping[str, Any] | None = None) -> str | None:
     """The name under which a cell finds it: its variable, else its numbered output; None where it has neither.
 
     >>> form = object()
-    >>> name_of(form, {"_": form, "_3": form, "paper": form}), name_of(form, {"_3": form}), name_of(form, {})
+    >>> find_variable_name(form, {"_": form, "_3": form, "paper": form}), find_variable_name(form, {"_3": form}), find_variable_name(form, {})
     ('paper', '_3', None)
     """
     # A copy, because a cell may make a variable at this moment.
@@ -25,6 +25,6 @@ def name_of(value: Any, names: Mapping[str, Any] | None = None) -> str | None:
 
 def _user_names() -> Mapping[str, Any]:
     # Another thread may be half way through that import.
-    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = asked() if asked else None
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = get_ipython() if get_ipython else None
     return {} if shell is None else shell.user_ns

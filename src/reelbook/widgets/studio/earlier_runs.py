@@ -8,50 +8,52 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...sweeps.results.accessor import IMAGES, VIDEO, Reel, first_of
-from .gallery_cards import Kept
+from ...sweeps.results.accessor import IMAGES, VIDEO, Reel, find_column
+from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
     from ...models.base import Input
 
 PAGE = 24
 """Runs that come at once."""
-LOOKED_IN = ("prompt", "model", "error", "status", "seed", "output_seed")
+SEARCHED = ("prompt", "model", "error", "status", "seed", "output_seed")
 KindOf = Callable[[str], "type[Input] | None"]
 
 
-class Earliers:
+class EarlierRuns:
     """The runs of a library as it was when this was made, without those that the studio shows already."""
 
-    def __init__(self, frame: pd.DataFrame, kind_of: KindOf, *, shown: Collection[str] = ()) -> None:
+    def __init__(self, frame: pd.DataFrame, kind_of: KindOf, *, without: Collection[str] = ()) -> None:
         self._kind_of = kind_of
-        requests = first_of(frame, "request_id")
-        self._frame = frame if requests is None else frame[~requests.isin(list(shown))]
-        self._has_files = first_of(frame, VIDEO) is not None or first_of(frame, IMAGES) is not None
+        requests = find_column(frame, "request_id")
+        self._frame = frame if requests is None else frame[~requests.isin(list(without))]
+        self._has_files = find_column(frame, VIDEO) is not None or find_column(frame, IMAGES) is not None
 
     @property
     def models(self) -> list[str]:
         """Which models there are runs of."""
-        found = first_of(self._frame, "model")
+        found = find_column(self._frame, "model")
         return [] if found is None else sorted({str(model) for model in found})
 
-    def page(self, start: int, text: str = "", model: str = "") -> tuple[list[Kept], int]:
+    def page(self, start: int, text: str = "", model: str = "") -> tuple[list[LibraryRun], int]:
         """Some of the runs in which all these words stand, and how many there are in all."""
         found = self._found(text, model)
         part = found.iloc[::-1].iloc[start : start + PAGE]
         paths = list(Reel(part).paths()) if self._has_files else [[] for _ in range(len(part))]
         rows: list[dict[Any, Any]] = part.to_dict("records")
         return [
-            Kept(f"l{number}", _named(row), [Path(path) for path in each], self._kind_of(str(row.get("model"))))
+            LibraryRun(
+                f"l{number}", _with_text_keys(row), [Path(path) for path in each], self._kind_of(str(row.get("model")))
+            )
             for number, row, each in zip(part.index, rows, paths, strict=True)
         ], len(found)
 
     def _found(self, text: str, model: str) -> pd.DataFrame:
         frame = self._frame
-        models = first_of(frame, "model")
+        models = find_column(frame, "model")
         if model and models is not None:
             frame = frame[models.astype(str) == model]
-        columns = [column for name in LOOKED_IN if (column := first_of(frame, name)) is not None]
+        columns = [column for name in SEARCHED if (column := find_column(frame, name)) is not None]
         for word in text.lower().split():
             # As plain text: what somebody looks for is no pattern.
             hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
@@ -61,5 +63,5 @@ class Earliers:
         return frame
 
 
-def _named(row: Mapping[Any, Any]) -> dict[str, Any]:
+def _with_text_keys(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): value for name, value in row.items()}

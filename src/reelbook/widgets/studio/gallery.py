@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from ...errors import ReelbookError
-from ..forms.running.form_runs import AGREED, NOT_CANCELLED, TOO_LATE
-from ..forms.running.run_clips import Clips
-from .earlier_runs import PAGE, Earliers, KindOf
-from .gallery_cards import Bought, Kept, Shown
-from .studio_part import Part
+from ..forms.running.form_runs import CANCEL_REQUESTED, NOT_CANCELLED, TOO_LATE
+from ..forms.running.run_clips import RunFileSender
+from .earlier_runs import PAGE, EarlierRuns, KindOf
+from .gallery_cards import CardJSON, LibraryRun, StudioRun
+from .studio_part import StudioPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ USED = "The form has the inputs of this run now."
 log = logging.getLogger("reelbook")
 
 
-class Gallery(Part):
+class Gallery(StudioPart):
     """Cards, the run that is looked at large, and runs side by side. The studio says what there is."""
 
     cards: Any = traitlets.List().tag(sync=True)
@@ -41,19 +41,19 @@ class Gallery(Part):
     def __init__(self, library: Callable[[], pd.DataFrame], kind_of: KindOf, use: Callable[[Input], object]) -> None:
         super().__init__("gallery")
         self._library, self._kind_of, self._use_inputs = library, kind_of, use
-        self._made: tuple[Bought | Kept, ...] = ()
-        self._kept: dict[str, Kept] = {}
-        self._earlier: Earliers | None = None
-        self._looking = threading.Lock()
-        self._clips = Clips(self, self._files)
-        self.handles = {
+        self._made: tuple[StudioRun | LibraryRun, ...] = ()
+        self._library_runs: dict[str, LibraryRun] = {}
+        self._earlier: EarlierRuns | None = None
+        self._library_lock = threading.Lock()
+        self._clips = RunFileSender(self, self._files)
+        self.handlers = {
             "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock,
-            "earlier": self._bring_earlier, "poster": self._clips.poster, "bring": self._clips.bring,
+            "earlier": self._bring_earlier, "poster": self._clips.queue_poster, "bring": self._clips.queue_clip,
         }  # fmt: skip
 
-    def put(self, made: Sequence[Bought | Kept]) -> None:
+    def set_runs(self, made: Sequence[StudioRun | LibraryRun]) -> None:
         """Show these runs, the newest first, and no others of this studio."""
-        cards = [_carded(one) for one in made[:MAX_CARDS]]
+        cards = [_card_or_error(run) for run in made[:MAX_CARDS]]
         if len(made) > MAX_CARDS:
             cards[-1] = {**cards[-1], "older": len(made) - MAX_CARDS}
         with self.lock:
@@ -64,47 +64,47 @@ class Gallery(Part):
     def close(self) -> None:
         """Nothing of it stays."""
         self._clips.close()
-        self._kept, self._earlier, self._made = {}, None, ()
+        self._library_runs, self._earlier, self._made = {}, None, ()
         super().close()
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        one = self._one(content)
-        if one is not None:
-            self.in_background("show", lambda: self.send({"shown": one.key, "entry": one.large()}))
+        run = self._find_run(content)
+        if run is not None:
+            self.in_background("show", lambda: self.send({"shown": run.key, "entry": run.large()}))
 
     def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        one = self._one(content)
-        if one is not None:
-            self.in_background("facts", lambda: self.send({"facts": one.key, **one.details()}))
+        run = self._find_run(content)
+        if run is not None:
+            self.in_background("facts", lambda: self.send({"facts": run.key, **run.details()}))
 
     def _use(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        one = self._one(content)
-        if one is None:
+        run = self._find_run(content)
+        if run is None:
             return
 
         def use() -> None:
             try:
-                self._use_inputs(one.value)
+                self._use_inputs(run.value)
             except ReelbookError as error:
-                self.send({"used": one.key, "words": str(error), "failed": True})
+                self.send({"used": run.key, "words": str(error), "failed": True})
             else:
-                self.send({"used": one.key, "words": USED})
+                self.send({"used": run.key, "words": USED})
 
         self.in_background("use", use)
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        one = self._one(content)
-        entry = one.entry if isinstance(one, Bought) else None
+        run = self._find_run(content)
+        entry = run.entry if isinstance(run, StudioRun) else None
         if entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
             return
-        run, entry.is_cancelling = entry.run, True
+        submitted, entry.is_cancelling = entry.run, True
 
         def cancel() -> None:
             try:
-                agreed = run.cancel()
-                entry.said = AGREED if agreed else TOO_LATE if entry.is_over else NOT_CANCELLED
+                agreed = submitted.cancel()
+                entry.cancel_message = CANCEL_REQUESTED if agreed else TOO_LATE if entry.is_over else NOT_CANCELLED
             except Exception as error:
-                agreed, entry.said = False, str(error)
+                agreed, entry.cancel_message = False, str(error)
             entry.is_cancelling = agreed
 
         self.in_background("cancel", cancel)
@@ -123,7 +123,7 @@ class Gallery(Part):
         def bring() -> None:
             try:
                 # One at a time: a library is read once for all that is asked meanwhile.
-                with self._looking:
+                with self._library_lock:
                     self._send_earlier(turn, start, text, model)
             except Exception as error:
                 if not isinstance(error, ReelbookError):
@@ -136,32 +136,32 @@ class Gallery(Part):
         earlier = self._earlier
         if start == 0 or earlier is None:
             # Anew: it may have grown since.
-            requests = {one.request_id for one in self._made if one.request_id}
-            earlier = self._earlier = Earliers(self._library(), self._kind_of, shown=requests)
+            requests = {run.request_id for run in self._made if run.request_id}
+            earlier = self._earlier = EarlierRuns(self._library(), self._kind_of, without=requests)
         found, total = earlier.page(start, text, model)
         with self.lock:
             if self.is_closed:
                 return
             # Those of before stay known: one of them may be looked at.
-            self._kept |= {one.key: one for one in found}
-        cards = [_carded(one) for one in found]
+            self._library_runs |= {run.key: run for run in found}
+        cards = [_card_or_error(run) for run in found]
         self.send({"earlier": turn, "from": start, "cards": cards, "total": total, "more": start + PAGE < total, "models": earlier.models})  # fmt: skip
 
-    def _one(self, content: dict[str, Any]) -> Bought | Kept | None:
+    def _find_run(self, content: dict[str, Any]) -> StudioRun | LibraryRun | None:
         key = content.get("run")
         with self.lock:
-            made = next((one for one in self._made if one.key == key), None)
-            return made or self._kept.get(str(key))
+            made = next((run for run in self._made if run.key == key), None)
+            return made or self._library_runs.get(str(key))
 
     def _files(self, key: str) -> tuple[LocalFile, ...]:
-        one = self._one({"run": key})
-        return one.files if one is not None else ()
+        run = self._find_run({"run": key})
+        return run.files if run is not None else ()
 
 
-def _carded(one: Bought | Kept) -> Shown:
+def _card_or_error(run: StudioRun | LibraryRun) -> CardJSON:
     try:
-        return one.card()
+        return run.card()
     # The words come from services and files of all kinds, and one odd run must not hide the others.
     except Exception:
         log.debug("a run could not be shown", exc_info=True)
-        return {"key": one.key, "status": "failed", "mark": "✕", "model": one.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip
+        return {"key": run.key, "status": "failed", "mark": "✕", "model": run.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip

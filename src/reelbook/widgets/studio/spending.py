@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ...display.formatting import format_credits, joined
+from ...display.formatting import format_credits, join_with_dots
 from ...errors import UncertainRun
-from ..forms.running.run_history import Entry, is_same
+from ..forms.running.run_history import Entry, is_same_request
 
 if TYPE_CHECKING:
     from ...models.base import Input
     from ...runs.run import Run
     from ..forms.shop import Shop
-    from .studio_sweeps import Swept
+    from .studio_sweeps import SweepCost
 
 
 class Till:
@@ -26,7 +26,7 @@ class Till:
         self._entries: list[Entry] = []
         self._numbers = count(1)
         self._guard = threading.Lock()
-        self.ring: Callable[[], None] = lambda: None
+        self.notify: Callable[[], None] = lambda: None
         """Is called when something was bought or refused."""
 
     def __getattr__(self, name: str) -> Any:
@@ -38,7 +38,7 @@ class Till:
         entry = Entry(f"r{next(self._numbers)}", request)
         with self._guard:
             self._entries.append(entry)
-        self.ring()
+        self.notify()
         try:
             run = self._shop.start(request, take=take)
         except Exception as error:
@@ -47,7 +47,7 @@ class Till:
         else:
             self._take_up(entry, run)
         finally:
-            self.ring()
+            self.notify()
         return run
 
     @property
@@ -68,16 +68,16 @@ class Till:
 
     def _take_up(self, entry: Entry, run: Run) -> None:
         with self._guard:
-            same = [one for one in self._entries if one is not entry and is_same(one.run, run)]
+            same = [one for one in self._entries if one is not entry and is_same_request(one.run, run)]
             # What was paid for here and is shown again from the library was still paid for here.
             entry.run = next((one.run for one in same if one.run is not None and not one.run.from_library), run)
             self._entries = [one for one in self._entries if one not in same]
 
 
-def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:
+def format_cost(entries: Sequence[Entry], sweeps: Sequence[SweepCost] = ()) -> str:
     """What all of it has cost, in one line.
 
-    >>> cost_told([])
+    >>> format_cost([])
     'This session: nothing run yet'
     """
     total, runs, free, unknown, going, about = 0, 0, 0, 0, 0, False
@@ -99,7 +99,7 @@ def cost_told(entries: Sequence[Entry], sweeps: Sequence[Swept] = ()) -> str:
     if not (runs or free or unknown or going):
         return "This session: nothing run yet"
     spent = format_credits(total, "estimated" if about and total else None)
-    return "This session: " + joined(
+    return "This session: " + join_with_dots(
         f"{spent} in {_many(runs, 'run')}",
         f"{free} from the library at no cost" if free else "",
         f"{unknown} of unknown cost" if unknown else "",

@@ -13,15 +13,15 @@ from IPython.display import display
 from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
-from ..comms import close_layout, forget_thread
+from ..comms import close_layout, forget_reply_thread
 from ..forms.form import Form
-from ..forms.live_updates import KeepingUp
+from ..forms.live_updates import LiveUpdates
 from .gallery import Gallery
-from .gallery_cards import Bought, Kept
-from .spending import Till, cost_told
-from .studio_head import Head, carried_told
+from .gallery_cards import LibraryRun, StudioRun
+from .spending import Till, format_cost
+from .studio_head import Head, format_carried
 from .studio_snapshot import studio_bundle
-from .studio_sweeps import Sweeps
+from .studio_sweeps import StudioSweeps
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
 CLOSED = "This studio is closed. Make another one with rb.studio()."
-CARRIED = ("prompt", "negative_prompt", "seed", "image_url")
+COPIED = ("prompt", "negative_prompt", "seed", "image_url")
 """Fields that one wants again in the form of another model."""
 
 
@@ -44,26 +44,28 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
         self._lock = threading.RLock()
         self._is_closed = False
-        self._keeping = KeepingUp(self, lambda studio, _: studio._refresh(), lambda _: {}, Studio._key, Studio._is_over)
+        self._updates = LiveUpdates(
+            self, lambda studio, _: studio._refresh(), lambda _: {}, Studio._key, Studio._is_over
+        )
         self._handle: Any = None
-        self._drawn: dict[str, Any] | None = None
+        self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
-        self._asked_at = (0, "")
-        self._till, self._sweeps = Till(shop), Sweeps()
+        self._account_state = (0, "")
+        self._till, self._sweeps = Till(shop), StudioSweeps()
         # All of these hold the studio weakly: what is under way in a thread must not keep it.
         me = weakref.ref(self)
         self._mark = f"rb-studio-{id(self):x}"
-        self._head = Head(shop, lambda model: _of(me).choose(model), twin=self._mark)
+        self._head = Head(shop, lambda model: _get_studio(me).choose(model), twin=self._mark)
         self._gallery = Gallery(
-            shop.library_frame, lambda model: _kind_known(me, model), lambda value: _of(me).choose(value)
+            shop.library_frame, lambda model: _find_kind(me, model), lambda value: _get_studio(me).choose(value)
         )
-        self._till.ring = _ring(me)
+        self._till.notify = _make_notify(me)
         self._form = self._form_of(kind)
         if value is not None:
             self._form.fill(value)
         super().__init__((self._head, self._form, self._gallery), layout=ipywidgets.Layout(overflow="visible"))
         self.add_class("rbs-studio")
-        self._head.knows(kind)
+        self._head.add_model(kind)
         self._head.chosen = kind.endpoint_id
         self._refresh()
 
@@ -97,7 +99,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps of all forms, the oldest first."""
-        self._sweeps.look(self.forms)
+        self._sweeps.update(self.forms)
         return self._sweeps.jobs
 
     def choose(self, model: type[Input] | Input | str) -> Form:
@@ -107,12 +109,12 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             if self._is_closed:
                 raise ReelbookError(CLOSED)
             before, form = self._form, self._form_of(kind)
-            names = _carry(before, form) if form is not before and not isinstance(model, Input) else []
+            names = _copy_fields(before, form) if form is not before and not isinstance(model, Input) else []
             if isinstance(model, Input):
                 form.fill(model)
             self._form = form
-            self._head.knows(kind)
-            self._head.carried = carried_told(names, self._title(before))
+            self._head.add_model(kind)
+            self._head.carried = format_carried(names, self._title(before))
             self._head.chosen = kind.endpoint_id
             if form is not before:
                 self.children = (self._head, form, self._gallery)
@@ -125,9 +127,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             if self._is_closed:
                 return
             self._is_closed = True
-        self._keeping.close()
+        self._updates.close()
         self._handle = None
-        self._till.ring = lambda: None
+        self._till.notify = lambda: None
         for form in self._forms.values():
             form.close()
         for part in (self._head, self._gallery):
@@ -147,8 +149,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _ipython_display_(self) -> None:
         if not self._is_closed:
             # First the picture that stays in the notebook, then what works while there is a kernel.
-            self._drawn = self._picture()
-            self._handle = display(self._drawn, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self._last_snapshot = self._snapshot()
+            self._handle = display(self._last_snapshot, raw=True, display_id=True)  # type: ignore[no-untyped-call]
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
     def _kind(self, model: Any) -> type[Input]:
@@ -170,9 +172,9 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if form is None:
             # The till is a shop, as far as a form can tell.
             form = self._forms[kind.endpoint_id] = Form(kind, shop=cast("Shop", self._till))
-            form.held_by = me = weakref.ref(self)
-            form.observe(lambda _: _redrawn(me), "state")
-            form.observe(lambda _: _ring(me)(), "sweeps")
+            form.get_studio = me = weakref.ref(self)
+            form.observe(lambda _: _redraw_later(me), "state")
+            form.observe(lambda _: _make_notify(me)(), "sweeps")
         return form
 
     def _title(self, form: Form) -> str:
@@ -185,58 +187,60 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """Show how things are."""
         if self._is_closed:
             return
-        self._sweeps.look(self.forms)
-        self._sweeps.read(self._gallery.in_background, self._till.ring)
+        self._sweeps.update(self.forms)
+        self._sweeps.read(self._gallery.in_background, self._till.notify)
         entries = self._till.entries
-        self._gallery.put(self._made())
-        self._head.cost = cost_told(entries, self._sweeps.cost)
+        self._gallery.set_runs(self._list_runs())
+        self._head.cost = format_cost(entries, self._sweeps.cost)
         # Each end of a run changes the account; so does connecting.
         ends = sum(entry.is_over for entry in entries) + sum(job.is_done for job in self._sweeps.jobs)
         now = ends, self._till.client_told()
-        if now != self._asked_at:
-            self._asked_at = now
-            self._head.ask()
+        if now != self._account_state:
+            self._account_state = now
+            self._head.refresh_account()
         self._draw()
 
-    def _made(self) -> list[Bought | Kept]:
+    def _list_runs(self) -> list[StudioRun | LibraryRun]:
         """Everything that was run here, the newest first."""
-        bought: list[tuple[float, Bought | Kept]] = [(entry.since, Bought(entry)) for entry in self._till.entries]
+        bought: list[tuple[float, StudioRun | LibraryRun]] = [
+            (entry.started_at, StudioRun(entry)) for entry in self._till.entries
+        ]
         both = sorted([*bought, *self._sweeps.items()], key=lambda pair: pair[0])
         return [one for _, one in reversed(both)]
 
     def _draw(self) -> None:
         """Redraw the static picture, where it would be another one."""
         handle = self._handle
-        picture = None if handle is None else self._picture()
-        if picture is not None and picture != self._drawn:
-            self._drawn = picture
-            handle.update(picture, raw=True)
+        snapshot = None if handle is None else self._snapshot()
+        if snapshot is not None and snapshot != self._last_snapshot:
+            self._last_snapshot = snapshot
+            handle.update(snapshot, raw=True)
 
     def _key(self) -> tuple[Any, ...]:
         """What the page would show, in few parts: a studio of many runs must not take the turns of the others."""
-        news = [entry.news for entry in self._till.entries]
+        news = [entry.progress_key for entry in self._till.entries]
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
 
     def _is_over(self) -> bool:
         return self._till.is_over and self._sweeps.is_over
 
-    def _picture(self) -> dict[str, Any]:
-        return studio_bundle(self._form, self._made(), self._head.cost, mark=self._mark)
+    def _snapshot(self) -> dict[str, Any]:
+        return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
-        forget_thread(self)
+        forget_reply_thread(self)
 
 
-def _carry(before: Form, form: Form) -> list[str]:
+def _copy_fields(before: Form, form: Form) -> list[str]:
     """Put what both have into the new form, where it has nothing of its own; says which fields."""
     try:
         typed: Any = before.checked()
     except ReelbookError:
         typed = None
     had, has, carried = before.draft, form.draft, []
-    for name in CARRIED:
+    for name in COPIED:
         if not (name in had and form.has(name) and name not in has) or had[name] in (None, ""):
             continue
         # Typed where that can be had: a picture may be nowhere but in the form before.
@@ -248,28 +252,28 @@ def _carry(before: Form, form: Form) -> list[str]:
     return carried
 
 
-def _of(here: weakref.ref[Studio]) -> Studio:
+def _get_studio(here: weakref.ref[Studio]) -> Studio:
     studio = here()
     if studio is None:
         raise ReelbookError(CLOSED)
     return studio
 
 
-def _ring(here: weakref.ref[Studio]) -> Callable[[], None]:
-    def ring() -> None:
+def _make_notify(here: weakref.ref[Studio]) -> Callable[[], None]:
+    def notify() -> None:
         if (studio := here()) is not None:
-            studio._keeping.ring()
+            studio._updates.start()
 
-    return ring
+    return notify
 
 
-def _redrawn(here: weakref.ref[Studio]) -> None:
+def _redraw_later(here: weakref.ref[Studio]) -> None:
     studio = here()
     if studio is not None and studio._handle is not None:
-        studio._keeping.ring()
+        studio._updates.start()
 
 
-def _kind_known(here: weakref.ref[Studio], model: str) -> type[Input] | None:
+def _find_kind(here: weakref.ref[Studio], model: str) -> type[Input] | None:
     """The class of a model, where nobody need be asked for it."""
     studio = here()
     known = (

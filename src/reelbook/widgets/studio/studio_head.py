@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ...display.formatting import cut
+from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
 from ..forms.fields.field_tree import sheet_of
 from ..forms.shop import EMBEDDED
-from .studio_part import Part
+from .studio_part import StudioPart
 
 if TYPE_CHECKING:
     from ...models.base import Input
     from ..forms.shop import Shop
 
-MAX_LETTERS = 300
+MAX_ID_LENGTH = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
 
 log = logging.getLogger("reelbook")
 
 
-class Head(Part):
+class Head(StudioPart):
     """The choice of a model, and the account. What takes time is asked for in the background, and told when it is there."""
 
     models: Any = traitlets.List().tag(sync=True)
@@ -43,53 +43,55 @@ class Head(Part):
 
     def __init__(self, shop: Shop, choose: Callable[[str], object], *, twin: str) -> None:
         self._shop: Shop | None = shop
-        self._asking = self._asks_again = False
-        super().__init__("head", models=[_told(row.input) for row in CATALOG], twin=twin, account=_unasked(shop))
+        self._is_asking = self._is_asked_again = False
+        super().__init__(
+            "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(shop)
+        )
         self._choose_model = choose
-        self.handles = {
-            "here": lambda content, _: self.ask(),
-            "refresh": lambda content, _: self.ask(),
+        self.handlers = {
+            "here": lambda content, _: self.refresh_account(),
+            "refresh": lambda content, _: self.refresh_account(),
             "choose": self._choose,
         }
 
-    def knows(self, kind: type[Input]) -> None:
+    def add_model(self, kind: type[Input]) -> None:
         """Let this model be chosen, too."""
         with self.lock:
             if all(model["id"] != kind.endpoint_id for model in self.models):
-                self.models = [*self.models, _told(kind)]
+                self.models = [*self.models, _model_json(kind)]
 
-    def ask(self) -> None:
+    def refresh_account(self) -> None:
         """Ask how the account stands, where somebody is connected. Asked again meanwhile, it is asked once more."""
         with self.lock:
             if self.is_closed:
                 return
-            self._asks_again = self._asking
-            if self._asking:
+            self._is_asked_again = self._is_asking
+            if self._is_asking:
                 return
-            self._asking = True
-        self.in_background("account", self._ask)
+            self._is_asking = True
+        self.in_background("account", self._work)
 
     def close(self) -> None:
         """Nothing of it stays."""
         self._shop = None
         super().close()
 
-    def _ask(self) -> None:
+    def _work(self) -> None:
         while True:
             shop = self._shop
-            found = None if shop is None else _asked(shop)
+            found = None if shop is None else _read_account(shop)
             with self.lock:
                 if found is not None and not self.is_closed:
                     self.account = found
                     # Also where nothing has changed: somebody has pressed a button.
                     self.send({"asked": True})
-                if not self._asks_again or self.is_closed:
-                    self._asking = False
+                if not self._is_asked_again or self.is_closed:
+                    self._is_asking = False
                     return
-                self._asks_again = False
+                self._is_asked_again = False
 
     def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        model = str(content.get("model") or "").strip()[:MAX_LETTERS]
+        model = str(content.get("model") or "").strip()[:MAX_ID_LENGTH]
         if not model:
             self.send({"refused": "Type the id of a model, such as svc/smart-resize."})
             return
@@ -107,43 +109,43 @@ class Head(Part):
         self.in_background("choose", choose)
 
 
-def _told(kind: type[Input]) -> dict[str, Any]:
+def _model_json(kind: type[Input]) -> dict[str, Any]:
     """A model as one chooses it: its name, what it is for, and what it costs at least."""
     row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
-    title = cut(sheet_of(kind)["title"], 80)
+    title = shorten(sheet_of(kind)["title"], 80)
     price = "" if row is None else f"from {row.base_credits} credits"
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
 
 
-def _unasked(shop: Shop) -> dict[str, Any]:
+def _describe_service(shop: Shop) -> dict[str, Any]:
     if not shop.is_connected():
         return {"service": "Not connected yet", "credits": f"the first run connects to {shop.service_to_come()}"}
-    return {"service": _service(shop), "credits": "", "offers": ""}
+    return {"service": _format_service(shop), "credits": "", "offers": ""}
 
 
-def _asked(shop: Shop) -> dict[str, Any]:
+def _read_account(shop: Shop) -> dict[str, Any]:
     """The service, what is left there and what it offers; nobody is connected only to show it."""
     if not shop.is_connected():
-        return _unasked(shop)
+        return _describe_service(shop)
     try:
         account = shop.account()
         offers = ", ".join(sorted(shop.features()))
     except Exception as error:
         if not isinstance(error, ReelbookError):
             log.debug("the account could not be asked", exc_info=True)
-        return {**_unasked(shop), "trouble": f"The account could not be asked: {cut(error, 300)}"}
-    return {"service": _service(shop), "credits": credits_left(account), "offers": cut(offers, 300)}
+        return {**_describe_service(shop), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
+    return {"service": _format_service(shop), "credits": format_credits_left(account), "offers": shorten(offers, 300)}
 
 
-def _service(shop: Shop) -> str:
+def _format_service(shop: Shop) -> str:
     where = shop.client_told()
-    return "Embedded service on this machine" if where == EMBEDDED else cut(where, 120)
+    return "Embedded service on this machine" if where == EMBEDDED else shorten(where, 120)
 
 
-def credits_left(account: Mapping[str, Any]) -> str:
+def format_credits_left(account: Mapping[str, Any]) -> str:
     """What is left of an account.
 
-    >>> credits_left({"credits_available": 999_894, "credits_reserved": 53})
+    >>> format_credits_left({"credits_available": 999_894, "credits_reserved": 53})
     '999,894 credits left, 53 set aside for runs under way'
     """
     known = [(account.get(name), words) for name, words in CREDITS.items()]
@@ -153,13 +155,13 @@ def credits_left(account: Mapping[str, Any]) -> str:
     if not parts:
         return "credits unknown"
     (amount, words), *others = parts
-    return ", ".join([f"{amount:,} credits {words}", *(f"{more:,} {told}" for more, told in others)])
+    return ", ".join([f"{amount:,} credits {words}", *(f"{more:,} {label}" for more, label in others)])
 
 
-def carried_told(names: list[str], title: str) -> str:
+def format_carried(names: list[str], title: str) -> str:
     """What a form has from another one.
 
-    >>> carried_told(["prompt", "seed"], "Text to video")
+    >>> format_carried(["prompt", "seed"], "Text to video")
     'Kept from Text to video: prompt, seed.'
     """
     return f"Kept from {title}: {', '.join(names)}." if names else ""

@@ -7,17 +7,17 @@ from typing import Any
 
 import traitlets
 
-from ..forms.base_widget import Speaking
-from ..forms.form_scripts import studio_script
+from ..forms.base_widget import ScriptWidget
+from ..forms.form_scripts import pack_studio_script
 
 
-class Part(Speaking):
+class StudioPart(ScriptWidget):
     """The head or the gallery."""
 
     part = traitlets.Unicode().tag(sync=True)
     """Which part it is."""
-    called = "studio"
+    thread_label = "studio"
 
     def __init__(self, part: str, **traits: Any) -> None:
         self.lock = threading.RLock()
-        super().__init__(studio_script(), part=part, **traits)
+        super().__init__(pack_studio_script(), part=part, **traits)

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ...display.fact_table import card, heading, small
+from ...display.fact_table import render_card, render_heading, render_small_print
 from ...settings import options
-from ..forms.static_snapshot import form_pictured, runs_told, thumb_of
+from ..forms.static_snapshot import format_runs, render_form_snapshot, render_thumb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..forms.form import Form
-    from .gallery_cards import Bought, Kept
+    from .gallery_cards import LibraryRun, StudioRun
 
 
-def studio_bundle(form: Form, made: Sequence[Bought | Kept], cost: str, *, mark: str) -> dict[str, Any]:
+def studio_bundle(form: Form, made: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str) -> dict[str, Any]:
     """The picture of a studio for its cell; `mark` is by what the studio itself finds and hides it."""
-    bundle = form_pictured(form, mark=mark)
-    lines = runs_told(made)
-    body = [heading("Studio"), small(cost), *thumb_of(made), *map(small, lines)]
-    html = Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(card(*body, width=options.max_width)))
+    bundle = render_form_snapshot(form, mark=mark)
+    lines = format_runs(made)
+    body = [render_heading("Studio"), render_small_print(cost), *render_thumb(made), *map(render_small_print, lines)]
+    html = Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(render_card(*body, width=options.max_width)))
     text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
     return {"text/html": str(html) + bundle["text/html"], "text/plain": text}

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...sweeps.execute.progress import CANCELLED, COMPLETED, FAILED, UNCERTAIN, UNFINISHED
 from ...sweeps.results.accessor import Reel
-from .gallery_cards import Kept
+from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
     from ...sweeps.execute.job import SweepJob
     from ..forms.form import Form
 
-SHOWN = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
+ENDED = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
 """How a run stands of which there is something to see or to say."""
 MAX_ROWS = 120
 """Runs of one sweep that a gallery shows; all of them are in its table."""
 
 
-class Swept(NamedTuple):
+class SweepCost(NamedTuple):
     """What a sweep has cost since it was started here."""
 
     credits: int
@@ -30,15 +30,15 @@ class Swept(NamedTuple):
     under_way: int
 
 
-class Sweeps:
+class StudioSweeps:
     """The sweeps that the forms of a studio have started."""
 
     def __init__(self) -> None:
         self._jobs: dict[SweepJob, tuple[int, float, type[Any]]] = {}
         """Of each its number, when it was first seen, and its model."""
-        self._read: dict[SweepJob, tuple[int, bool]] = {}
+        self._stages_read: dict[SweepJob, tuple[int, bool]] = {}
         """How many runs had ended when a table was read last, and whether that was the end."""
-        self._items: dict[SweepJob, list[Kept]] = {}
+        self._items: dict[SweepJob, list[LibraryRun]] = {}
         self._guard = threading.Lock()
         self._is_busy = False
 
@@ -50,7 +50,7 @@ class Sweeps:
     @property
     def is_over(self) -> bool:
         """Whether all have ended, and what they made is known here."""
-        return all(self._read.get(job, (0, False))[1] for job in self.jobs)
+        return all(self._stages_read.get(job, (0, False))[1] for job in self.jobs)
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -60,22 +60,22 @@ class Sweeps:
         return len(jobs), *ends, len(self.items())
 
     @property
-    def cost(self) -> list[Swept]:
+    def cost(self) -> list[SweepCost]:
         """What each has cost since it was started here."""
         found = []
         for job in self.jobs:
             progress = job.progress
             found.append(
-                Swept(progress.spent_now, progress.counts[COMPLETED] - progress.from_library, progress.under_way)
+                SweepCost(progress.spent_now, progress.counts[COMPLETED] - progress.from_library, progress.under_way)
             )
         return found
 
-    def items(self) -> list[tuple[float, Kept]]:
+    def items(self) -> list[tuple[float, LibraryRun]]:
         """What the sweeps have made, each run with the time of its sweep, the oldest first."""
         with self._guard:
             return [(self._jobs[job][1], item) for job, items in self._items.items() for item in items]
 
-    def look(self, forms: Sequence[Form]) -> None:
+    def update(self, forms: Sequence[Form]) -> None:
         """See which sweeps there are."""
         for form in forms:
             jobs = form.jobs
@@ -89,7 +89,7 @@ class Sweeps:
     def read(self, in_background: Callable[[str, Callable[[], None]], None], done: Callable[[], None]) -> None:
         """Read the tables of those that have gone on, one after the other and never twice at a time."""
         with self._guard:
-            wanted = [job for job in self._jobs if self._read.get(job) != _stage(job)]
+            wanted = [job for job in self._jobs if self._stages_read.get(job) != _read_stage(job)]
             if self._is_busy or not wanted:
                 return
             self._is_busy = True
@@ -97,13 +97,13 @@ class Sweeps:
         def work() -> None:
             try:
                 for job in wanted:
-                    stage = _stage(job)
+                    stage = _read_stage(job)
                     number, _, kind = self._jobs[job]
                     try:
-                        items = _items(job, number, kind)
+                        items = _read_runs(job, number, kind)
                     finally:
                         # Also where it failed: it is tried again when there is something new.
-                        self._read[job] = stage
+                        self._stages_read[job] = stage
                     with self._guard:
                         self._items[job] = items
             finally:
@@ -113,18 +113,18 @@ class Sweeps:
         in_background("sweeps", work)
 
 
-def _stage(job: SweepJob) -> tuple[int, bool]:
+def _read_stage(job: SweepJob) -> tuple[int, bool]:
     # Asked in this order: what ends meanwhile is read once more.
     is_done = job.is_done
     return job.progress.finished, is_done
 
 
-def _items(job: SweepJob, number: int, kind: type[Any]) -> list[Kept]:
+def _read_runs(job: SweepJob, number: int, kind: type[Any]) -> list[LibraryRun]:
     frame = job.frame
-    ended = frame[frame["status"].isin(SHOWN)].tail(MAX_ROWS)
+    ended = frame[frame["status"].isin(ENDED)].tail(MAX_ROWS)
     rows: list[dict[Any, Any]] = ended.to_dict("records")
     return [
-        Kept(
+        LibraryRun(
             f"s{number}-{row}",
             {str(name): value for name, value in cells.items()},
             [Path(path) for path in paths],

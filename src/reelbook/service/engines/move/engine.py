@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from ....models.image_to_video import ImageToVideo
-from ..protocol import Job, Log, Made, Progress, Work
+from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..video_writer import Movie
 from ..write_provenance import Provenance
 from .plan_text import said
@@ -43,7 +43,7 @@ class Move:
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
 
-    def __call__(self, job: Job[ImageToVideo]) -> Work:
+    def __call__(self, job: EngineTask[ImageToVideo]) -> Work:
         request = job.input
         yield Log(HONESTLY)
         wanted = plan(request)
@@ -61,7 +61,7 @@ class Move:
                     yield Progress(f"moving {done} of {count}", 0.05 + 0.92 * done / count)
                 yield Progress("encoding", 0.98)
         facts = {"width": width, "height": height, "frames": count, "frame_rate": RATE}
-        return {"video": Made(path, "video/mp4", facts)}
+        return {"video": OutputFile(path, "video/mp4", facts)}
 
 
 def _waited(work: Future[T], news: Progress) -> Generator[Progress, None, T]:

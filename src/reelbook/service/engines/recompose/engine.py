@@ -13,7 +13,7 @@ from PIL import Image
 
 from ....models.smart_resize import Size, SmartResize, preset_for
 from ..open_pictures import flattened, opened, upright_size
-from ..protocol import Job, Log, Made, Progress, Work
+from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..write_provenance import Provenance
 from .analysed_picture import Studio, View
 from .long_step import reporting
@@ -34,7 +34,7 @@ class Recompose:
     name: str = "recompose"
     version: str = "1"
 
-    def __call__(self, job: Job[SmartResize]) -> Work:
+    def __call__(self, job: EngineTask[SmartResize]) -> Work:
         yield Log(
             f"Engine {self.name} {self.version}: it finds the subject, then moves, crops, bends and extends the picture "
             "by geometry. No language model and no image-editing model is at work."
@@ -58,7 +58,7 @@ class Recompose:
 recompose = Recompose()
 
 
-def _planned(job: Job[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
+def _planned(job: EngineTask[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
     """Every picture that will be made, in order, with nothing drawn yet."""
     studio = yield from reporting(Progress("looking", 0.0), lambda: _studio(job, wish))
     yield Log(" ".join(filter(None, [studio.seen(), wish.described()])))
@@ -69,7 +69,7 @@ def _planned(job: Job[SmartResize], wish: Wish) -> Generator[Progress | Log, Non
     return views
 
 
-def _studio(job: Job[SmartResize], wish: Wish) -> Studio:
+def _studio(job: EngineTask[SmartResize], wish: Wish) -> Studio:
     url = job.input.image_url
     data = job.sources[url]
     sides = zip(*((size.width, size.height) for size in job.input.target_sizes), strict=True)
@@ -91,8 +91,8 @@ def _ready(picture: Image.Image, output_format: str) -> Image.Image:
 class _Press:
     """Draws views and writes them to files, keeping account of both."""
 
-    def __init__(self, job: Job[SmartResize], provenance: Mapping[str, Any]) -> None:
-        self.images: list[Made] = []
+    def __init__(self, job: EngineTask[SmartResize], provenance: Mapping[str, Any]) -> None:
+        self.images: list[OutputFile] = []
         self.results: list[dict[str, Any]] = []
         self._asked, self._folder, self._provenance = job.input, job.folder, provenance
         self._total = len(job.input.target_sizes) * job.input.num_images_per_size
@@ -108,7 +108,7 @@ class _Press:
         save = partial(write, picture, path, self._asked.output_format, provenance=self._provenance, exact=exact)
         yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
         yield Log(f"{path.name}: {words}")
-        self._enter(size, Made(path, f"image/{self._asked.output_format}", _facts(picture)), scale, words)
+        self._enter(size, OutputFile(path, f"image/{self._asked.output_format}", _facts(picture)), scale, words)
 
     def _progress(self, stage: str, part: float) -> Progress:
         """How far the run is, when this part of the picture in work is done."""
@@ -119,7 +119,7 @@ class _Press:
         self._numbers[size] += 1
         return self._folder / f"{size}-{self._numbers[size]}.{SUFFIXES[self._asked.output_format]}"
 
-    def _enter(self, size: Size, image: Made, scale: float, words: str) -> None:
+    def _enter(self, size: Size, image: OutputFile, scale: float, words: str) -> None:
         variant = len(self.images) % self._asked.num_images_per_size
         if variant == 0:
             preset = preset_for(size, self._asked.resolution)

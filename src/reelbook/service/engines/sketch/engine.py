@@ -14,7 +14,7 @@ import numpy as np
 from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 
 from ....models.text_to_video import TextToVideo
-from ..protocol import Job, Log, Made, Progress, Work
+from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..video_writer import Movie
 from ..write_provenance import Provenance
 from .expand import expanded
@@ -40,7 +40,7 @@ class Sketch:
     name = "sketch"
     version = "1"
 
-    def __call__(self, job: Job[TextToVideo]) -> Work:
+    def __call__(self, job: EngineTask[TextToVideo]) -> Work:
         """Make the clip."""
         yield Log(
             "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
@@ -71,7 +71,7 @@ class Sketch:
                 yield Progress(stage, _PREPARED + (_PAINTED - _PREPARED) * share)
             yield Progress("encoding", _PAINTED)
         facts = {"width": width, "height": height, "frames": asked.num_frames, "frame_rate": asked.frame_rate}
-        return {"video": Made(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
+        return {"video": OutputFile(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
 
 
 sketch = Sketch()
@@ -95,7 +95,7 @@ def described(scene: Scene) -> str:
     return f"Scene: {ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
 
 
-def _request(job: Job[TextToVideo], scene: Scene) -> Request:
+def _request(job: EngineTask[TextToVideo], scene: Scene) -> Request:
     asked = job.input
     return Request(
         scene, job.seed, asked.frame_size, asked.num_frames, asked.frame_rate,
@@ -118,7 +118,7 @@ def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
         yield stage, done / count
 
 
-def finished_painter(job: Job[TextToVideo]) -> Painter:
+def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
     """The painter of a job, ready to paint any frame; for looking at frames without making a clip."""
     asked = job.input
     scene = scene_of(expanded(asked.prompt) if asked.expand_prompt else asked.prompt, asked.negative_prompt)
@@ -129,7 +129,7 @@ def finished_painter(job: Job[TextToVideo]) -> Painter:
     return painter
 
 
-def _painter(job: Job[TextToVideo], scene: Scene, latents: Latents) -> Painter:
+def _painter(job: EngineTask[TextToVideo], scene: Scene, latents: Latents) -> Painter:
     asked = job.input
     relief = latents.values[:, LIGHT].mean(axis=(0, 1))
     light = light_of(scene, asked.loras)

@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from ....models.text_to_video import TextToVideo
-from ..protocol import Job
+from ..protocol import EngineTask
 from .engine import finished_painter
 
 PROMPTS = (
@@ -49,7 +49,7 @@ _CELL, _CAPTION = (256, 144), 14
 def stills(prompt: str, moments: Sequence[int] = MOMENTS, *, seed: int = 7, **options: object) -> list[Image.Image]:
     """Frames of a clip as they are painted, without encoding."""
     asked = TextToVideo.model_validate({"prompt": prompt, "num_frames": 121, **options})
-    painter = finished_painter(Job(asked, seed, Path()))
+    painter = finished_painter(EngineTask(asked, seed, Path()))
     return [painter.frame(moment) for moment in moments]
 
 

@@ -6,17 +6,17 @@ from typing import Any
 
 from ....models.base import Input
 from ....models.common_sizes import FORMATS
-from ....models.smart_resize import LEAST_SIDE, MAX_SIDE, PRESETS, TIERS, SmartResize
+from ....models.smart_resize import MAX_SIDE, MIN_SIDE, PRESETS, TIERS, SmartResize
 from ....models.text_to_video import FRAME_SIZES, TextToVideo
 
 FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
 """What models call the number of frames shown each second, the spec's own word first."""
 
 
-def beside(kind: type[Input], name: str, special: str) -> dict[str, Any]:
+def control_facts(kind: type[Input], name: str, special: str) -> dict[str, Any]:
     """What the control of this field must know beyond its node, as plain JSON; empty where nothing is known.
 
-    >>> beside(TextToVideo, "num_frames", "frames")
+    >>> control_facts(TextToVideo, "num_frames", "frames")
     {'rate': 'frame_rate'}
     """
     match special:
@@ -40,7 +40,7 @@ def _sizes(kind: type[Input]) -> dict[str, Any]:
         "presets": [[preset.aspect_ratio, preset.resolution, preset.width, preset.height] for preset in PRESETS],
         "tiers": list(TIERS),
         "tier": "resolution",
-        "sides": [LEAST_SIDE, MAX_SIDE],
+        "sides": [MIN_SIDE, MAX_SIDE],
     }
 
 

@@ -9,19 +9,19 @@ from typing import Any
 
 from ....errors import InvalidInput, Problem
 from ....models.base import Input, Part
-from ....models.described.frozen_json import Stray, frozen, thawed
+from ....models.described.frozen_json import NotJson, freeze, thaw
 from ....models.images import Image
 from ....models.problems import wrong_type
 from ....models.smart_resize import Size
-from ..json_values import MAX_SAFE, TYPED, apart, exact, for_page, is_same, is_typed, unpacked
+from ..json_values import JSON_TEXT, MAX_SAFE, decoded, distinct_json, exact_json, for_page, is_json_text, is_same_json
 from ..pictures.form_pictures import Pictures
 from .field_tree import Node
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
-_HELD = re.compile(r"sha256:[0-9a-f]{64}\Z")
+_STORED_PICTURE = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _TAKES_TEXT = {"text", "image", "json"}
-JSON_HAS = "a text, a number, True or False, a list or an object"
-FREE: Node = {"kind": "json"}
+JSON_TYPES = "a text, a number, True or False, a list or an object"
+ANY_JSON: Node = {"kind": "json"}
 """What a value is drawn as of which nothing is known."""
 
 
@@ -32,7 +32,7 @@ class Draft:
         self._kind, self._pictures = kind, pictures
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self._shared: Mapping[str, Node] = sheet["shared"]
-        self._literal: dict[str, str] = {}
+        self._data_addresses: dict[str, str] = {}
         """Addresses that hold a whole picture, by the short text that stands for them on the page."""
         self.values: dict[str, Any] = {}
 
@@ -41,41 +41,41 @@ class Draft:
         if name not in self._nodes and self._kind.model_config.get("extra") != "allow":
             return
         if value:
-            self.values[name] = self._kept(self._node(name), value[0])
+            self.values[name] = self._normalise(self._node(name), value[0])
         else:
             self.values.pop(name, None)
 
     def fill(self, request: Input) -> None:
         """Show these inputs."""
-        self.values = {name: self.told(name, value) for name, value in request.changed().items()}
+        self.values = {name: self.to_page(name, value) for name, value in request.changed().items()}
 
-    def told(self, name: str, value: Any) -> Any:
+    def to_page(self, name: str, value: Any) -> Any:
         """A value of Python as the page has it; `InvalidInput` for what JSON has no word for."""
         try:
-            return self._told(self._node(name), value)
-        except _Strange as error:
+            return self._to_page(self._node(name), value)
+        except _NotJSON as error:
             stray = error.stray
-            wanted = stray.wanted or ("a finite number" if isinstance(stray.value, float) else JSON_HAS)
+            wanted = stray.wanted or ("a finite number" if isinstance(stray.value, float) else JSON_TYPES)
             problem = wrong_type((name, *stray.loc), "json_type", stray.value, wanted, None)
             raise InvalidInput(self._kind.__name__, [problem]) from None
 
     def read(self, without: frozenset[str] = frozenset()) -> Input:
         """The inputs; `InvalidInput` names every field that is not right."""
-        values, unread = self._values(without)
+        values, unread = self._read_values(without)
         if not unread:
             return self._kind(**values)
-        odd = {problem.loc[0] for problem in unread}
+        failed = {problem.loc[0] for problem in unread}
         try:
             self._kind(**values)
         except InvalidInput as error:
-            unread += [problem for problem in error.problems if not problem.loc or problem.loc[0] not in odd]
+            unread += [problem for problem in error.problems if not problem.loc or problem.loc[0] not in failed]
         raise InvalidInput(self._kind.__name__, unread)
 
     def plain(self) -> dict[str, Any]:
         """The values as the class takes them, whether it will or not."""
-        return self._values(frozenset())[0]
+        return self._read_values(frozenset())[0]
 
-    def _values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
+    def _read_values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
         unread: list[Problem] = []
         values: dict[str, Any] = {}
         for name, value in self.values.items():
@@ -87,70 +87,70 @@ class Draft:
         return values, unread
 
     def _node(self, name: str) -> Node:
-        return self._nodes.get(name, FREE)
+        return self._nodes.get(name, ANY_JSON)
 
     def _resolved(self, node: Node) -> Node:
-        return self._shared.get(node["as"], FREE) if node["kind"] == "again" else node
+        return self._shared.get(node["as"], ANY_JSON) if node["kind"] == "again" else node
 
     def _read(
-        self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, apart: bool = False
+        self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, is_mixed: bool = False
     ) -> Any:
-        """A value as the class takes it; `apart` where a text may stand, too, so that no text is a number."""
+        """A value as the class takes it; `is_mixed` where a text may stand, too, so that no text is a number."""
         node = self._resolved(node)
         kind = node["kind"]
-        if kind == "json" or (kind in ("whole", "real") and is_typed(value)):
-            return self._unpacked(value, loc, unread)
+        if kind == "json" or (kind in ("whole", "real") and is_json_text(value)):
+            return self._parse_json_text(value, loc, unread)
         if kind in ("whole", "real") and isinstance(value, str):
-            return value if apart else _number(value)
-        if kind in ("choice", "constant") and is_typed(value):
-            return unpacked(value) if any(is_same(one, value) for one in _fixed(node)) else value
+            return value if is_mixed else _parse_number(value)
+        if kind in ("choice", "constant") and is_json_text(value):
+            return decoded(value) if any(is_same_json(one, value) for one in _fixed_values(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
         if kind == "either" and isinstance(value, (dict, list)):
-            return self._read(self._form_of(node, value), value, loc, unread, apart=True)
+            return self._read(self._choose_form(node, value), value, loc, unread, is_mixed=True)
         if kind == "list" and isinstance(value, list):
             items = enumerate(value)
-            return [self._read(node["item"], item, (*loc, place), unread, apart=apart) for place, item in items]
+            return [self._read(node["item"], item, (*loc, place), unread, is_mixed=is_mixed) for place, item in items]
         if kind == "object" and isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
             return {
-                name: self._read(known.get(name, self._further(node)), item, (*loc, name), unread, apart=apart)
+                name: self._read(known.get(name, self._extra_node(node)), item, (*loc, name), unread, is_mixed=is_mixed)
                 for name, item in value.items()
             }
         return value
 
-    def _form_of(self, node: Node, value: Any, *, is_right: bool = False) -> Node:
+    def _choose_form(self, node: Node, value: Any, *, is_right: bool = False) -> Node:
         """The one of several forms that a value was typed in; for one that is right, JSON where no other has it."""
-        if is_typed(value):
-            return FREE
+        if is_json_text(value):
+            return ANY_JSON
         forms = [self._resolved(form) for form in node["forms"]]
         known: dict[tuple[int, int], bool] = {}
         # One that has nothing against the value; else one that is of its kind, which says what is wrong with it.
-        fitting = [form for form in forms if form["kind"] != "json" and self._suits(form, value, known)]
+        fitting = [form for form in forms if form["kind"] != "json" and self._fits(form, value, known)]
         wanted = ("list" if isinstance(value, (list, tuple)) else "object", "json")
         alike = [form for form in forms if form["kind"] in wanted]
-        close = [form for form in alike if form["kind"] == wanted[0] and _is_meant(form, value)]
-        return (fitting or (is_right and [FREE]) or close or alike or [{"kind": "plain"}])[0]
+        close = [form for form in alike if form["kind"] == wanted[0] and _fits_constants(form, value)]
+        return (fitting or (is_right and [ANY_JSON]) or close or alike or [{"kind": "plain"}])[0]
 
-    def _suits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
+    def _fits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
         """Whether a value can have been typed in this form; `known` keeps what was found out about its parts."""
         node = self._resolved(node)
         key = id(node), id(value)
         if key not in known:
             known[key] = True
-            known[key] = (value is None and bool(node.get("nullable"))) or self._is_of(node, value, known)
+            known[key] = (value is None and bool(node.get("nullable"))) or self._fits_kind(node, value, known)
         return known[key]
 
-    def _is_of(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
-        number = unpacked(value) if is_typed(value) and _WHOLE.match(value[TYPED]) else value
+    def _fits_kind(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
+        number = decoded(value) if is_json_text(value) and _WHOLE.match(value[JSON_TEXT]) else value
         match node["kind"]:
             case "json":
                 return True
             case "either":
-                return any(self._suits(form, value, known) for form in node["forms"])
+                return any(self._fits(form, value, known) for form in node["forms"])
             case "choice" | "constant":
-                plain = value if is_typed(value) else exact(self._plain(value))
-                return any(is_same(one, plain) for one in _fixed(node))
+                plain = value if is_json_text(value) else exact_json(self._plain(value))
+                return any(is_same_json(one, plain) for one in _fixed_values(node))
             case "text" | "image":
                 return isinstance(value, str)
             case "check":
@@ -162,69 +162,69 @@ class Draft:
                 return isinstance(number, (int, float)) and not isinstance(number, bool)
             case "list":
                 is_list = isinstance(value, (list, tuple))
-                return is_list and all(self._suits(node["item"], item, known) for item in value)
-        if not isinstance(value, Mapping) or is_typed(value) or not _is_whole(node, value):
+                return is_list and all(self._fits(node["item"], item, known) for item in value)
+        if not isinstance(value, Mapping) or is_json_text(value) or not _has_all_fields(node, value):
             return False
         fields = {field["name"]: field for field in node["fields"]}
-        return all(self._suits(fields.get(name, self._further(node)), item, known) for name, item in value.items())
+        return all(self._fits(fields.get(name, self._extra_node(node)), item, known) for name, item in value.items())
 
     @staticmethod
-    def _further(node: Node) -> Node:
+    def _extra_node(node: Node) -> Node:
         further = node.get("open")
-        return further if isinstance(further, dict) else FREE
+        return further if isinstance(further, dict) else ANY_JSON
 
     def _picture_or_text(self, node: Node, value: str) -> Any:
         forms = [node] if node["kind"] == "image" else [self._resolved(form) for form in node["forms"]]
         kinds = {form["kind"] for form in forms}
         if "image" in kinds:
-            found = self._literal.get(value) or self._pictures.known(value)
+            found = self._data_addresses.get(value) or self._pictures.find(value)
             return value if found is None else found
         if self._takes_text(node) or not kinds & {"whole", "real"}:
             return value
-        return value if any(_is_choice(form, value) for form in forms) else _number(value)
+        return value if any(_is_choice(form, value) for form in forms) else _parse_number(value)
 
     def _takes_text(self, node: Node) -> bool:
         return any(self._resolved(form)["kind"] in _TAKES_TEXT for form in node["forms"])
 
-    def _unpacked(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
-        if not (isinstance(value, dict) and set(value) == {TYPED} and isinstance(value[TYPED], str)):
+    def _parse_json_text(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
+        if not (isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)):
             return value
         try:
-            found = json.loads(value[TYPED])
+            found = json.loads(value[JSON_TEXT])
         except (ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, json.JSONDecodeError) else "it is too long or too deep"
             field = Problem(loc, "", "").field
             unread.append(Problem(loc, f"`{field}` is not JSON: {why}. Text stands in double quotes.", "json"))
             return value
-        return self._with_held(found)
+        return self._with_pictures(found)
 
-    def _with_held(self, value: Any) -> Any:
-        if isinstance(value, str) and _HELD.match(value):
-            return self._pictures.known(value) or value
+    def _with_pictures(self, value: Any) -> Any:
+        if isinstance(value, str) and _STORED_PICTURE.match(value):
+            return self._pictures.find(value) or value
         if isinstance(value, list):
-            return [self._with_held(item) for item in value]
-        return {name: self._with_held(item) for name, item in value.items()} if isinstance(value, dict) else value
+            return [self._with_pictures(item) for item in value]
+        return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    def _told(self, node: Node, value: Any, in_page: Callable[[Any], Any] = for_page) -> Any:
+    def _to_page(self, node: Node, value: Any, in_page: Callable[[Any], Any] = for_page) -> Any:
         """A value as the page has it; `in_page` says how a number of any length is told."""
         node = self._resolved(node)
         kind = node["kind"]
         if value is None:
             return None
         if kind == "image" or isinstance(value, Image):
-            return self._shown_picture(value)
+            return self._store_picture(value)
         if kind in ("choice", "constant"):
-            return exact(self._plain(value))
+            return exact_json(self._plain(value))
         if kind == "json":
             # As text, which keeps what a page would not: long numbers, and what looks like typed text itself.
-            return {TYPED: json.dumps(self._plain(value), ensure_ascii=False)}
+            return {JSON_TEXT: json.dumps(self._plain(value), ensure_ascii=False)}
         if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
             plain = self._plain(value)
-            return self._told(self._form_of(node, plain, is_right=True), value, apart)
+            return self._to_page(self._choose_form(node, plain, is_right=True), value, distinct_json)
         if kind == "either" and not _is_plain(value) and any(form["kind"] == "image" for form in node["forms"]):
-            return self._shown_picture(value)
+            return self._store_picture(value)
         if kind == "either":
-            in_page = apart
+            in_page = distinct_json
         if isinstance(value, Part):
             value = value.changed()
         elif not isinstance(value, (str, Mapping, list, tuple)):
@@ -232,30 +232,30 @@ class Draft:
             value = self._plain(value)
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
-            further = self._further(node)
-            return {name: self._told(known.get(name, further), item, in_page) for name, item in value.items()}
+            further = self._extra_node(node)
+            return {name: self._to_page(known.get(name, further), item, in_page) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
-            return [self._told(node["item"], item, in_page) for item in value]
+            return [self._to_page(node["item"], item, in_page) for item in value]
         # Only where a number belongs is the text of one a number.
         return in_page(self._plain(value)) if kind in ("whole", "real", "either") else self._plain(value)
 
-    def _shown_picture(self, value: Any) -> str:
+    def _store_picture(self, value: Any) -> str:
         """The short text that stands for a picture: an address that holds the picture itself is kept here."""
         text = self._pictures.remember(value)
         if isinstance(value, Image):
-            self._literal.pop(text, None)
+            self._data_addresses.pop(text, None)
         elif isinstance(value, str) and value != text:
-            self._literal[text] = value
+            self._data_addresses[text] = value
         else:
-            self._literal.pop(text, None)
+            self._data_addresses.pop(text, None)
         return text
 
-    def _kept(self, node: Node, value: Any) -> Any:
+    def _normalise(self, node: Node, value: Any) -> Any:
         """What was typed, as it stays in the page: the address that holds a picture in short, a size as the service reads it."""
         if node["kind"] == "image" and isinstance(value, str) and value[:5].lower() == "data:":
             return self._pictures.remember(value)
         if node.get("special") == "sizes" and isinstance(value, list):
-            return [_size(one) if isinstance(one, str) else one for one in value]
+            return [_normalise_size(one) if isinstance(one, str) else one for one in value]
         return value
 
     def _plain(self, value: Any) -> Any:
@@ -270,22 +270,22 @@ class Draft:
         if isinstance(value, (list, tuple)):
             return [self._plain(item) for item in value]
         if type(value) is float or not isinstance(value, (bool, int, float, type(None))):
-            value, strays = frozen(value)
+            value, strays = freeze(value)
             if strays:
-                raise _Strange(strays[0])
-            return thawed(value)
+                raise _NotJSON(strays[0])
+            return thaw(value)
         return value
 
 
-class _Strange(ValueError):
+class _NotJSON(ValueError):
     """A value that JSON has no word for."""
 
-    def __init__(self, stray: Stray) -> None:
+    def __init__(self, stray: NotJson) -> None:
         super().__init__(stray)
         self.stray = stray
 
 
-def _size(text: str) -> str:
+def _normalise_size(text: str) -> str:
     """A size as the service reads it; any other text stays what it is."""
     try:
         return str(Size.parse(text))
@@ -293,10 +293,10 @@ def _size(text: str) -> str:
         return text
 
 
-def _number(text: str) -> Any:
+def _parse_number(text: str) -> Any:
     """A whole number that is too long for a page, which sends it as text; any other text stays what it is.
 
-    >>> _number("9007199254740993"), _number("12"), _number("1,5")
+    >>> _parse_number("9007199254740993"), _parse_number("12"), _parse_number("1,5")
     (9007199254740993, '12', '1,5')
     """
     if _WHOLE.match(text):
@@ -314,23 +314,25 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float, list, tuple, Mapping))
 
 
-def _fixed(node: Node) -> list[Any]:
+def _fixed_values(node: Node) -> list[Any]:
     """The values of which a field has one."""
     return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
 
 
-def _is_whole(form: Node, value: Mapping[str, Any]) -> bool:
+def _has_all_fields(form: Node, value: Mapping[str, Any]) -> bool:
     """Whether an object has all that this form needs, and nothing that it does not know."""
     needed = {field["name"] for field in form["fields"] if field.get("required")}
     known = {field["name"] for field in form["fields"]}
     return needed <= value.keys() and bool(form.get("open") or value.keys() <= known)
 
 
-def _is_meant(form: Node, value: Any) -> bool:
+def _fits_constants(form: Node, value: Any) -> bool:
     """Whether this form is the one that an object says it has, by what can only be one thing or another."""
     if form["kind"] != "object":
         return True
     fixed = {field["name"]: field for field in form["fields"] if field["kind"] in ("constant", "choice")}
     return all(
-        any(is_same(one, value[name]) for one in _fixed(field)) for name, field in fixed.items() if name in value
+        any(is_same_json(one, value[name]) for one in _fixed_values(field))
+        for name, field in fixed.items()
+        if name in value
     )

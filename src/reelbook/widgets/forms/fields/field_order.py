@@ -47,7 +47,7 @@ MAX_OPEN = 8
 """So many fields of a model that nobody has arranged stand open, besides those that it needs."""
 
 
-def arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Arrangement:
+def find_arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Arrangement:
     """The layout of a model: from the table, else what it needs first and all but a few of the others folded."""
     known = ARRANGEMENTS.get(endpoint_id)
     if known is not None:
@@ -60,7 +60,7 @@ def arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Arrange
     return Arrangement(first=tuple(needed), folded=tuple(folded))
 
 
-def special_of(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
+def find_special(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
     """The control of a field that is more than its kind: named in the table, or told by what it is."""
     name, kind = str(node["name"]), node["kind"]
     if name in arranged.special:

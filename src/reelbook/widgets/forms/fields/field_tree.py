@@ -9,15 +9,15 @@ from weakref import WeakKeyDictionary
 
 from ....models.base import Input
 from ....models.catalog import CATALOG
-from ....models.described.coerce import settled
-from ....models.described.frozen_json import frozen
+from ....models.described.coerce import coerce
+from ....models.described.frozen_json import freeze
 from ....models.described.input_class import Described
 from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
-from ..json_values import MAX_LEVELS, apart, exact, for_page, unpacked
-from .control_data import beside
-from .field_order import arrangement, special_of
-from .merge_rules import ABOUT, Schema, both
+from ..json_values import MAX_LEVELS, decoded, distinct_json, exact_json, for_page
+from .control_data import control_facts
+from .field_order import find_arrangement, find_special
+from .merge_rules import ANNOTATIONS, Schema, merge_rules
 
 Node = dict[str, Any]
 
@@ -49,11 +49,11 @@ def sheet_of(kind: type[Input]) -> dict[str, Any]:
     # Once for a class: it takes longer than all else of a form. Nobody changes a sheet.
     known = _SHEETS.get(kind)
     if known is None:
-        known = _SHEETS[kind] = _drawn(kind)
+        known = _SHEETS[kind] = _make_sheet(kind)
     return known
 
 
-def _drawn(kind: type[Input]) -> dict[str, Any]:
+def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
     reader = _Reader(schema.get("$defs", {}), is_described=issubclass(kind, Described))
     needed = set(schema.get("required", ()))
@@ -64,14 +64,14 @@ def _drawn(kind: type[Input]) -> dict[str, Any]:
             node["required"] = True
             node.pop("default", None)
         nodes.append(node)
-    arranged = arrangement(kind.endpoint_id, nodes)
+    arranged = find_arrangement(kind.endpoint_id, nodes)
     for node in nodes:
         if node["name"] in arranged.folded:
             node["folded"] = True
-        special = special_of(arranged, node)
+        special = find_special(arranged, node)
         if special is not None:
             node["special"] = special
-            if facts := beside(kind, node["name"], special):
+            if facts := control_facts(kind, node["name"], special):
                 node["beside"] = facts
     rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
     last = len(arranged.first)
@@ -80,7 +80,7 @@ def _drawn(kind: type[Input]) -> dict[str, Any]:
     return {
         "model": kind.endpoint_id,
         "title": title_of(kind),
-        "purpose": row.purpose if row else _short(str(schema.get("description") or ""), MAX_HELP),
+        "purpose": row.purpose if row else _shorten(str(schema.get("description") or ""), MAX_HELP),
         "fields": nodes,
         "shared": reader.shared,
     }
@@ -96,7 +96,7 @@ def title_of(kind: type[Input]) -> str:
     name = kind.__name__
     if any(row.input is kind for row in CATALOG):
         name = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip().capitalize()
-    return _short(name, MAX_LABEL)
+    return _shorten(name, MAX_LABEL)
 
 
 class _Reader:
@@ -111,28 +111,28 @@ class _Reader:
     def node(self, name: str, rule: Any) -> Node:
         """What is drawn for one value."""
         rule = rule if isinstance(rule, Mapping) else {}
-        said = rule
-        rule, nullable, ref = self._plain(rule)
-        drawn = self._once(name, rule, ref)
-        if drawn["kind"] == "text" and self._is_described and takes_picture(said, name, self._defs):
+        original = rule
+        rule, nullable, ref = self._resolve(rule)
+        drawn = self._read_once(name, rule, ref)
+        if drawn["kind"] == "text" and self._is_described and takes_picture(original, name, self._defs):
             # By its name or format, as the class reads it.
             drawn = _image()
         node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
             # Backticks mean something in a documentation, and nothing on a page.
-            node["help"] = _short(str(help_).replace("`", ""), MAX_HELP)
+            node["help"] = _shorten(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
-        if "default" in rule and self._is_taken(rule["default"], said):
+        if "default" in rule and self._is_valid_default(rule["default"], original):
             node["default"] = _default(node, rule["default"])
         return node
 
-    def _is_taken(self, default: Any, rule: Schema) -> bool:
+    def _is_valid_default(self, default: Any, rule: Schema) -> bool:
         """Whether a default fits its own rule; what does not, the class never fills in."""
-        value, unknown = settled(frozen(default)[0], rule, self._defs, exact=True)
+        value, unknown = coerce(freeze(default)[0], rule, self._defs, exact=True)
         return not unknown and accepts(value, rule, self._defs)
 
-    def _once(self, name: str, rule: Schema, ref: str | None) -> Node:
+    def _read_once(self, name: str, rule: Schema, ref: str | None) -> Node:
         """What is drawn for a rule; one that contains itself is drawn once, and again where somebody goes that deep."""
         self._drawn += 1
         self._level += 1
@@ -148,17 +148,17 @@ class _Reader:
         if self._drawn > MAX_NODES or self._level > MAX_LEVELS:
             return {"kind": "json"}
         if ref is None:
-            return self._kind(name, rule)
+            return self._read_kind(name, rule)
         self._open.append(ref)
-        found = self._kind(name, rule)
+        found = self._read_kind(name, rule)
         self._open.pop()
         if ref in self.shared:
             self.shared[ref] = {"name": ref, "label": _label(ref, rule), **found}
         return found
 
-    def _plain(self, rule: Schema) -> tuple[Schema, bool, str | None]:
+    def _resolve(self, rule: Schema) -> tuple[Schema, bool, str | None]:
         """The rule with references followed, and null taken out; whether null was in it; and the name it stands under."""
-        nullable, ref = rule.get("nullable") is True and _admits_null(rule), None
+        nullable, ref = rule.get("nullable") is True and _allows_null(rule), None
         for _ in range(64):
             if "$ref" in rule and isinstance(rule["$ref"], str):
                 ref = rule["$ref"].removeprefix("#/$defs/")
@@ -171,28 +171,28 @@ class _Reader:
                 left = [form for form in forms if not _is_null(form)]
                 nullable = nullable or len(left) < len(forms)
                 others = {word: value for word, value in rule.items() if word not in ("anyOf", "oneOf")}
-                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= ABOUT | {"nullable"}:
+                if len(left) == 1 and isinstance(left[0], Mapping) and set(others) <= ANNOTATIONS | {"nullable"}:
                     rule = {**left[0], **others}
                     continue
                 if len(left) == 1:
                     rule = {**others, "allOf": [*others.get("allOf", ()), left[0]]}
                     continue
             if isinstance(rule.get("allOf"), list):
-                whole, refs = self._whole(rule)
-                if whole is not None:
-                    rule, ref = whole, " + ".join(refs) or ref
+                merged, refs = self._merge_all_of(rule)
+                if merged is not None:
+                    rule, ref = merged, " + ".join(refs) or ref
                     continue
             types = rule.get("type")
             if isinstance(types, list) and "null" in types:
-                nullable = nullable or _admits_null(rule)
+                nullable = nullable or _allows_null(rule)
                 left_types = [one for one in types if one != "null"]
                 rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
             break
         return rule, nullable, ref
 
-    def _whole(self, rule: Schema) -> tuple[Schema | None, list[str]]:
+    def _merge_all_of(self, rule: Schema) -> tuple[Schema | None, list[str]]:
         """A rule of several parts as one, and the names of its parts; None where they cannot be drawn as one."""
-        whole: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
+        merged: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
         refs = []
         for part in rule["allOf"]:
             for _ in range(64):
@@ -203,19 +203,19 @@ class _Reader:
                     self._defs.get(refs[-1], {}),
                     {word: value for word, value in part.items() if word != "$ref"},
                 )
-                part = both(rest, target) if isinstance(target, Mapping) else None
-            whole = both(whole, part) if whole is not None and isinstance(part, Mapping) else None
-        return whole, refs
+                part = merge_rules(rest, target) if isinstance(target, Mapping) else None
+            merged = merge_rules(merged, part) if merged is not None and isinstance(part, Mapping) else None
+        return merged, refs
 
-    def _kind(self, name: str, rule: Schema) -> Node:
+    def _read_kind(self, name: str, rule: Schema) -> Node:
         if "const" in rule:
-            return {"kind": "constant", "value": exact(rule["const"])}
+            return {"kind": "constant", "value": exact_json(rule["const"])}
         if isinstance(rule.get("enum"), list):
             node = _choices([value for value in rule["enum"] if value is not None])
             return {**node, "nullable": True} if None in rule["enum"] else node
         forms = next((rule[word] for word in ("anyOf", "oneOf") if isinstance(rule.get(word), list)), None)
         if forms is not None:
-            beside_them = {word: value for word, value in rule.items() if word not in {"anyOf", "oneOf", *ABOUT}}
+            beside_them = {word: value for word, value in rule.items() if word not in {"anyOf", "oneOf", *ANNOTATIONS}}
             left = [form for form in forms if not _is_null(form)]
             return self._either(name, [{"allOf": [form, beside_them]} for form in left] if beside_them else left)
         if {"allOf", "not", "if", "patternProperties"} & set(rule):
@@ -240,7 +240,7 @@ class _Reader:
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
             values = [
-                unpacked(value)
+                decoded(value)
                 for node in read
                 for value in (
                     [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
@@ -263,7 +263,9 @@ class _Reader:
         listed, more = rule.get("properties"), rule.get("additionalProperties", False)
         if not isinstance(listed, Mapping) or not listed:
             return (
-                {"kind": "object", "fields": [], "open": self.node("value", more)} if _tells(more) else {"kind": "json"}
+                {"kind": "object", "fields": [], "open": self.node("value", more)}
+                if _has_rules(more)
+                else {"kind": "json"}
             )
         needed = set(rule.get("required", ()))
         fields = []
@@ -275,12 +277,15 @@ class _Reader:
             fields.append(node)
         found: Node = {"kind": "object", "fields": fields}
         if more is not False:
-            found["open"] = self.node("value", more) if _tells(more) else True
+            found["open"] = self.node("value", more) if _has_rules(more) else True
         return found
 
 
 def _choices(values: list[Any]) -> Node:
-    return {"kind": "choice", "choices": [{"value": exact(value), "label": _told(value)} for value in values]}
+    return {
+        "kind": "choice",
+        "choices": [{"value": exact_json(value), "label": _format_choice(value)} for value in values],
+    }
 
 
 def _default(node: Node, value: Any) -> Any:
@@ -293,7 +298,7 @@ def _default(node: Node, value: Any) -> Any:
         return {
             name: _default(fields[name], item) if name in fields else for_page(item) for name, item in value.items()
         }
-    return {"choice": exact, "constant": exact, "either": apart}.get(kind, for_page)(value)
+    return {"choice": exact_json, "constant": exact_json, "either": distinct_json}.get(kind, for_page)(value)
 
 
 def _text(name: str, rule: Schema) -> Node:
@@ -335,12 +340,12 @@ def _is_null(form: Any) -> bool:
     )
 
 
-def _admits_null(rule: Schema) -> bool:
+def _allows_null(rule: Schema) -> bool:
     """Whether null is among the values of a rule that lists them."""
     return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
 
 
-def _tells(more: Any) -> bool:
+def _has_rules(more: Any) -> bool:
     return isinstance(more, Mapping) and bool(more)
 
 
@@ -358,13 +363,13 @@ def _label(name: str, rule: Schema, kind: str = "") -> str:
         parts = ["number", "of", *parts[1:]] if parts[0] == "num" else [word for word in parts if word != "num"]
     words = [ACRONYMS.get(word.lower(), word) for word in parts]
     text = " ".join(words) or str(rule.get("title") or "(no name)")
-    return _short(text[:1].upper() + text[1:], MAX_LABEL)
+    return _shorten(text[:1].upper() + text[1:], MAX_LABEL)
 
 
-def _told(value: Any) -> str:
-    return _short(value if isinstance(value, str) else json.dumps(value), MAX_CHOICE) or "(empty)"
+def _format_choice(value: Any) -> str:
+    return _shorten(value if isinstance(value, str) else json.dumps(value), MAX_CHOICE) or "(empty)"
 
 
-def _short(text: str, most: int) -> str:
+def _shorten(text: str, max_length: int) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return flat if len(flat) <= max_length else f"{flat[: max_length - 1]}…"

@@ -7,30 +7,30 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-ABOUT = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
+ANNOTATIONS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
 """What is said about a value without judging it."""
 
 
-def both(one: Schema, other: Schema) -> Schema | None:
+def merge_rules(one: Schema, other: Schema) -> Schema | None:
     """One rule for what two rules ask, as far as it is drawn; None where it cannot be. The first one says what it is called.
 
-    >>> both({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
+    >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
     {'minimum': 1, 'title': 'Size', 'maximum': 9}
     """
-    whole = dict(one)
-    for word, value in other.items():
-        own = whole.setdefault(word, value)
-        if own == value or word in ABOUT or word.startswith("x-"):
+    merged = dict(one)
+    for keyword, value in other.items():
+        own = merged.setdefault(keyword, value)
+        if own == value or keyword in ANNOTATIONS or keyword.startswith("x-"):
             continue
-        joined = _joined(word, own, value)
+        joined = _merge_keyword(keyword, own, value)
         if joined is None:
             return None
-        whole[word] = joined
-    return whole
+        merged[keyword] = joined
+    return merged
 
 
-def _joined(word: str, own: Any, other: Any) -> Any:
-    match word:
+def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
+    match keyword:
         case "minimum" | "exclusiveMinimum" | "minLength" | "minItems":
             return max(own, other)
         case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems":

@@ -7,34 +7,34 @@ from typing import Any
 
 from ....errors import ReelbookError
 from ....models.base import Input
-from ....storage.table.library_table import parsed
+from ....storage.table.library_table import parse_texts
 
 INPUT_JSON = "input_json"
 
 
-def values_of(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
+def values_of_row(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
     """The inputs of this model that something tells of: inputs, a run, or a row of a table."""
     if isinstance(row, kind):
         return row
-    told = getattr(row, "input", None)
-    if isinstance(told, kind):
-        return told
+    own_input = getattr(row, "input", None)
+    if isinstance(own_input, kind):
+        return own_input
     cells = _cells(row)
     names = kind.model_json_schema().get("properties", {})
     # Of a model with a field of that name, only a table says which model it is of: it has the field under another name.
-    is_told = "model" not in names or "input_model" in cells
+    names_model = "model" not in names or "input_model" in cells
     model = cells.get("model")
-    if is_told and isinstance(model, str) and model and model != kind.endpoint_id:
+    if names_model and isinstance(model, str) and model and model != kind.endpoint_id:
         raise ReelbookError(
             f"This row is a run of {model}, and the form is for {kind.endpoint_id}. Make one with rb.form({model!r})."
         )
     if isinstance(cells.get(INPUT_JSON), str):
         # The table of a sweep has the whole input in one text, in which pictures go by their content.
-        (found,) = parsed([cells[INPUT_JSON]])
+        (found,) = parse_texts([cells[INPUT_JSON]])
         if isinstance(found, dict):
             return {name: value for name, value in found.items() if name in names}
     # A column of a table that has the name of a field is not the field where there is one with the prefix.
-    values = {name: _plain(cells.get(f"input_{name}", cells.get(name))) for name in names}
+    values = {name: _plain_value(cells.get(f"input_{name}", cells.get(name))) for name in names}
     if values.get("model") == kind.endpoint_id and "input_model" not in cells:
         del values["model"]
     if all(value is None for value in values.values()):
@@ -47,9 +47,9 @@ def values_of(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
 def _cells(row: Any) -> dict[str, Any]:
     if isinstance(row, Mapping):
         return dict(row)
-    for way in ("to_dict", "_asdict"):
-        if hasattr(row, way):
-            found = getattr(row, way)()
+    for method in ("to_dict", "_asdict"):
+        if hasattr(row, method):
+            found = getattr(row, method)()
             if isinstance(found, dict):
                 return found
     if isinstance(row, Input):
@@ -57,7 +57,7 @@ def _cells(row: Any) -> dict[str, Any]:
     raise ReelbookError(f"A form is filled from a row of a table, a run or inputs, not from a {type(row).__name__}.")
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """A cell as a value of Python; None for one that is empty."""
     if hasattr(value, "tolist"):
         value = value.tolist()

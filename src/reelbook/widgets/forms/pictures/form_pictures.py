@@ -11,39 +11,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ....display.formatting import cut
+from ....display.formatting import shorten
 from ....errors import ReelbookError
 from ....media.last_frame import last_frame
 from ....models.images import Image
 from ....models.picture_encoding import MAX_BYTES, NotAPicture
-from ....models.picture_headers import header_of
-from ..json_values import writable
-from .earlier_pictures import IN_LIBRARY, OF_FILM, PAGE, SHA256, Earliers
+from ....models.picture_headers import parse_header
+from ..json_values import sendable
+from .earlier_pictures import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
 from .picture_previews import (
-    LONGEST_NAME,
-    AFilm,
-    Look,
-    bytes_of_address,
-    last_frame_of,
-    look_of_address,
-    look_of_content,
-    look_of_path,
-    path_of,
-    taken,
-    too_large,
+    MAX_NAME_LENGTH,
+    PicturePreview,
+    VideoGiven,
+    convert_picture,
+    format_too_large,
+    last_frame_of_content,
+    parse_data_address,
+    parse_path,
+    preview_address,
+    preview_content,
+    preview_path,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_PARTS = 1000
-MAX_ARRIVING = 32
+MAX_UPLOADS = 32
 """Uploads that may be under way at once; the oldest is given up for a new one."""
-MAX_GIVEN_UP, MAX_LETTERS = 1000, 100
+MAX_ENDED_UPLOADS, MAX_KEY_LENGTH = 1000, 100
 """How many uploads that ended are remembered, and how long what a page calls one may be."""
-MAX_HELD = 400_000_000
+MAX_MEMORY_BYTES = 400_000_000
 """Bytes that are kept in memory where the library has them too."""
-MAX_LOOKS = 1000
+MAX_PREVIEWS = 1000
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
@@ -67,12 +67,12 @@ class Host(Protocol):
 
 
 @dataclass
-class _Arriving:
+class _Upload:
     """An upload of which some parts are still missing."""
 
     name: str
-    of: int
-    still: bool
+    part_count: int
+    wants_last_frame: bool
     """Whether the last frame of a clip is wanted."""
     parts: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
@@ -87,21 +87,21 @@ class Pictures:
     def __init__(self, form: Host) -> None:
         self._form = form
         self._lock = threading.RLock()
-        self._held: dict[str, Image] = {}
+        self._in_memory: dict[str, Image] = {}
         self._shelved: set[str] = set()
-        self._looks: dict[str, Look] = {}
+        self._previews: dict[str, PicturePreview] = {}
         self._names: dict[str, str] = {}
-        self._arriving: dict[str, _Arriving] = {}
-        self._given_up: dict[str, None] = {}
-        self._earlier: Earliers | None = None
+        self._uploads: dict[str, _Upload] = {}
+        self._ended_uploads: dict[str, None] = {}
+        self._earlier: EarlierPictures | None = None
         self._jobs: deque[Callable[[], None]] = deque()
-        self._at_work = self._closed = False
-        self.handles: Mapping[str, Callable[[Content, Buffers], None]] = {
-            "upload": self._arrives, "forget": self._forgets, "still": self._stills, "shown": self._shows,
-            "earlier": self._lists,
+        self._is_working = self._is_closed = False
+        self.handlers: Mapping[str, Callable[[Content, Buffers], None]] = {
+            "upload": self._on_upload, "forget": self._on_forget, "still": self._on_still, "shown": self._on_shown,
+            "earlier": self._on_earlier,
         }  # fmt: skip
 
-    def known(self, text: str) -> Image | str | None:
+    def find(self, text: str) -> Image | str | None:
         """What a text of a picture field stands for: the picture with this content, or the text itself.
 
         None for a content that is neither here nor in the library.
@@ -109,11 +109,11 @@ class Pictures:
         if not text.startswith(IN_LIBRARY):
             return text
         with self._lock:
-            held = self._held.get(text)
+            held = self._in_memory.get(text)
         if held is not None:
             return held
         sha256 = text.removeprefix(IN_LIBRARY)
-        return Image.from_library(sha256) if self._on_shelf(sha256) is not None else None
+        return Image.from_library(sha256) if self._find_on_shelf(sha256) is not None else None
 
     def remember(self, value: Any) -> str:
         """The text that stands for a picture given in Python; what is in memory is kept here under it."""
@@ -121,132 +121,139 @@ class Pictures:
             if value[:5].lower() != "data:":
                 return value
             try:
-                return self._keep(taken(bytes_of_address(value)), "data address")
+                return self._store(convert_picture(parse_data_address(value)), "data address")
             except NotAPicture:
                 # The field shows what is wrong with it.
                 return value
         picture = Image.of(value)
         if isinstance(picture, Image) and picture.content is not None:
-            return self._keep(picture.content, picture.label)
+            return self._store(picture.content, picture.label)
         return str(picture)
 
-    def look(self, text: str) -> Look:
+    def preview(self, text: str) -> PicturePreview:
         """Thumbnail and words for a picture; what is wrong with it is said in its `error`."""
         with self._lock:
-            known = self._looks.get(text)
+            known = self._previews.get(text)
         if known is None:
-            known = self._looked(text)
+            known = self._make_preview(text)
             # A path is looked at each time: its file may have changed.
-            if text.startswith((IN_LIBRARY, OF_FILM)) and not known.error:
+            if text.startswith((IN_LIBRARY, OF_CLIP)) and not known.error:
                 with self._lock:
-                    self._looks[text] = known
-                    while len(self._looks) > MAX_LOOKS:
-                        del self._looks[next(iter(self._looks))]
+                    self._previews[text] = known
+                    while len(self._previews) > MAX_PREVIEWS:
+                        del self._previews[next(iter(self._previews))]
         return known
 
-    def keep_all(self) -> None:
+    def store_all(self) -> None:
         """Put every picture into the library, so that code that names it there can be run elsewhere."""
         with self._lock:
-            missing = [picture for name, picture in self._held.items() if name not in self._shelved]
+            missing = [picture for name, picture in self._in_memory.items() if name not in self._shelved]
         for picture in missing:
-            self._shelve(picture)
+            self._put_on_shelf(picture)
 
     def close(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._closed = True
-            for kept in (self._jobs, self._held, self._looks, self._arriving, self._names):
-                kept.clear()
+            self._is_closed = True
+            for store in (self._jobs, self._in_memory, self._previews, self._uploads, self._names):
+                store.clear()
             self._earlier = None
 
     # What the page asks for. It may ask for anything: each value is looked at before it is used.
 
-    def _arrives(self, content: Content, buffers: Buffers) -> None:
+    def _on_upload(self, content: Content, buffers: Buffers) -> None:
         key, part, of = content.get("id"), content.get("part"), content.get("of")
         if not (isinstance(key, str) and type(part) is int and type(of) is int and buffers):
             return
-        if not (0 <= part < of <= MAX_PARTS and len(key) <= MAX_LETTERS):
+        if not (0 <= part < of <= MAX_PARTS and len(key) <= MAX_KEY_LENGTH):
             return
         with self._lock:
-            if key in self._given_up:
+            if key in self._ended_uploads:
                 return
             # The first part need not come first: the kernel may handle messages in several threads.
-            upload = self._arriving.get(key) or _Arriving(_name(content.get("name")), of, content.get("still") is True)
-            self._arriving[key] = upload
-            while len(self._arriving) > MAX_ARRIVING:
-                self._give_up(next(iter(self._arriving)))
+            upload = self._uploads.get(key) or _Upload(
+                _format_name(content.get("name")), of, content.get("still") is True
+            )
+            self._uploads[key] = upload
+            while len(self._uploads) > MAX_UPLOADS:
+                self._end_upload(next(iter(self._uploads)))
             upload.parts[part] = bytes(buffers[0])
             upload.size = sum(map(len, upload.parts.values()))
-            is_whole, is_too_large = len(upload.parts) == upload.of, upload.size > MAX_BYTES
+            is_whole, is_too_large = len(upload.parts) == upload.part_count, upload.size > MAX_BYTES
             if is_whole or is_too_large:
-                self._give_up(key)
+                self._end_upload(key)
         if is_too_large:
-            self._send({"uploaded": key, "error": f"{upload.name} {too_large(upload.size)}"})
+            self._send({"uploaded": key, "error": f"{upload.name} {format_too_large(upload.size)}"})
             return
         self._send({"arrived": key, "part": part})
         if is_whole:
             self._answer_upload(key, upload)
 
-    def _answer_upload(self, key: str, upload: _Arriving) -> None:
-        def kept() -> str:
-            content = b"".join(upload.parts[part] for part in range(upload.of))
-            if upload.still:
-                return self._keep(last_frame_of(content), f"last frame of {upload.name}")
-            return self._keep(taken(content), upload.name)
+    def _answer_upload(self, key: str, upload: _Upload) -> None:
+        def store() -> str:
+            content = b"".join(upload.parts[part] for part in range(upload.part_count))
+            if upload.wants_last_frame:
+                return self._store(last_frame_of_content(content), f"last frame of {upload.name}")
+            return self._store(convert_picture(content), upload.name)
 
-        self._answer_with_picture(key, upload.name, kept)
+        self._answer_with_picture(key, upload.name, store)
 
-    def _forgets(self, content: Content, _: Buffers) -> None:
+    def _on_forget(self, content: Content, _: Buffers) -> None:
         key = content.get("id")
-        if isinstance(key, str) and len(key) <= MAX_LETTERS:
+        if isinstance(key, str) and len(key) <= MAX_KEY_LENGTH:
             with self._lock:
-                self._give_up(key)
+                self._end_upload(key)
 
-    def _give_up(self, key: str) -> None:
+    def _end_upload(self, key: str) -> None:
         """Whatever else comes of this upload belongs to nothing."""
-        self._arriving.pop(key, None)
-        self._given_up[key] = None
-        while len(self._given_up) > MAX_GIVEN_UP:
-            del self._given_up[next(iter(self._given_up))]
+        self._uploads.pop(key, None)
+        self._ended_uploads[key] = None
+        while len(self._ended_uploads) > MAX_ENDED_UPLOADS:
+            del self._ended_uploads[next(iter(self._ended_uploads))]
 
-    def _stills(self, content: Content, _: Buffers) -> None:
+    def _on_still(self, content: Content, _: Buffers) -> None:
         """The last frame of a clip: of an earlier run, or of a file of this machine."""
         key, text = content.get("id"), content.get("picture")
         if isinstance(key, str) and isinstance(text, str):
-            self._answer_with_picture(key, _name(text), lambda: self._last_frame(text))
+            self._answer_with_picture(key, _format_name(text), lambda: self._last_frame(text))
 
-    def _shows(self, content: Content, _: Buffers) -> None:
+    def _on_shown(self, content: Content, _: Buffers) -> None:
         text = content.get("picture")
         if not isinstance(text, str):
             return
 
         def show() -> None:
-            look = self.look(text)
-            told: Content = {"picture": text, "thumb": look.thumb is not None, "name": look.name, "words": look.words}
-            told |= {"receives": look.receives, "size": look.size}
-            if look.error:
-                told |= {"error": look.error, "film": look.is_film}
-            self._send(told, [look.thumb] if look.thumb is not None else None)
+            preview = self.preview(text)
+            answer: Content = {
+                "picture": text,
+                "thumb": preview.thumb is not None,
+                "name": preview.name,
+                "words": preview.words,
+            }
+            answer |= {"receives": preview.receives, "size": preview.size}
+            if preview.error:
+                answer |= {"error": preview.error, "film": preview.is_video}
+            self._send(answer, [preview.thumb] if preview.thumb is not None else None)
 
         def failed(why: str) -> None:
             self._send(
-                {"picture": text, "thumb": False, "name": _name(text), "words": "", "receives": "", "error": why}
+                {"picture": text, "thumb": False, "name": _format_name(text), "words": "", "receives": "", "error": why}
             )
 
-        self._soon(show, failed)
+        self._queue(show, failed)
 
-    def _lists(self, content: Content, _: Buffers) -> None:
+    def _on_earlier(self, content: Content, _: Buffers) -> None:
         start = content.get("from")
         if type(start) is not int or start < 0:
             return
 
         def show() -> None:
             if start == 0 or self._earlier is None:
-                self._earlier = Earliers(self._form.shop.library_frame())
+                self._earlier = EarlierPictures(self._form.shop.library_frame())
             page = [{"picture": one.picture, "words": one.words} for one in self._earlier.page(start)]
             self._send({"earlier": page, "from": start, "more": start + PAGE < len(self._earlier)})
 
-        self._soon(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
+        self._queue(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
 
     # What is done in the background.
 
@@ -257,70 +264,72 @@ class Pictures:
             try:
                 self._send({"uploaded": key, "picture": made()})
             except NotAPicture as error:
-                self._send({"uploaded": key, "error": f"{name} {error}", "film": isinstance(error, AFilm)})
+                self._send({"uploaded": key, "error": f"{name} {error}", "film": isinstance(error, VideoGiven)})
 
-        self._soon(answer, lambda why: self._send({"uploaded": key, "error": why}))
+        self._queue(answer, lambda why: self._send({"uploaded": key, "error": why}))
 
     def _last_frame(self, text: str) -> str:
-        sha256 = text.removeprefix(OF_FILM)
+        sha256 = text.removeprefix(OF_CLIP)
         if sha256 == text:
-            path = path_of(text)
-            return self._keep(last_frame(path), f"last frame of {path.name}")
-        found = self._on_shelf(sha256)
+            path = parse_path(text)
+            return self._store(last_frame(path), f"last frame of {path.name}")
+        found = self._find_on_shelf(sha256)
         if found is None:
             raise NotAPicture("is a clip that the library does not have any more.")
-        return self._keep(last_frame(found), f"last frame of clip {sha256[:8]}")
+        return self._store(last_frame(found), f"last frame of clip {sha256[:8]}")
 
-    def _looked(self, text: str) -> Look:
-        if text.startswith(OF_FILM):
-            found = self._on_shelf(text.removeprefix(OF_FILM))
+    def _make_preview(self, text: str) -> PicturePreview:
+        if text.startswith(OF_CLIP):
+            found = self._find_on_shelf(text.removeprefix(OF_CLIP))
             name = "last frame of a clip"
             if found is None:
-                return Look(name, error="The library does not have this clip any more.")
-            return self._judged(name, lambda: last_frame(found))
+                return PicturePreview(name, error="The library does not have this clip any more.")
+            return self._preview_content(name, lambda: last_frame(found))
         if text.startswith(IN_LIBRARY):
-            return self._look_of_kept(text)
+            return self._preview_stored(text)
         if text[:5].lower() == "data:":
-            return self._judged("data address", lambda: taken(bytes_of_address(text)))
+            return self._preview_content("data address", lambda: convert_picture(parse_data_address(text)))
         if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
-            return look_of_address(text)
-        return look_of_path(text)
+            return preview_address(text)
+        return preview_path(text)
 
-    def _look_of_kept(self, text: str) -> Look:
+    def _preview_stored(self, text: str) -> PicturePreview:
         with self._lock:
-            held, name = self._held.get(text), self._names.get(text)
+            held, name = self._in_memory.get(text), self._names.get(text)
         if held is not None and held.content is not None:
             content = held.content
-            return self._judged(name or held.label, lambda: content)
+            return self._preview_content(name or held.label, lambda: content)
         sha256 = text.removeprefix(IN_LIBRARY)
         name = name or f"picture {sha256[:8]}"
-        found = self._on_shelf(sha256)
+        found = self._find_on_shelf(sha256)
         if found is None:
-            return Look(name, error=f"Picture {cut(sha256, 13)} is not in the library. Give the picture itself.")
-        return self._judged(name, found.read_bytes)
+            return PicturePreview(
+                name, error=f"Picture {shorten(sha256, 13)} is not in the library. Give the picture itself."
+            )
+        return self._preview_content(name, found.read_bytes)
 
-    def _judged(self, name: str, content: Callable[[], bytes]) -> Look:
+    def _preview_content(self, name: str, content: Callable[[], bytes]) -> PicturePreview:
         try:
-            return look_of_content(content(), name)
+            return preview_content(content(), name)
         except NotAPicture as error:
-            return Look(name, error=f"{name} {error}")
+            return PicturePreview(name, error=f"{name} {error}")
         except OSError as error:
-            return Look(name, error=f"{name} cannot be read ({error.strerror}).")
+            return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
 
-    def _keep(self, content: bytes, label: str) -> str:
+    def _store(self, content: bytes, label: str) -> str:
         """Hold a picture, here and in the library; says what stands for it. `NotAPicture` where its pixels cannot be read."""
         name = f"{IN_LIBRARY}{hashlib.sha256(content).hexdigest()}"
         # Before anything is kept: a service refuses what cannot be read, and says so later and less clearly.
-        look = look_of_content(content, label)
+        preview = preview_content(content, label)
         sha256 = name.removeprefix(IN_LIBRARY)
         picture = Image(name, kind="memory", sha256=sha256, label=label, content=content)
         with self._lock:
-            self._held[name], self._looks[name], self._names[name] = picture, look, label
-        self._shelve(picture)
-        self._let_go()
+            self._in_memory[name], self._previews[name], self._names[name] = picture, preview, label
+        self._put_on_shelf(picture)
+        self._limit_memory()
         return name
 
-    def _shelve(self, picture: Image) -> None:
+    def _put_on_shelf(self, picture: Image) -> None:
         assert picture.content is not None, "only what is in memory comes here"
         # A full disk takes nothing away: the picture is in memory, and the run keeps its sources itself.
         with contextlib.suppress(ReelbookError, OSError):
@@ -329,17 +338,17 @@ class Pictures:
                 with self._lock:
                     self._shelved.add(str(picture))
 
-    def _let_go(self) -> None:
+    def _limit_memory(self) -> None:
         """Leave the oldest to the library where all together are many; the newest is about to be used."""
         with self._lock:
-            total = sum(len(picture.content or b"") for picture in self._held.values())
-            for name in list(self._held)[:-1]:
-                if total <= MAX_HELD:
+            total = sum(len(picture.content or b"") for picture in self._in_memory.values())
+            for name in list(self._in_memory)[:-1]:
+                if total <= MAX_MEMORY_BYTES:
                     return
                 if name in self._shelved:
-                    total -= len(self._held.pop(name).content or b"")
+                    total -= len(self._in_memory.pop(name).content or b"")
 
-    def _on_shelf(self, sha256: str) -> Path | None:
+    def _find_on_shelf(self, sha256: str) -> Path | None:
         if not SHA256.fullmatch(sha256):
             return None
         try:
@@ -348,11 +357,11 @@ class Pictures:
             return None
 
     def _send(self, content: Content, buffers: list[bytes] | None = None) -> None:
-        if not self._closed:
+        if not self._is_closed:
             # Half of a sign, which a page can send, cannot be sent back.
-            self._form.send(writable(content), buffers)
+            self._form.send(sendable(content), buffers)
 
-    def _soon(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
+    def _queue(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
         """Do it after what was asked before; `failed` hears in words why it could not be done."""
 
         def done() -> None:
@@ -365,30 +374,30 @@ class Pictures:
                     failed(why)
 
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 return
             self._jobs.append(done)
-            if self._at_work:
+            if self._is_working:
                 return
-            self._at_work = True
+            self._is_working = True
         self._form.in_background("pictures", self._work)
 
     def _work(self) -> None:
         while True:
             with self._lock:
                 if not self._jobs:
-                    self._at_work = False
+                    self._is_working = False
                     return
                 job = self._jobs.popleft()
             job()
 
 
-def _name(given: Any) -> str:
+def _format_name(given: Any) -> str:
     """The name of a file as it goes into a sentence; a page may call it anything."""
     text = given if isinstance(given, str) and given.strip() else "The picture"
-    return cut(text.encode("utf-8", "replace").decode(), LONGEST_NAME)
+    return shorten(text.encode("utf-8", "replace").decode(), MAX_NAME_LENGTH)
 
 
 def _suffix(content: bytes) -> str:
-    header = header_of(content)
+    header = parse_header(content)
     return header.suffix if header else ".bin"

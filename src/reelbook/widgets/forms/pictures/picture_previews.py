@@ -16,17 +16,17 @@ from urllib.request import url2pathname
 
 from PIL import Image as Pillow
 
-from ....display.formatting import cut, joined, size
+from ....display.formatting import format_size, join_with_dots, shorten
 from ....media import stills
 from ....media.bounded_open import PICTURES
 from ....media.last_frame import last_frame
-from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, checked, encoded
-from ....models.picture_headers import Header, guessed, header_of
+from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
+from ....models.picture_headers import Header, guess_kind, parse_header
 
 BOX = (320, 320)
 """Pixels that a thumbnail may take."""
-LONGEST_NAME, LONGEST_ADDRESS = 60, 120
-HEAD = 4096
+MAX_NAME_LENGTH, MAX_ADDRESS_LENGTH = 60, 120
+HEAD_BYTES = 4096
 """Bytes of a file that tell what it is."""
 MEGAPIXELS = f"{MAX_PIXELS / 1e6:g} megapixels"
 KINDS = "PNG, JPEG, WebP and GIF can be sent"
@@ -34,12 +34,12 @@ CONVERTED = ("BMP", "TIFF", "AVIF")
 """Kinds that no service takes and that become a PNG without a loss."""
 
 
-class AFilm(NotAPicture):
+class VideoGiven(NotAPicture):
     """A video where a picture is needed; its last frame would be one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PicturePreview:
     """What there is to see and to say of one picture."""
 
     name: str
@@ -54,64 +54,68 @@ class Look:
     """Width and height in pixels, as it is seen."""
     error: str = ""
     """What is wrong with it, as a sentence."""
-    is_film: bool = False
+    is_video: bool = False
     """Whether it is a video, whose last frame could be taken."""
 
 
-def look_of_content(content: bytes, name: str) -> Look:
+def preview_content(content: bytes, name: str) -> PicturePreview:
     """The look of a picture that is at hand; `NotAPicture` where a service could not read it."""
-    header = header_of(checked(content))
+    header = parse_header(require_picture(content))
     assert header is not None, "what was checked has a header"
-    thumb, seen = _thumb(content, header)
-    short = cut(name, LONGEST_NAME)
+    thumb, seen = _make_thumb(content, header)
+    short = shorten(name, MAX_NAME_LENGTH)
     pixels = f"{seen[0]:,} × {seen[1]:,}"
     # Pictures without a file have their size for a name.
-    words = joined(short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, size(len(content)))
-    return Look(short, words, f"Sent as a {header.kind} of {size(len(content))}, uploaded once.", thumb, seen)
+    words = join_with_dots(
+        short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, format_size(len(content))
+    )
+    return PicturePreview(
+        short, words, f"Sent as a {header.kind} of {format_size(len(content))}, uploaded once.", thumb, seen
+    )
 
 
-def look_of_path(text: str) -> Look:
+def preview_path(text: str) -> PicturePreview:
     """The look of a file of this machine, as it is now."""
     try:
-        path = path_of(text)
-        name = cut(path.name or text, LONGEST_NAME)
+        path = parse_path(text)
+        name = shorten(path.name or text, MAX_NAME_LENGTH)
     except NotAPicture as error:
-        return Look(cut(text, LONGEST_NAME), error=f"{cut(text, LONGEST_NAME)} {error}")
+        return PicturePreview(shorten(text, MAX_NAME_LENGTH), error=f"{shorten(text, MAX_NAME_LENGTH)} {error}")
     try:
-        look = look_of_content(content_of(path), path.name)
-    except AFilm:
-        return _preview_of_film(path, name)
+        preview = preview_content(read_picture(path), path.name)
+    except VideoGiven:
+        return _preview_video(path, name)
     except NotAPicture as error:
-        return Look(name, error=f"{name} {error}")
-    return replace(look, receives=f"Read when it is run. {look.receives}")
+        return PicturePreview(name, error=f"{name} {error}")
+    return replace(preview, receives=f"Read when it is run. {preview.receives}")
 
 
-def _preview_of_film(path: Path, name: str) -> Look:
+def _preview_video(path: Path, name: str) -> PicturePreview:
     """A video stands for its last frame."""
     try:
-        look = look_of_content(last_frame(path), f"last frame of {path.name}")
+        preview = preview_content(last_frame(path), f"last frame of {path.name}")
     except NotAPicture as error:
-        return Look(name, error=f"{name} {error}")
-    return replace(look, receives=f"The last frame is read when it is run. {look.receives}")
+        return PicturePreview(name, error=f"{name} {error}")
+    return replace(preview, receives=f"The last frame is read when it is run. {preview.receives}")
 
 
-def look_of_address(text: str) -> Look:
+def preview_address(text: str) -> PicturePreview:
     """What the address itself tells: neither the page nor the kernel fetches anything from there."""
-    shown = cut(text, LONGEST_ADDRESS)
+    address = shorten(text, MAX_ADDRESS_LENGTH)
     if text[:5].lower() == "file_":
-        return Look(shown, shown, "An upload that the service has already.")
+        return PicturePreview(address, address, "An upload that the service has already.")
     try:
         parts = urlsplit(text)
         host = parts.hostname
     except ValueError:
         host = None
     if not host:
-        return Look(shown, error=f"{shown} is no whole address: https://, then a server and a path.")
-    name = cut(unquote(PurePosixPath(parts.path).name) or host, LONGEST_NAME)
-    return Look(name, shown, "The service fetches it itself; nothing is loaded here.")
+        return PicturePreview(address, error=f"{address} is no whole address: https://, then a server and a path.")
+    name = shorten(unquote(PurePosixPath(parts.path).name) or host, MAX_NAME_LENGTH)
+    return PicturePreview(name, address, "The service fetches it itself; nothing is loaded here.")
 
 
-def path_of(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """The file that a text names, `file:` addresses too."""
     if text[:7].lower() == "file://":
         text = url2pathname(urlsplit(text).path)
@@ -123,7 +127,7 @@ def path_of(text: str) -> Path:
         raise NotAPicture("begins with the name of somebody who has no home folder here.") from None
 
 
-def content_of(path: Path) -> bytes:
+def read_picture(path: Path) -> bytes:
     """The bytes of a picture's file; what is no such file, or too large, is said without reading it."""
     try:
         facts = path.stat()
@@ -133,17 +137,17 @@ def content_of(path: Path) -> bytes:
             # A pipe would be waited for without end.
             raise NotAPicture("is no ordinary file.")
         with path.open("rb") as file:
-            head = file.read(HEAD)
+            head = file.read(HEAD_BYTES)
             _check_kind(head)
             if facts.st_size > MAX_BYTES:
-                raise NotAPicture(too_large(facts.st_size))
+                raise NotAPicture(format_too_large(facts.st_size))
             return head + file.read(MAX_BYTES)
     except NotAPicture:
         raise
     except (FileNotFoundError, NotADirectoryError):
         where = path.parent if path.parent.is_absolute() else Path.cwd() / path.parent
         raise NotAPicture(
-            f"is not there: {cut(where, 200)} has no such file. A path is one of the machine where the kernel runs; "
+            f"is not there: {shorten(where, 200)} has no such file. A path is one of the machine where the kernel runs; "
             "drop or choose a file that is on yours."
         ) from None
     except (OSError, ValueError) as error:
@@ -153,19 +157,19 @@ def content_of(path: Path) -> bytes:
         raise NotAPicture(f"cannot be read ({reason}).") from None
 
 
-def taken(content: bytes) -> bytes:
+def convert_picture(content: bytes) -> bytes:
     """The content of a picture that somebody hands in, as it can be sent: BMP, TIFF and AVIF become PNG."""
     if len(content) > MAX_BYTES:
-        raise NotAPicture(too_large(len(content)))
-    _check_kind(content[:HEAD])
-    if header_of(content) is not None:
-        return checked(content)
-    with _readable(), Pillow.open(io.BytesIO(content), formats=CONVERTED) as picture:
+        raise NotAPicture(format_too_large(len(content)))
+    _check_kind(content[:HEAD_BYTES])
+    if parse_header(content) is not None:
+        return require_picture(content)
+    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=CONVERTED) as picture:
         _check_pixels(picture.size)
-        return encoded(picture)[0]
+        return encode_picture(picture)[0]
 
 
-def last_frame_of(content: bytes) -> bytes:
+def last_frame_of_content(content: bytes) -> bytes:
     """The last frame of a clip that is in memory."""
     suffix = ".mp4" if content[4:8] == b"ftyp" else ".webm" if content.startswith(b"\x1aE\xdf\xa3") else ".unknown"
     # On the disk for a moment: a reader of videos goes back and forth in a file.
@@ -175,7 +179,7 @@ def last_frame_of(content: bytes) -> bytes:
         return last_frame(path)
 
 
-def bytes_of_address(address: str) -> bytes:
+def parse_data_address(address: str) -> bytes:
     """The content that a `data:` address is."""
     head, comma, body = address.partition(",")
     if not comma:
@@ -190,19 +194,19 @@ def bytes_of_address(address: str) -> bytes:
         raise NotAPicture("is a data: address whose base64 is damaged or cut short.") from None
 
 
-def too_large(count: int) -> str:
+def format_too_large(count: int) -> str:
     """That a file is too large, in words that go on after its name."""
-    return f"has {size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
+    return f"has {format_size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _check_kind(head: bytes) -> None:
     """Refuse what its first bytes tell to be something else than a picture."""
-    if header_of(head) is not None:
+    if parse_header(head) is not None:
         return
-    what = guessed(head)
+    what = guess_kind(head)
     if what == "a video":
         playable = head[4:8] == b"ftyp" or head.startswith(b"\x1aE\xdf\xa3")
-        raise (AFilm if playable else NotAPicture)("is a video, and a picture is needed here.")
+        raise (VideoGiven if playable else NotAPicture)("is a video, and a picture is needed here.")
     if not what.endswith(CONVERTED):
         raise NotAPicture(f"is {what}. {KINDS}.")
 
@@ -212,8 +216,8 @@ def _check_pixels(seen: tuple[int, int]) -> None:
         raise NotAPicture(f"has {seen[0]:,} × {seen[1]:,} pixels; the limit is {MEGAPIXELS}. Make it smaller.")
 
 
-def _thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
-    with _readable():
+def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
+    with _decoder_errors():
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
             _check_pixels(opened.size)
@@ -225,7 +229,7 @@ def _thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
+def _decoder_errors() -> Iterator[None]:
     """The errors of decoders as words."""
     try:
         yield

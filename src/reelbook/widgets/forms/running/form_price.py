@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ..fields.draft import Draft
     from ..form import Form
 
-MAX_KNOWN = 1000
+MAX_PRICES = 1000
 PICTURE = "https://example.org/picture.png"
-STAND_INS = {"text": "a", "image": PICTURE}
-SPECIAL_STAND_INS: dict[str, Any] = {"sizes": ["1024x1024"], "timeline": [{"url": PICTURE, "frames": 24}]}
+PLACEHOLDERS = {"text": "a", "image": PICTURE}
+SPECIAL_PLACEHOLDERS: dict[str, Any] = {"sizes": ["1024x1024"], "timeline": [{"url": PICTURE, "frames": 24}]}
 
 log = logging.getLogger("reelbook")
 
@@ -30,10 +30,10 @@ class Pricer:
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
-        self._priceless = next((row.priceless for row in CATALOG if row.id == form.kind.endpoint_id), ())
-        self._known: dict[str, Estimate | None] = {}
-        self._wanted: tuple[str, Input] | None = None
-        self._asking = False
+        self._price_neutral = next((row.price_neutral for row in CATALOG if row.id == form.kind.endpoint_id), ())
+        self._prices: dict[str, Estimate | None] = {}
+        self._next_request: tuple[str, Input] | None = None
+        self._is_asking = False
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -43,23 +43,23 @@ class Pricer:
     def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
         """The price for the page. Where something is not right yet, that of the rest."""
         form = self._form
-        request = value if value is not None else self._stand_in(draft)
+        request = value if value is not None else self._correct_draft(draft)
         if request is None or form is None:
-            return told(None)
+            return price_json(None)
         shop = form.shop
         key = self._key(request, shop.client_told())
-        if key in self._known:
-            exact = self._known[key]
-            return told(exact if exact is not None else _assumed(request))
+        if key in self._prices:
+            exact = self._prices[key]
+            return price_json(exact if exact is not None else _estimate_offline(request))
         if shop.is_connected():
-            self._ask(key, request)
-        return told(_assumed(request))
+            self._request_price(key, request)
+        return price_json(_estimate_offline(request))
 
     def _key(self, request: Input, client: str) -> str:
-        wire = {name: value for name, value in request.wire().items() if name not in self._priceless}
+        wire = {name: value for name, value in request.wire().items() if name not in self._price_neutral}
         return client + json.dumps(wire, sort_keys=True)
 
-    def _stand_in(self, draft: Draft) -> Input | None:
+    def _correct_draft(self, draft: Draft) -> Input | None:
         """The draft with what is wrong in it mended or left out; None where it cannot be priced so."""
         form, values = self._form, draft.plain()
         for _ in range(4 if form is not None else 0):
@@ -67,12 +67,12 @@ class Pricer:
             try:
                 return form.kind(**values)
             except InvalidInput as error:
-                if not all(self._mended(values, problem, form) for problem in error.problems):
+                if not all(self._correct_value(values, problem, form) for problem in error.problems):
                     return None
         return None
 
     @staticmethod
-    def _mended(values: dict[str, Any], problem: Problem, form: Form) -> bool:
+    def _correct_value(values: dict[str, Any], problem: Problem, form: Form) -> bool:
         """Put something right in the place of what is wrong; whether that could be done."""
         if not problem.loc:
             return False
@@ -82,26 +82,26 @@ class Pricer:
             return True
         if not form.has(name) or not form.node(name).get("required"):
             return values.pop(name, None) is not None
-        sample = _sample(form.node(name))
+        sample = _find_placeholder(form.node(name))
         fits = sample is not None and values.get(name) != sample
         values[name] = sample
         return fits
 
-    def _ask(self, key: str, request: Input) -> None:
+    def _request_price(self, key: str, request: Input) -> None:
         with self._guard:
-            self._wanted = key, request
-            if self._asking or self._form is None:
+            self._next_request = key, request
+            if self._is_asking or self._form is None:
                 return
-            self._asking = True
+            self._is_asking = True
         self._form.in_background("price", self._work)
 
     def _work(self) -> None:
         while True:
             with self._guard:
-                wanted, self._wanted = self._wanted, None
+                wanted, self._next_request = self._next_request, None
                 form = self._form
                 if wanted is None or form is None:
-                    self._asking = False
+                    self._is_asking = False
                     return
             key, request = wanted
             try:
@@ -112,9 +112,9 @@ class Pricer:
                     log.debug("a price could not be asked", exc_info=True)
                 found = None
             with self._guard:
-                self._known[key] = found
-                while len(self._known) > MAX_KNOWN:
-                    del self._known[next(iter(self._known))]
+                self._prices[key] = found
+                while len(self._prices) > MAX_PRICES:
+                    del self._prices[next(iter(self._prices))]
             try:
                 form.refresh()
             # Whoever follows the form may fail; prices are asked all the same.
@@ -122,7 +122,7 @@ class Pricer:
                 log.debug("a price could not be told", exc_info=True)
 
 
-def told(price: Estimate | None) -> dict[str, Any]:
+def price_json(price: Estimate | None) -> dict[str, Any]:
     """A price for the page, with how it comes about and who says so."""
     if price is None or price.credits is None:
         return {"credits": None, "told": "price unknown", "lines": [], "source": "", "about": True}
@@ -136,16 +136,16 @@ def told(price: Estimate | None) -> dict[str, Any]:
     return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}
 
 
-def _assumed(request: Input) -> Estimate | None:
+def _estimate_offline(request: Input) -> Estimate | None:
     try:
         return estimate(request)
     except ReelbookError:
         return None
 
 
-def _sample(node: dict[str, Any]) -> Any:
+def _find_placeholder(node: dict[str, Any]) -> Any:
     """Something in place of what is still missing, where no price depends on it."""
     special = node.get("special")
-    if special in SPECIAL_STAND_INS:
-        return SPECIAL_STAND_INS[special]
-    return STAND_INS.get(node["kind"])
+    if special in SPECIAL_PLACEHOLDERS:
+        return SPECIAL_PLACEHOLDERS[special]
+    return PLACEHOLDERS.get(node["kind"])

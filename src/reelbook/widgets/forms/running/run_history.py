@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ....display import run_text
-from ....display.embedding import KINDS
-from ....display.formatting import MARKS, format_credits, cut, duration, joined
-from ....display.input_code import run_code
-from ....display.run_card import blamed, failure_facts, kind_in_words, next_step
-from ....display.run_progress import OVER
+from ....display.embedding import MIME_TYPES
+from ....display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
+from ....display.input_code import format_run_code
+from ....display.run_card import find_blamed_fields, format_error_type, format_failure_facts, format_next_step
+from ....display.run_progress import FINAL_STATES
 from ....errors import (
     InvalidInput,
     LibraryError,
@@ -28,16 +28,16 @@ from ....errors import (
 from ....models.base import Input
 from ....models.smart_resize import Size
 from ..fields.field_tree import sheet_of
-from ..page_messages import labels_in, plainly, problem_told
+from ..page_messages import format_problem, format_sentence, labels_in
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
     from ....runs.run import Run
 
-LONGEST_WHOLE, LONGEST_REASON, LONGEST_LINE = 400, 900, 200
+MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH = 400, 900, 200
 MAX_FILES = 40
 """Files of one run that the page shows; the others are in `run.media`."""
-WORDS = {
+STATUS_WORDS = {
     "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "completed", "from library": "from library", "failed": "failed",
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
@@ -54,13 +54,13 @@ class Entry:
 
     key: str
     value: Input
-    since: float = field(default_factory=time.time)
+    started_at: float = field(default_factory=time.time)
     """When it was asked for, by the clock of this machine."""
     run: Run | None = None
     error: Exception | None = None
     """Why there is no run."""
     is_cancelling: bool = False
-    said: str = ""
+    cancel_message: str = ""
     """What the service answered when it was asked to cancel."""
     change: int | None = None
     """The number of the form's last change when it was asked for."""
@@ -68,7 +68,7 @@ class Entry:
     ended_at: float | None = None
     """When its end was first noticed, by the monotonic clock."""
 
-    def notice(self) -> None:
+    def note_end(self) -> None:
         """Remember when it ended, once it has."""
         if self.ended_at is None and self.is_over:
             self.ended_at = time.monotonic()
@@ -86,7 +86,7 @@ class Entry:
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen to it."""
-        return self.error is not None or (self.run is not None and self.run.status in OVER)
+        return self.error is not None or (self.run is not None and self.run.status in FINAL_STATES)
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
@@ -94,9 +94,9 @@ class Entry:
         return self.run.media if self.run is not None and self.run.status == "completed" else ()
 
     @property
-    def news(self) -> tuple[tuple[Any, ...], float, int]:
+    def progress_key(self) -> tuple[tuple[Any, ...], float, int]:
         """What its page would show, in short: its state, how far it is, and lines of its log. Time passes there by itself."""
-        state = self.key, self.status, self.is_cancelling, self.said
+        state = self.key, self.status, self.is_cancelling, self.cancel_message
         if self.run is None or self.is_over:
             return state, 1.0, 0
         fraction, stage = self.run.progress
@@ -111,58 +111,58 @@ class Entry:
         return "from library" if self.run.from_library and self.run.status == "completed" else self.run.status
 
     @cached_property
-    def outcome(self) -> dict[str, Any]:
+    def final_json(self) -> dict[str, Any]:
         """What is to be said once it is over. Looked at once: a run that is over stays as it is."""
         assert self.run is not None
-        return _finished(self.run) if self.run.status == "completed" else _broken(self.run)
+        return _completed_json(self.run) if self.run.status == "completed" else _failed_json(self.run)
 
 
-def shown(entry: Entry) -> dict[str, Any]:
+def entry_json(entry: Entry) -> dict[str, Any]:
     """An entry as the page gets it; one that cannot be put into words still has its state."""
     try:
-        return _shown(entry)
+        return _entry_json(entry)
     # The words come from services and files of all kinds, and one odd run must not hide the others.
     except Exception:
         log.debug("a run could not be shown", exc_info=True)
-        return {**_state(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}
+        return {**_state_json(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
-    common = {**_state(entry), "lead": cut(_lead(entry.value), run_text.LONGEST_LEAD)}
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    common = {**_state_json(entry), "lead": shorten(_lead(entry.value), run_text.MAX_PROMPT_LENGTH)}
     # That a run was cancelled is said by its state.
-    if entry.said and entry.status != "cancelled":
-        common["said"] = cut(entry.said, LONGEST_REASON)
+    if entry.cancel_message and entry.status != "cancelled":
+        common["said"] = shorten(entry.cancel_message, MAX_REASON_LENGTH)
     if entry.error is not None:
-        return {**common, **_unsent(entry.error, _labels(entry.value))}
+        return {**common, **_unsent_json(entry.error, _labels(entry.value))}
     if entry.run is None:
-        return {**common, "line": SENDING, "since": entry.since, "shapes": shapes_of(entry.value), "can": ["use"]}
+        return {**common, "line": SENDING, "since": entry.started_at, "shapes": shapes_of(entry.value), "can": ["use"]}
     if entry.is_over:
-        return {**common, **entry.outcome}
-    return {**common, **_going(entry, entry.run)}
+        return {**common, **entry.final_json}
+    return {**common, **_under_way_json(entry, entry.run)}
 
 
-def _state(entry: Entry) -> dict[str, Any]:
+def _state_json(entry: Entry) -> dict[str, Any]:
     status = entry.status
     state: dict[str, Any] = {
         "key": entry.key,
-        "status": WORDS.get(status, "running"),
-        "mark": MARKS.get(status, MARKS["running"]),
+        "status": STATUS_WORDS.get(status, "running"),
+        "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
     }
     if entry.change is not None:
         state["change"] = entry.change
     return {**state, "sending": True} if entry.is_sending else state
 
 
-def _going(entry: Entry, run: Run) -> dict[str, Any]:
+def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
     """A run that is under way."""
     fraction, stage = run.progress
     logs = run.logs
-    line = joined(cut(stage, 80), f"{fraction:.0%}" if fraction else "")
+    line = join_with_dots(shorten(stage, 80), f"{fraction:.0%}" if fraction else "")
     return {
         "line": "being cancelled" if entry.is_cancelling else line,
         "fraction": round(fraction, 3),
-        "since": entry.since,
-        "log": cut(logs[-1], LONGEST_LINE) if logs else "",
+        "since": entry.started_at,
+        "log": shorten(logs[-1], MAX_LINE_LENGTH) if logs else "",
         "lines": len(logs),
         "facts": [format_credits(run.credits, run.credits_source)] if run.credits is not None else [],
         "shapes": shapes_of(entry.value),
@@ -170,86 +170,92 @@ def _going(entry: Entry, run: Run) -> dict[str, Any]:
     }
 
 
-def _unsent(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
+def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
     """A run that there is not, or of which nobody knows."""
-    words = plainly(str(error), labels) or f"Something unexpected happened ({type(error).__name__})."
+    words = format_sentence(str(error), labels) or f"Something unexpected happened ({type(error).__name__})."
     if isinstance(error, InvalidInput):
-        words = " ".join(problem_told(problem, labels) for problem in error.problems)
+        words = " ".join(format_problem(problem, labels) for problem in error.problems)
     line = "not accepted" if isinstance(error, ServiceError) else "not sent" if isinstance(error, UNSENT) else ""
     if isinstance(error, UncertainRun):
-        line = joined("may have been paid", format_credits(error.credits, "estimated"))
+        line = join_with_dots("may have been paid", format_credits(error.credits, "estimated"))
         if "rb.library().uncertain" not in words:
             words = f"{words} See rb.library().uncertain."
-    return {"line": line, "error": words[: 2 * LONGEST_REASON], "can": ["use", "code"]}
+    return {"line": line, "error": words[: 2 * MAX_REASON_LENGTH], "can": ["use", "code"]}
 
 
-def _finished(run: Run) -> dict[str, Any]:
+def _completed_json(run: Run) -> dict[str, Any]:
     """A run with its files."""
     files, seed = run.media, getattr(run.output, "seed", None)
     paid = format_credits(run.credits, run.credits_source)
-    measured = run_text.measures(files[0]) if len(files) == 1 else [f"{len(files)} files"]
-    facts = [fact for fact in ("" if seed is None else f"seed {cut(seed, 40)}", *measured, paid) if fact]
-    answered = dict(run_text.output_facts(run.output, beside=run.input))
-    said = {
-        "line": joined(duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),
+    measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
+    facts = [fact for fact in ("" if seed is None else f"seed {shorten(seed, 40)}", *measured, paid) if fact]
+    answered = dict(run_text.format_output_facts(run.output, beside=run.input))
+    completed = {
+        "line": join_with_dots(format_duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),
         "lines": len(run.logs),
         "facts": facts,
-        "whole": joined(cut(run_text.lead(run), LONGEST_WHOLE), *facts),
-        "files": [file_shown(file) for file in files[:MAX_FILES]],
+        "whole": join_with_dots(shorten(run_text.get_prompt(run), MAX_CAPTION_LENGTH), *facts),
+        "files": [file_json(file) for file in files[:MAX_FILES]],
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
     if len(files) > MAX_FILES:
-        said["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
+        completed["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
     expanded = answered.get("prompt")
-    return {**said, "expanded": expanded} if expanded else said
+    return {**completed, "expanded": expanded} if expanded else completed
 
 
-def _broken(run: Run) -> dict[str, Any]:
+def _failed_json(run: Run) -> dict[str, Any]:
     """A run without a result: why, which value was at fault, what it cost, and what to do next."""
     reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
-    advice, code = next_step(run)
+    advice, code = format_next_step(run)
     labels = _labels(run.input)
     paid = "not charged" if run.credits == 0 else format_credits(run.credits, run.credits_source)
     cancelled = run.status == "cancelled"
     return {
-        "line": joined(kind_in_words(run), duration(run.timings["total"])),
+        "line": join_with_dots(format_error_type(run), format_duration(run.timings["total"])),
         "lines": len(run.logs),
         "facts": [paid] if paid else [],
-        "error": "" if cancelled else cut(plainly(reason, labels), LONGEST_REASON),
-        "blamed": [[plainly(f"`{name}`", labels), cut(value, 120)] for name, value in blamed(run)],
-        "advice": "" if cancelled else plainly(advice, labels).rstrip(":. ") + ".",
+        "error": "" if cancelled else shorten(format_sentence(reason, labels), MAX_REASON_LENGTH),
+        "blamed": [
+            [format_sentence(f"`{name}`", labels), shorten(value, 120)] for name, value in find_blamed_fields(run)
+        ],
+        "advice": "" if cancelled else format_sentence(advice, labels).rstrip(":. ") + ".",
         # Only a run that is paid for and goes on elsewhere needs its code at once.
         "code": code if run.status == "unfinished" else "",
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
 
 
-def file_shown(file: LocalFile) -> dict[str, Any]:
+def file_json(file: LocalFile) -> dict[str, Any]:
     """What the page must know of a file before it has any of it: above all its shape."""
-    kind = KINDS.get(file.path.suffix.lower(), "")
-    name = run_text.download_name(file)
+    kind = MIME_TYPES.get(file.path.suffix.lower(), "")
+    name = run_text.make_download_name(file)
     try:
         probe, count = file.probe, file.path.stat().st_size
     except Exception as error:  # Whatever a decoder stumbles over, it is the file.
-        return {"kind": kind, "name": name, "width": 320, "height": 180, "words": cut(error, LONGEST_REASON)}
+        return {"kind": kind, "name": name, "width": 320, "height": 180, "words": shorten(error, MAX_REASON_LENGTH)}
     size = {"width": probe.width, "height": probe.height, "bytes": count, "frames": probe.frames}
     rate = {"rate": float(probe.rate)} if probe.rate else {}
-    return {"kind": kind, "name": name, **size, **rate, "caption": joined(*run_text.measures(file))}
+    return {"kind": kind, "name": name, **size, **rate, "caption": join_with_dots(*run_text.format_media_facts(file))}
 
 
 def details(entry: Entry) -> dict[str, Any]:
     """What was asked and answered, and the code that asks for it again."""
     run = entry.run
     if run is None or not entry.is_over:
-        return {"asked": run_text.input_facts(entry.value), "answered": [], "code": run_code(entry.value)}
+        return {"asked": run_text.format_input_facts(entry.value), "answered": [], "code": format_run_code(entry.value)}
     if run.status != "completed":
         return {
-            "asked": run_text.input_facts(entry.value),
-            "answered": failure_facts(run),
-            "code": run_code(entry.value),
+            "asked": run_text.format_input_facts(entry.value),
+            "answered": format_failure_facts(run),
+            "code": format_run_code(entry.value),
         }
-    known = run_text.of_run(run)
-    return {"asked": list(known.asked), "answered": list(known.answered), "code": known.code or run_code(entry.value)}
+    known = run_text.describe_run(run)
+    return {
+        "asked": list(known.inputs),
+        "answered": list(known.outputs),
+        "code": known.code or format_run_code(entry.value),
+    }
 
 
 def shapes_of(value: Input) -> list[list[int]]:
@@ -266,8 +272,8 @@ def shapes_of(value: Input) -> list[list[int]]:
     if isinstance(sizes, tuple) and all(isinstance(size, Size) for size in sizes):
         each = getattr(value, "num_images_per_size", 1)
         return [[size.width, size.height] for size in sizes for _ in range(each)][:MAX_FILES]
-    asked = getattr(value, "aspect_ratio", None)
-    sides = asked.split(":") if isinstance(asked, str) else []
+    aspect_ratio = getattr(value, "aspect_ratio", None)
+    sides = aspect_ratio.split(":") if isinstance(aspect_ratio, str) else []
     if len(sides) != 2 or not all(side.isdecimal() and 0 < len(side) < 4 and int(side) > 0 for side in sides):
         return []
     # As large as there is room for: how many pixels it will have is the model's affair.
@@ -275,7 +281,7 @@ def shapes_of(value: Input) -> list[list[int]]:
     return [[width, height]] if 0.2 < width / height < 5 else []
 
 
-def is_same(one: Run | None, run: Run) -> bool:
+def is_same_request(one: Run | None, run: Run) -> bool:
     """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
     return one is run or (
         one is not None
@@ -284,11 +290,11 @@ def is_same(one: Run | None, run: Run) -> bool:
     )
 
 
-def kept(entries: Sequence[Entry], most: int) -> list[Entry]:
+def newest_entries(entries: Sequence[Entry], count: int) -> list[Entry]:
     """Those that stay on the page, the newest first: the latest ones, and whatever is still under way."""
     going = [entry for entry in entries if not entry.is_over]
     over = [entry for entry in entries if entry.is_over]
-    room = max(most - len(going), 0)
+    room = max(count - len(going), 0)
     stays = {id(entry) for entry in [*going, *(over[-room:] if room else [])]}
     return [entry for entry in reversed(entries) if id(entry) in stays]
 

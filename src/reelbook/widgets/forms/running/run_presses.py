@@ -27,14 +27,14 @@ ENDED = "This run has just ended. Press again to start another."
 class Refusal:
     """Why a press starts nothing."""
 
-    words: str
+    text: str
     again: int | None = None
     """The number that a press carries to start another run all the same; None where no press will."""
 
     @property
     def message(self) -> dict[str, Any]:
         """What the page is told."""
-        return {"said": self.words} if self.again is None else {"said": self.words, "again": self.again}
+        return {"said": self.text} if self.again is None else {"said": self.text, "again": self.again}
 
 
 class Presses:
@@ -45,7 +45,7 @@ class Presses:
         self._offers = 0
         self._offered: tuple[int, Input] | None = None
 
-    def refusal(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
+    def check(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
         """Why this press starts nothing; None where it starts a run. `again` is the number of an offer that it takes."""
         now = time.monotonic()
         since, self._pressed_at = now - self._pressed_at, now
@@ -56,7 +56,7 @@ class Presses:
         if going and is_reusable(value):
             return Refusal(SAME)
         # A seeded one that has ended is found in the library, at no cost.
-        is_recent = not is_reusable(value) and any(_has_just_ended(entry, now) for entry in same)
+        is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
         if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
             self._offers += 1
             self._offered = self._offers, value
@@ -66,7 +66,7 @@ class Presses:
         return None
 
 
-def _has_just_ended(entry: Entry, now: float) -> bool:
-    entry.notice()
+def _is_recently_completed(entry: Entry, now: float) -> bool:
+    entry.note_end()
     # One that has failed or was cancelled is tried again at once.
     return entry.is_completed and entry.ended_at is not None and now - entry.ended_at < RECENT_SECONDS

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidInput, Problem
 from ....models.base import Input
-from ....sweeps.plan.plan_summary import listed
+from ....sweeps.plan.plan_summary import format_values
 from ..fields.draft import Draft
-from ..json_values import for_page, writable
-from ..page_messages import problem_told
-from .typed_values import MAX_VALUES, Unread, can_vary, read, start
+from ..json_values import for_page, sendable
+from ..page_messages import format_problem
+from .typed_values import MAX_VALUES, UnreadableValues, can_vary, parse_values, suggest_values
 
 if TYPE_CHECKING:
     from ..form import Form
 
 MAX_AXES, MAX_TYPED = 20, 1_000_000
-MAX_WRONG = 3
+MAX_PROBLEMS = 3
 """So many problems of one axis are told; the rest is likely to be of the same kind."""
 MAX_ALONE = 200
 """So many values are judged where the form itself is not right yet: the plan has to wait in any case."""
 MAX_TRIED = 50
-NOTHING = "Give it at least one value."
+NO_VALUES = "Give it at least one value."
 
 
 @dataclass(slots=True)
@@ -41,54 +41,54 @@ class Axis:
     is_empty: bool = False
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The axis for the page."""
-        told = listed(self.values) if self.values and not self.words else ""
+        message = format_values(self.values) if self.values and not self.words else ""
         return {
             "name": self.name,
-            "typed": writable(self.typed),
+            "typed": sendable(self.typed),
             "count": len(self.values),
-            "told": writable(told),
-            "words": NOTHING if self.is_empty else writable(self.words),
+            "told": sendable(message),
+            "words": NO_VALUES if self.is_empty else sendable(self.words),
             "empty": self.is_empty,
         }
 
 
-def asked(form: Form, told: Any) -> list[Axis] | None:
+def parse_axes(form: Form, message: Any) -> list[Axis] | None:
     """The axes of a message from the page; None where it makes no sense."""
-    if not isinstance(told, list) or len(told) > MAX_AXES:
+    if not isinstance(message, list) or len(message) > MAX_AXES:
         return None
     axes: dict[str, Axis] = {}
-    for one in told:
+    for one in message:
         name = one.get("name") if isinstance(one, dict) else None
         if not isinstance(name, str) or not form.has(name) or not can_vary(form.node(name)) or name in axes:
             return None
         typed = one.get("typed")
         if typed is None:
-            typed = for_page(start(form.node(name), form.draft.get(name)))
+            typed = for_page(suggest_values(form.node(name), form.draft.get(name)))
         if not isinstance(typed, (str, list)) or len(typed) > MAX_TYPED:
             return None
         axes[name] = Axis(name, typed)
     return list(axes.values())
 
 
-def judge(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
+def validate_axes(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
     """Read the values of each axis, and let the model judge them one by one."""
     for axis in axes:
         axis.values, axis.words, axis.is_empty = [], "", False
         try:
-            typed = read(form.node(axis.name), axis.typed)
-        except Unread as error:
+            typed = parse_values(form.node(axis.name), axis.typed)
+        except UnreadableValues as error:
             axis.words = str(error)
             continue
         axis.is_empty = not typed
-        values = [_as_taken(scratch, axis.name, value) for value in typed]
-        wrong = islice(_wrong(form.kind, axis.name, values, base), MAX_WRONG)
-        told = dict.fromkeys(problem_told(problem, form.labels) for problem in wrong)
-        axis.values, axis.words = values, " ".join(told)
+        values = [_coerce(scratch, axis.name, value) for value in typed]
+        wrong = islice(_find_problems(form.kind, axis.name, values, base), MAX_PROBLEMS)
+        message = dict.fromkeys(format_problem(problem, form.labels) for problem in wrong)
+        axis.values, axis.words = values, " ".join(message)
 
 
-def base_of(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidInput:
+def find_base(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidInput:
     """What is varied: the value of the form; what varies need not be right there."""
     with form.lock:
         try:
@@ -101,7 +101,7 @@ def base_of(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidI
             return error
 
 
-def filled(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) -> Input | InvalidInput:
+def fill_base(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) -> Input | InvalidInput:
     """The base where the model needs a field that varies: with the first values that go together."""
     names = {axis.name for axis in axes}
     others = [problem for problem in error.problems if not problem.loc or problem.loc[0] not in names]
@@ -118,7 +118,7 @@ def filled(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) 
     return tried
 
 
-def too_large(axes: Sequence[Axis]) -> str:
+def format_too_many_runs(axes: Sequence[Axis]) -> str:
     """Why these are too many runs; empty where they are not."""
     runs = prod(len(axis.values) for axis in axes)
     if runs <= MAX_VALUES:
@@ -127,7 +127,7 @@ def too_large(axes: Sequence[Axis]) -> str:
     return f"That makes {much} runs; a form plans {MAX_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
 
 
-def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
+def _coerce(scratch: Draft, name: str, value: Any) -> Any:
     """A value as the class takes it, in the same way as one that is typed into the form."""
     scratch.values = {}
     scratch.edit(name, value)
@@ -135,7 +135,7 @@ def _as_taken(scratch: Draft, name: str, value: Any) -> Any:
     return scratch.plain().get(name, value)
 
 
-def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
+def _find_problems(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
     held: Mapping[str, Any] | None = None if base is None else base.changed()
     for value in values if held is not None else values[:MAX_ALONE]:
         if held is not None:
@@ -145,10 +145,10 @@ def _wrong(kind: type[Input], name: str, values: Sequence[Any], base: Input | No
             except InvalidInput:
                 pass
         # Alone, because what does not go together with other fields is told by the plan: those may vary, too.
-        yield from _alone(kind, name, value)
+        yield from _validate_alone(kind, name, value)
 
 
-def _alone(kind: type[Input], name: str, value: Any) -> list[Problem]:
+def _validate_alone(kind: type[Input], name: str, value: Any) -> list[Problem]:
     try:
         kind(**{name: value})
     except InvalidInput as error:

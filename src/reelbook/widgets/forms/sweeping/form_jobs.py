@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ....display.formatting import MARKS, cut
-from ....display.sheets import sheet as drawn
-from ....display.sweep_panel import panel_html, panel_line
+from ....display.formatting import STATE_SIGNS, shorten
+from ....display.sheets import draw_sheet as drawn
+from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
 from ....sweeps.execute.progress import COMPLETED
 from ..shop import elsewhere
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ..shop import Shop
 
 SHEET_RUNS, SHEET_WIDTH, SHEET_QUALITY = 24, 1280, 85
-LONGEST_ERROR = 900
-CAN = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
+MAX_ERROR_LENGTH = 900
+ACTIONS = {"preparing": ["cancel"], "running": ["pause", "cancel", "stop"], "paused": ["resume", "cancel", "stop"], "stopping": ["stop"]}  # fmt: skip
 """What can be done in which state."""
-WORDS = {"sending": "being prepared", "preparing": "being prepared", "done": "completed"}
+STATE_WORDS = {"sending": "being prepared", "preparing": "being prepared", "done": "completed"}
 """The state of a sweep as people read it, where that is not its own name."""
-MARKED = {
+RUN_STATUS = {
     "sending": "waiting",
     "preparing": "waiting",
     "paused": "waiting",
@@ -41,7 +41,7 @@ MARKED = {
 
 
 @dataclass(eq=False)
-class Started:
+class StartedSweep:
     """One press of Run, and the job that came of it."""
 
     key: str
@@ -52,14 +52,14 @@ class Started:
     """The most that it may pay from now on."""
     price: int | None
     code: str
-    seen: str
+    service: str
     """Where it was to run when Run was pressed, as the form says it."""
     job: SweepJob | None = None
     error: str = ""
     """Why there is no job."""
-    did: set[str] = field(default_factory=set)
+    final_actions: set[str] = field(default_factory=set)
     """What it was told that cannot be taken back."""
-    is_told: bool = False
+    is_end_published: bool = False
     """Whether the page knows its end."""
 
     @property
@@ -78,12 +78,12 @@ class Started:
         return "stopped" if is_short else progress.state
 
 
-def key_of(entries: Sequence[Started]) -> tuple[Any, ...]:
+def progress_key(entries: Sequence[StartedSweep]) -> tuple[Any, ...]:
     """What the page would show of all, in short: four parts, however many sweeps there are."""
     states, ends, money, clock = [], 0, 0, 0
     for entry in entries:
         progress = None if entry.job is None else entry.job.progress
-        states.append((entry.key, entry.state, entry.error, tuple(sorted(entry.did))))
+        states.append((entry.key, entry.state, entry.error, tuple(sorted(entry.final_actions))))
         if progress is not None:
             ends += progress.finished
             money += progress.spent + progress.reserved
@@ -91,16 +91,16 @@ def key_of(entries: Sequence[Started]) -> tuple[Any, ...]:
     return tuple(states), ends, money, clock
 
 
-def told(entry: Started, place: int, form: str) -> dict[str, Any]:
+def sweep_json(entry: StartedSweep, place: int, form: str) -> dict[str, Any]:
     """A sweep in words; `place` counts from the newest, which is -1, and `form` is how a cell names the form."""
     state = entry.state
     words = {
         "key": entry.key,
-        "state": WORDS.get(state, state),
-        "mark": MARKS.get(MARKED.get(state, state), MARKS["running"]),
+        "state": STATE_WORDS.get(state, state),
+        "mark": STATE_SIGNS.get(RUN_STATUS.get(state, state), STATE_SIGNS["running"]),
         "over": entry.is_over,
         "runs": len(entry.plan),
-        "error": cut(entry.error, LONGEST_ERROR),
+        "error": shorten(entry.error, MAX_ERROR_LENGTH),
         "code": entry.code,
         "table": f"{form}.jobs[{place}].frame",
         "can": [],
@@ -111,30 +111,34 @@ def told(entry: Started, place: int, form: str) -> dict[str, Any]:
         return words
     progress = entry.job.progress
     completed = progress.counts[COMPLETED]
-    can = [] if progress.state == "done" else [one for one in CAN.get(progress.state, []) if one not in entry.did]
+    can = (
+        []
+        if progress.state == "done"
+        else [one for one in ACTIONS.get(progress.state, []) if one not in entry.final_actions]
+    )
     return {
         **words,
         "can": can,
-        "line": panel_line(progress),
+        "line": format_panel(progress),
         "sheet": completed if progress.state == "done" else 0,
-        "spoken": spoken(progress),
+        "spoken": format_announcement(progress),
     }
 
 
-def spoken(progress: Progress) -> str:
+def format_announcement(progress: Progress) -> str:
     """What is read aloud when its state changes."""
     is_short = progress.state == "done" and bool(progress.reason)
-    state = "stopped" if is_short else WORDS.get(progress.state, progress.state)
+    state = "stopped" if is_short else STATE_WORDS.get(progress.state, progress.state)
     words = f"Sweep {state}, {progress.finished:,} of {progress.total:,} runs"
-    return f"{words}. {cut(progress.reason or '', 300)}" if is_short else words
+    return f"{words}. {shorten(progress.reason or '', 300)}" if is_short else words
 
 
-def panel_of(entry: Started) -> str:
+def render_sweep_panel(entry: StartedSweep) -> str:
     """The panel; empty where there is no job yet. What it has made is shown by the page itself, once it is over."""
-    return "" if entry.job is None else panel_html(entry.job.progress, has_film=not entry.is_over)
+    return "" if entry.job is None else render_panel(entry.job.progress, has_film=not entry.is_over)
 
 
-def sheet_of_job(job: SweepJob) -> list[bytes]:
+def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     """The contact sheet of what a job has made, small enough for a page: on its ground, and on a dark one where the page may have that."""
     table = job.frame
     made = table[table["status"] == COMPLETED].head(SHEET_RUNS)
@@ -151,19 +155,19 @@ def _jpeg(picture: Image) -> bytes:
     return content.getvalue()
 
 
-def client_of(entry: Started, shop: Shop) -> Client | None:
+def connect_client(entry: StartedSweep, shop: Shop) -> Client | None:
     """Who runs a sweep: nobody who was connected after the press, for nobody has seen what it costs there."""
     if entry.plan.house is None:
         return None
     # Before and after: somebody else may connect in between, and where nobody was connected it is done here.
-    _same(entry, shop)
+    _check_service(entry, shop)
     client = entry.plan.house.client()
-    if entry.seen:
-        _same(entry, shop)
+    if entry.service:
+        _check_service(entry, shop)
     return client
 
 
-def _same(entry: Started, shop: Shop) -> None:
+def _check_service(entry: StartedSweep, shop: Shop) -> None:
     now = shop.client_told()
-    if now != entry.seen:
+    if now != entry.service:
         raise ReelbookError(elsewhere(now or shop.service_to_come()))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidInput, ReelbookError
 from ..fields.draft import Draft
-from ..page_messages import problem_told
+from ..page_messages import format_problem
 from ..pictures.form_pictures import Pictures
-from .form_axes import Axis, asked, base_of, filled, judge, too_large
-from .plan_preview import Made, make
+from .form_axes import Axis, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
+from .plan_preview import PlanPreview, make_preview
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 0.1
 """So long nothing may change before a plan is made; a fast typist makes one plan and not ten."""
 MAX_VIEWS = 100
-CHOOSE, MEND, MAKING = "Choose a field and its values.", "Correct the values above first.", "The plan is being made …"
+CHOOSE, CORRECT_VALUES, MAKING = (
+    "Choose a field and its values.",
+    "Correct the values above first.",
+    "The plan is being made …",
+)
 NONE_POSSIBLE = "No run of this plan is possible."
 
 log = logging.getLogger("reelbook")
 
 
-class Planning:
+class SweepPlanning:
     """What varies in one form, and the plan of it. `publish` tells the page; it is called with both locks held.
 
     Locks are taken in one order: that of the form, then its own.
@@ -37,87 +41,87 @@ class Planning:
         self._form: Form | None = form
         self._draft, self._pictures, self._publish = draft, pictures, publish
         self.axes: list[Axis] = []
-        self.said: tuple[str, int] = ("", 0)
+        self.last_change: tuple[str, int] = ("", 0)
         """The view that spoke last, and the number of what it said."""
-        self.made: Made | None = None
+        self.preview: PlanPreview | None = None
         self.why = CHOOSE
         """Why there is no plan."""
-        self.bell = threading.Condition(threading.RLock())
-        self._heard: dict[str, int] = {}
-        self._seen: tuple[Any, ...] = ()
+        self.condition = threading.Condition(threading.RLock())
+        self._numbers: dict[str, int] = {}
+        self._planned_for: tuple[Any, ...] = ()
         """The draft and the service for which the plan was asked for."""
         self._stamp = self._number = 0
-        self._asked_at = 0.0
+        self._requested_at = 0.0
         self._is_wanted = self._is_busy = False
 
     @property
     def service(self) -> str:
         """The service for which the plan was asked for."""
-        return str(self._seen[1])
+        return str(self._planned_for[1])
 
     def close(self) -> None:
         """Make nothing more."""
-        with self.bell:
+        with self.condition:
             self._form, self._is_wanted = None, False
-            self.bell.notify_all()
+            self.condition.notify_all()
 
-    def follow(self) -> None:
+    def replan_if_changed(self) -> None:
         """The form has changed, perhaps: the plan that is shown holds no longer, and another one is made."""
         form = self._form
-        if form is not None and self.axes and (dict(self._draft.values), form.shop.client_told()) != self._seen:
-            self.ask()
+        if form is not None and self.axes and (dict(self._draft.values), form.shop.client_told()) != self._planned_for:
+            self.request_plan()
 
-    def plan_for(self, content: dict[str, Any], _: list[memoryview]) -> None:
+    def on_axes(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """The page has other axes: `{do: "sweep", view, n, axes: [{name, typed}]}`."""
         form, view, number = self._form, content.get("view"), content.get("n")
         if form is None or not isinstance(view, str) or type(number) is not int:
             return
-        axes = asked(form, content.get("axes"))
-        with form.lock, self.bell:
+        axes = parse_axes(form, content.get("axes"))
+        with form.lock, self.condition:
             # Two threads can handle one page's messages; the later one counts, whichever comes first.
-            if axes is None or number <= self._heard.get(view, -1):
+            if axes is None or number <= self._numbers.get(view, -1):
                 return
-            self._heard[view] = number
-            while len(self._heard) > MAX_VIEWS:
-                del self._heard[next(iter(self._heard))]
-            self.said, self.axes = (view, number), axes
-            self.ask()
+            self._numbers[view] = number
+            while len(self._numbers) > MAX_VIEWS:
+                del self._numbers[next(iter(self._numbers))]
+            self.last_change, self.axes = (view, number), axes
+            self.request_plan()
 
-    def ask(self) -> None:
+    def request_plan(self) -> None:
         """Make a plan soon; the one that is there cannot be run any more."""
         form = self._form
         if form is None:
             return
-        with form.lock, self.bell:
+        with form.lock, self.condition:
             self._stamp += 1
-            self._seen = dict(self._draft.values), form.shop.client_told()
-            self.made, self._asked_at = None, time.monotonic()
+            self._planned_for = dict(self._draft.values), form.shop.client_told()
+            self.preview, self._requested_at = None, time.monotonic()
             self._is_wanted = bool(self.axes)
             self.why = MAKING if self.axes else CHOOSE
             begins, self._is_busy = self._is_wanted and not self._is_busy, self._is_wanted or self._is_busy
             self._publish()
-            self.bell.notify_all()
+            self.condition.notify_all()
         if begins:
             form.in_background("plan", self._work)
 
     def _work(self) -> None:
-        while (asked_for := self._next()) is not None:
-            stamp, axes = asked_for
-            made, why = None, ""
+        while (request := self._next_request()) is not None:
+            stamp, axes = request
+            preview, why = None, ""
             try:
-                made, why = self._planned(stamp, axes)
+                preview, why = self._make_plan(stamp, axes)
             # Also what is no error of ours: the page waits for an answer.
             except Exception as error:
                 if not isinstance(error, ReelbookError):
                     log.debug("a plan of a form could not be made", exc_info=True)
                 why = str(error) or type(error).__name__
-            self._answer(stamp, axes, made, why)
+            self._answer(stamp, axes, preview, why)
 
-    def _next(self) -> tuple[int, list[Axis]] | None:
+    def _next_request(self) -> tuple[int, list[Axis]] | None:
         """What is to be planned once nobody types any more; None where there is nothing."""
-        with self.bell:
-            while self._is_wanted and (left := self._asked_at + PAUSE_SECONDS - time.monotonic()) > 0:
-                self.bell.wait(left)
+        with self.condition:
+            while self._is_wanted and (left := self._requested_at + PAUSE_SECONDS - time.monotonic()) > 0:
+                self.condition.wait(left)
             if not self._is_wanted or self._form is None:
                 self._is_busy = False
                 return None
@@ -125,38 +129,38 @@ class Planning:
             # Copies, because the page may be told of the ones that are there meanwhile.
             return self._stamp, [Axis(axis.name, axis.typed) for axis in self.axes]
 
-    def _planned(self, stamp: int, axes: list[Axis]) -> tuple[Made | None, str]:
+    def _make_plan(self, stamp: int, axes: list[Axis]) -> tuple[PlanPreview | None, str]:
         form = self._form
         if form is None:
             return None, ""
         names = frozenset(axis.name for axis in axes)
-        base = base_of(form, self._draft, names)
+        base = find_base(form, self._draft, names)
         scratch = Draft(form.kind, form.sheet, self._pictures)
-        judge(form, axes, scratch, None if isinstance(base, InvalidInput) else base)
+        validate_axes(form, axes, scratch, None if isinstance(base, InvalidInput) else base)
         if any(axis.words for axis in axes):
-            return None, MEND
+            return None, CORRECT_VALUES
         if any(axis.is_empty for axis in axes):
             return None, CHOOSE
-        if words := too_large(axes):
+        if words := format_too_many_runs(axes):
             return None, words
         if isinstance(base, InvalidInput):
-            base = filled(form, self._draft, axes, base)
+            base = fill_base(form, self._draft, axes, base)
         if isinstance(base, InvalidInput):
-            return None, f"Correct the form first. {problem_told(base.problems[0], form.labels)}"
+            return None, f"Correct the form first. {format_problem(base.problems[0], form.labels)}"
         self._answer(stamp, axes, None, MAKING)
-        with self.bell:
+        with self.condition:
             self._number += 1
             number = self._number
-        return make(number, form.shop, base, {axis.name: axis.values for axis in axes}, form.labels), ""
+        return make_preview(number, form.shop, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
-    def _answer(self, stamp: int, axes: list[Axis], made: Made | None, why: str) -> None:
+    def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
         form = self._form
         if form is None:
             return
-        with form.lock, self.bell:
+        with form.lock, self.condition:
             # What was typed meanwhile makes this one old before it is seen.
             if stamp != self._stamp:
                 return
-            self.axes, self.made = axes, made
-            self.why = why if made is None or made.shown["possible"] else NONE_POSSIBLE
+            self.axes, self.preview = axes, preview
+            self.why = why if preview is None or preview.summary["possible"] else NONE_POSSIBLE
             self._publish()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ....display.update_clock import Bundle, Key
 from ....errors import ReelbookError
-from ..base_widget import Handle
+from ..base_widget import Handler
 from ..fields.draft import Draft
-from ..live_updates import KeepingUp
+from ..live_updates import LiveUpdates
 from ..pictures.form_pictures import Pictures
-from .form_jobs import Started, client_of, key_of, panel_of, sheet_of_job, told
-from .form_planning import NONE_POSSIBLE, Planning
-from .plan_preview import code, money
-from .sweep_clips import Shot, shots_of
+from .form_jobs import StartedSweep, connect_client, draw_contact_sheet, progress_key, render_sweep_panel, sweep_json
+from .form_planning import NONE_POSSIBLE, SweepPlanning
+from .plan_preview import format_code, parse_limits
+from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..form import Form
     from ..shop import Shop
 
-MAX_TOLD = 30
+MAX_SWEEPS = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
 STARTED = "This plan is under way. Change a value to plan another one."
@@ -31,7 +31,7 @@ STARTED = "This plan is under way. Change a value to plan another one."
 log = logging.getLogger("reelbook")
 
 
-class Sweeping:
+class FormSweeps:
     """The sweeps of one form: what was started here, and what the page is told of it and of the plan.
 
     Its lock is that of the planning; that of the form is taken before it.
@@ -40,40 +40,42 @@ class Sweeping:
     def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
         self._form: Form | None = form
         self._pictures = pictures
-        self._planning = Planning(form, draft, pictures, self._publish)
-        self._bell = self._planning.bell
+        self._planning = SweepPlanning(form, draft, pictures, self._publish)
+        self._condition = self._planning.condition
         self._count = 0
-        self._entries: list[Started] = []
-        self._shots: dict[str, Shot] = {}
-        self._shown = ""
-        self._keeping = KeepingUp(self, Sweeping._tell, Sweeping._bundle, Sweeping._key, Sweeping._is_over)
-        self.handles: Mapping[str, Handle] = {
-            "sweep": self._planning.plan_for, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
+        self._entries: list[StartedSweep] = []
+        self._completed: dict[str, CompletedRun] = {}
+        self._displayed = ""
+        self._updates = LiveUpdates(
+            self, FormSweeps._update_page, FormSweeps._bundle, FormSweeps._key, FormSweeps._is_over
+        )
+        self.handlers: Mapping[str, Handler] = {
+            "sweep": self._planning.on_axes, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
             "sweep_sheet": self._sheet, "sweep_code": self._code, "sweep_film": self._film,
         }  # fmt: skip
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The jobs that were started here, the newest last."""
-        with self._bell:
+        with self._condition:
             return tuple(entry.job for entry in self._entries if entry.job is not None)
 
     @property
-    def entries(self) -> tuple[Started, ...]:
+    def entries(self) -> tuple[StartedSweep, ...]:
         """The sweeps that were started here, also those that failed at once, the newest last."""
-        with self._bell:
+        with self._condition:
             return tuple(self._entries)
 
     def close(self) -> None:
         """Nothing of it stays behind; the jobs go on, and the library has what they make."""
-        self._keeping.close()
-        with self._bell:
-            self._form, self.handles = None, {}
+        self._updates.close()
+        with self._condition:
+            self._form, self.handlers = None, {}
         self._planning.close()
 
-    def follow(self) -> None:
+    def replan_if_changed(self) -> None:
         """The form has changed, perhaps: the plan that is shown holds no longer, and another one is made."""
-        self._planning.follow()
+        self._planning.replan_if_changed()
 
     # Running.
 
@@ -82,85 +84,85 @@ class Sweeping:
         form = self._form
         if form is None:
             return
-        entry = self._begun(content)
+        entry = self._add_entry(content)
         if isinstance(entry, str):
             form.send({"sweep_said": entry})
             return
-        self._keeping.ring()
+        self._updates.start()
         form.in_background("sweep", lambda: self._start(entry, form.shop))
 
-    def _begun(self, content: Mapping[str, Any]) -> Started | str:
+    def _add_entry(self, content: Mapping[str, Any]) -> StartedSweep | str:
         """A new entry; in words why there is none."""
         form, number = self._form, content.get("plan")
         if form is None:
             return STALE
-        with form.lock, self._bell:
-            made = self._planning.made
+        with form.lock, self._condition:
+            made = self._planning.preview
             if type(number) is int and any(entry.number == number for entry in self._entries):
                 return TWICE
             if made is None or made.number != number:
                 return STALE
             if form.shop.client_told() != self._planning.service:
                 # Somebody has connected elsewhere meanwhile, where it may cost something else.
-                self._planning.ask()
+                self._planning.request_plan()
                 return STALE
-            if not made.shown["possible"]:
+            if not made.summary["possible"]:
                 return NONE_POSSIBLE
-            spend, price, why = money(content, made)
+            spend, price, why = parse_limits(content, made)
             if why:
                 return why
             self._count += 1
-            text = code(made.plan.base, made.axes, made.paid + spend, price)
-            entry = Started(str(self._count), made.plan, made.number, spend, price, text, self._planning.service)
+            text = format_code(made.plan.base, made.axes, made.paid + spend, price)
+            entry = StartedSweep(str(self._count), made.plan, made.number, spend, price, text, self._planning.service)
             self._entries.append(entry)
-            self._shown = entry.key
+            self._displayed = entry.key
             self._publish()
             return entry
 
-    def _start(self, entry: Started, shop: Shop) -> None:
+    def _start(self, entry: StartedSweep, shop: Shop) -> None:
         try:
-            client = client_of(entry, shop)
+            client = connect_client(entry, shop)
             job = entry.plan.start(spend=entry.spend, price=entry.price, client=client)
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a sweep of a form could not be started", exc_info=True)
             entry.error = f"Nothing was started. {error or type(error).__name__}"
         else:
-            with self._bell:
+            with self._condition:
                 entry.job = job
-        self._keeping.ring()
+        self._updates.start()
 
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Pause, resume, cancel, or stop also what is running: `{do: "sweep_do", job, what}`."""
-        form, entry, what = self._form, self._entry(content), str(content.get("what"))
-        if form is None or entry is None or entry.job is None or what not in told(entry, -1, "form")["can"]:
+        form, entry, what = self._form, self._find_entry(content), str(content.get("what"))
+        if form is None or entry is None or entry.job is None or what not in sweep_json(entry, -1, "form")["can"]:
             return
         job = entry.job
         act: dict[str, Callable[[], object]] = {
             "pause": job.pause, "resume": job.resume, "cancel": job.cancel, "stop": lambda: job.cancel(running=True),
         }  # fmt: skip
         if what in ("cancel", "stop"):
-            entry.did.add(what)
+            entry.final_actions.add(what)
 
         def work() -> None:
             act[what]()
-            self._keeping.ring()
+            self._updates.start()
 
         form.in_background("sweep-do", work)
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Python for the plan that is shown: `{do: "sweep_code", plan, spend, price?}`."""
-        form, made = self._form, self._planning.made
+        form, made = self._form, self._planning.preview
         if form is None:
             return
         if made is None or made.number != content.get("plan"):
             form.send({"sweep_code": "", "why": self._planning.why or STALE})
             return
-        spend, price, why = money(content, made)
+        spend, price, why = parse_limits(content, made)
 
         def answer() -> None:
-            self._pictures.keep_all()
-            text = "" if why else code(made.plan.base, made.axes, made.paid + spend, price)
+            self._pictures.store_all()
+            text = "" if why else format_code(made.plan.base, made.axes, made.paid + spend, price)
             form.send({"sweep_code": text, "why": why})
 
         form.in_background("sweep-code", answer)
@@ -169,45 +171,45 @@ class Sweeping:
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """The page shows this sweep large, and wants its panel: `{do: "sweep_show", job}`."""
-        form, entry = self._form, self._entry(content)
+        form, entry = self._form, self._find_entry(content)
         if form is None or entry is None:
             return
-        with form.lock, self._bell:
-            self._shown = entry.key
+        with form.lock, self._condition:
+            self._displayed = entry.key
             self._publish()
-        form.in_background("sweep-panel", lambda: self._send_panel(entry, panel_of(entry)))
+        form.in_background("sweep-panel", lambda: self._send_panel(entry, render_sweep_panel(entry)))
 
     def _film(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """The page wants what a sweep has made, run by run: `{do: "sweep_film", job}`."""
-        form, entry = self._form, self._entry(content)
+        form, entry = self._form, self._find_entry(content)
         job = None if entry is None else entry.job
         if form is None or entry is None or job is None or not job.is_done:
             return
 
-        def look() -> None:
-            shots, count = shots_of(job, entry.key)
-            with self._bell:
-                self._shots |= {shot.key: shot for shot in shots}
-            form.send({"sweep_film": entry.key, "shots": [shot.shown for shot in shots], "of": count})
+        def read() -> None:
+            completed, count = find_completed_runs(job, entry.key)
+            with self._condition:
+                self._completed |= {run.key: run for run in completed}
+            form.send({"sweep_film": entry.key, "shots": [run.as_json for run in completed], "of": count})
 
-        form.in_background("sweep-film", look)
+        form.in_background("sweep-film", read)
 
     def files(self, key: str) -> tuple[LocalFile, ...]:
         """The files of a run of a sweep that the page was told of."""
-        with self._bell:
-            shot = self._shots.get(key)
-        return () if shot is None else shot.files
+        with self._condition:
+            run = self._completed.get(key)
+        return () if run is None else run.files
 
     def _sheet(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """The page wants the contact sheet: `{do: "sweep_sheet", job}`."""
-        form, entry = self._form, self._entry(content)
+        form, entry = self._form, self._find_entry(content)
         job = None if entry is None else entry.job
         if form is None or entry is None or job is None or not job.is_done:
             return
 
         def draw() -> None:
             try:
-                pictures = sheet_of_job(job)
+                pictures = draw_contact_sheet(job)
             except Exception as error:
                 if not isinstance(error, ReelbookError):
                     log.debug("a contact sheet of a form could not be drawn", exc_info=True)
@@ -217,8 +219,8 @@ class Sweeping:
 
         form.in_background("sweep-sheet", draw)
 
-    def _entry(self, content: Mapping[str, Any]) -> Started | None:
-        with self._bell:
+    def _find_entry(self, content: Mapping[str, Any]) -> StartedSweep | None:
+        with self._condition:
             return next((entry for entry in self._entries if entry.key == content.get("job")), None)
 
     def _publish(self) -> None:
@@ -226,59 +228,59 @@ class Sweeping:
         form = self._form
         if form is None:
             return
-        view, number = self._planning.said
-        made = self._planning.made
+        view, number = self._planning.last_change
+        made = self._planning.preview
         is_started = made is not None and any(entry.number == made.number for entry in self._entries)
         places = {id(entry): place - len(self._entries) for place, entry in enumerate(self._entries)}
-        without = [entry for entry in self._entries if entry.job is None]
+        jobless = [entry for entry in self._entries if entry.job is None]
         jobs = [
             # Counted among those that have a job: `form.jobs` has no others.
-            told(
+            sweep_json(
                 entry,
-                places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in without),
+                places[id(entry)] + sum(places[id(one)] > places[id(entry)] for one in jobless),
                 form.name_in_notebook,
             )
-            for entry in self._entries[-MAX_TOLD:]
+            for entry in self._entries[-MAX_SWEEPS:]
         ]
-        plan = dict(made.shown) if made is not None else {}
-        axes, why = [axis.shown for axis in self._planning.axes], STARTED if is_started else self._planning.why
+        plan = dict(made.summary) if made is not None else {}
+        axes, why = [axis.as_json for axis in self._planning.axes], STARTED if is_started else self._planning.why
         try:
             form.sweeps = {
                 "view": view, "n": number, "axes": axes, "plan": plan, "started": is_started, "why": why,
-                "jobs": jobs[::-1], "shown": self._shown,
+                "jobs": jobs[::-1], "shown": self._displayed,
             }  # fmt: skip
         # A page that cannot be reached, or somebody who follows the sweeps and fails: what is under way goes on.
         except Exception:
             log.debug("the sweeps of a form could not be told", exc_info=True)
 
-    def _send_panel(self, entry: Started, html: str) -> None:
+    def _send_panel(self, entry: StartedSweep, html: str) -> None:
         form = self._form
         if form is not None:
             form.send({"sweep_panel": entry.key, "html": html})
 
     def _bundle(self) -> Bundle:
-        with self._bell:
-            entry = next((one for one in self._entries if one.key == self._shown), None)
-            over = [one for one in self._entries if one.is_over and not one.is_told]
-        return {"entry": entry, "html": "" if entry is None else panel_of(entry), "over": over}
+        with self._condition:
+            entry = next((one for one in self._entries if one.key == self._displayed), None)
+            over = [one for one in self._entries if one.is_over and not one.is_end_published]
+        return {"entry": entry, "html": "" if entry is None else render_sweep_panel(entry), "over": over}
 
-    def _tell(self, bundle: Bundle) -> None:
+    def _update_page(self, bundle: Bundle) -> None:
         form = self._form
         if form is None:
             return
-        with form.lock, self._bell:
+        with form.lock, self._condition:
             self._publish()
             for entry in bundle["over"]:
-                entry.is_told = True
+                entry.is_end_published = True
         if bundle["over"]:
-            form.draw_later()
+            form.redraw_later()
             # The library has more now, so that the same plan costs less.
-            self._planning.ask()
+            self._planning.request_plan()
         if bundle["html"]:
             self._send_panel(bundle["entry"], bundle["html"])
 
     def _key(self) -> Key:
-        return key_of(self.entries)
+        return progress_key(self.entries)
 
     def _is_over(self) -> bool:
         return all(entry.is_over for entry in self.entries)

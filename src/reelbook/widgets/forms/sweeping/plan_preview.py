@@ -10,34 +10,34 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from ....display import plan_card
-from ....display.formatting import format_credits, cut, joined
-from ....display.input_code import code_of
+from ....display.formatting import format_credits, join_with_dots, shorten
+from ....display.input_code import format_input_code
 from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
-from ....models.catalog import endpoint_for
+from ....models.catalog import find_endpoint
 from ....models.images import Image
 from ....models.pricing import Estimate
 from ....models.smart_resize import Size
-from ....sweeps.execute.run_options import options
-from ..page_messages import plainly
+from ....sweeps.execute.run_options import make_options
+from ..page_messages import format_sentence
 
 if TYPE_CHECKING:
     from ....sweeps.plan.plan import Plan
     from ....sweeps.plan.plan_rows import Known, Row
-    from ....sweeps.plan.plan_summary import Facts
+    from ....sweeps.plan.plan_summary import PlanFacts
     from ..shop import Shop
 
-ASK_SECONDS = 5.0
+PRICING_SECONDS = 5.0
 """So long the service is asked for prices; then those of the catalog stand, marked as such."""
-MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, LONGEST = 4, 8, 6, 60
-LONGEST_NOTE, LONGEST_CODE = 600, 200_000
+MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 4, 8, 6, 60
+MAX_NOTE_LENGTH, MAX_CODE_LENGTH = 600, 200_000
 TOO_LONG = (
     "# Too long to be shown. The plan itself is `jobs[-1].plan` of this form, and can be run again with its run()."
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class PlanPreview:
     """A plan with the number by which the page asks for it."""
 
     number: int
@@ -45,91 +45,93 @@ class Made:
     axes: Mapping[str, Sequence[Any]]
     paid: int
     """What the price of the whole exceeds that of what is due: what the library has already."""
-    shown: Mapping[str, Any]
+    summary: Mapping[str, Any]
 
 
-def make(number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]) -> Made:
+def make_preview(
+    number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
+) -> PlanPreview:
     """A plan, priced by the service where somebody is connected, and what there is to say about it."""
     plan = shop.plan(base, axes)
     if shop.is_connected():
-        plan = _priced(plan, shop)
+        plan = _price_by_service(plan, shop)
     # Asked once for all that is told of it; the plan that is run looks again by itself.
     known = None if plan.house is None else plan.house.known(plan)
-    facts = plan.knowing(known).facts
+    facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)
     source = "exact" if facts.is_exact else "assumed"
-    shown = {
+    summary = {
         "number": number,
-        "line": joined(f"{facts.runs:,} run{'' if facts.runs == 1 else 's'}", *plan_card.price(facts)),
+        "line": join_with_dots(f"{facts.runs:,} run{'' if facts.runs == 1 else 's'}", *plan_card.format_price(facts)),
         "runs": facts.possible - (facts.in_library or 0),
         "possible": facts.possible,
         "due": known_due,
         "told": format_credits(known_due, source),
         "about": source != "exact",
         "unpriced": sum(row.credits is None for row in due),
-        "impossible": _impossible(facts, labels),
-        "notes": [cut(plainly(note, labels), LONGEST_NOTE) for note in facts.warnings],
-        **_table(plan, known, labels),
+        "impossible": _format_impossible(facts, labels),
+        "notes": [shorten(format_sentence(note, labels), MAX_NOTE_LENGTH) for note in facts.warnings],
+        **_table_json(plan, known, labels),
     }
-    return Made(number, plan, axes, (plan.credits or known_due) - known_due, shown)
+    return PlanPreview(number, plan, axes, (plan.credits or known_due) - known_due, summary)
 
 
-def money(content: Mapping[str, Any], made: Made) -> tuple[int, int | None, str]:
+def parse_limits(content: Mapping[str, Any], made: PlanPreview) -> tuple[int, int | None, str]:
     """The most that may be spent now and the price of one run, as the page has them; else what is wrong with them."""
     try:
-        chosen = options(spend=content.get("spend"), price=content.get("price"))
+        chosen = make_options(spend=content.get("spend"), price=content.get("price"))
     except InvalidInput as error:
-        return 0, None, plainly(error.problems[0].message, {})
+        return 0, None, format_sentence(error.problems[0].message, {})
     if chosen.spend is None:
         return 0, None, "Set the most credits that this sweep may spend now."
-    if made.shown["unpriced"] and chosen.price is None:
+    if made.summary["unpriced"] and chosen.price is None:
         return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
-    if not chosen.spend and made.shown["runs"] == made.shown["possible"]:
+    if not chosen.spend and made.summary["runs"] == made.summary["possible"]:
         return (
             0,
             None,
-            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(made.shown['due'])}.",
+            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(made.summary['due'])}.",
         )
     return chosen.spend, chosen.price, ""
 
 
-def code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
+def format_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
     """Python that plans and runs the same. It has a budget: a cell that is run twice pays once.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> print(code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
+    >>> print(format_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
     table = rb.sweep(
         rb.TextToVideo(prompt='a boat'),
         seed=range(0, 4),
     ).run(budget=212)
     """
-    values = {name: _listed(one) for name, one in axes.items()}
+    values = {name: _format_values(one) for name, one in axes.items()}
     if all(name.isascii() and name.isidentifier() and not iskeyword(name) for name in values):
         lines = [f"{name}={text}" for name, text in values.items()]
     else:
         lines = [f"{{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
-    first = code_of(base).replace("\n", "\n    ")
+    first = format_input_code(base).replace("\n", "\n    ")
     body = "".join(f"    {line},\n" for line in (first, *lines))
     per_run = "" if price is None else f", price={price}"
     text = f"table = rb.sweep(\n{body}).run(budget={budget}{per_run})"
-    return text if len(text) <= LONGEST_CODE else TOO_LONG
+    return text if len(text) <= MAX_CODE_LENGTH else TOO_LONG
 
 
-def _priced(plan: Plan, shop: Shop) -> Plan:
+def _price_by_service(plan: Plan, shop: Shop) -> Plan:
     """The plan with the prices of the service; as it was where that is silent or slow."""
-    row = endpoint_for(plan.base)
-    priceless = row.priceless if row else ()
-    until, asked = time.monotonic() + ASK_SECONDS, dict[str, Estimate]()
+    row = find_endpoint(plan.base)
+    priceless = row.price_neutral if row else ()
+    until, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
 
     def price(request: Input) -> Estimate:
         wire = {name: value for name, value in request.wire().items() if name not in priceless}
         shape = json.dumps(wire, sort_keys=True, default=repr)
-        if shape not in asked:
+        if shape not in quotes:
             if time.monotonic() > until:
                 raise TimeoutError
-            asked[shape] = shop.estimate(request)
-        return asked[shape]
+            quotes[shape] = shop.estimate(request)
+        return quotes[shape]
 
     try:
         return plan.priced(price)
@@ -137,30 +139,33 @@ def _priced(plan: Plan, shop: Shop) -> Plan:
         return plan
 
 
-def _impossible(facts: Facts, labels: Mapping[str, str]) -> list[str]:
+def _format_impossible(facts: PlanFacts, labels: Mapping[str, str]) -> list[str]:
     """How many runs cannot run, and why."""
-    told = [
-        f"{found.count:,} cannot run: {cut(plainly(found.reason, labels), LONGEST_NOTE)}"
+    lines = [
+        f"{found.count:,} cannot run: {shorten(format_sentence(found.reason, labels), MAX_NOTE_LENGTH)}"
         for found in facts.impossible[:MAX_REASONS]
     ]
     rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
-    return [*told, f"{rest:,} more cannot run for other reasons."] if rest else told
+    return [*lines, f"{rest:,} more cannot run for other reasons."] if rest else lines
 
 
-def _table(plan: Plan, known: Known | None, labels: Mapping[str, str]) -> dict[str, Any]:
+def _table_json(plan: Plan, known: Known | None, labels: Mapping[str, str]) -> dict[str, Any]:
     names = plan.columns[:MAX_COLUMNS]
     return {
         "head": list(names),
         "numbers": [_is_number(plan.rows[0][name]) for name in names],
         "rows": [
-            {"cells": [cut(_cell(row[name]), LONGEST) for name in names], **_credits(row, known, labels)}
+            {
+                "cells": [shorten(_format_cell(row[name]), MAX_CELL_LENGTH) for name in names],
+                **_credits_json(row, known, labels),
+            }
             for row in plan.rows[:FIRST_ROWS]
         ],
         "more": max(len(plan) - FIRST_ROWS, 0),
     }
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     return "" if value is None else {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
@@ -168,25 +173,25 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _credits(row: Row, known: Known | None, labels: Mapping[str, str]) -> dict[str, str]:
+def _credits_json(row: Row, known: Known | None, labels: Mapping[str, str]) -> dict[str, str]:
     if row.input is None:
-        return {"credits": "✕ cannot run", "why": cut(plainly(row.problem or "", labels), LONGEST_NOTE)}
+        return {"credits": "✕ cannot run", "why": shorten(format_sentence(row.problem or "", labels), MAX_NOTE_LENGTH)}
     if known is not None and known(row):
         return {"credits": "◉ in the library"}
     return {"credits": "unknown" if row.credits is None else f"{row.credits:,}"}
 
 
-def _listed(values: Sequence[Any]) -> str:
+def _format_values(values: Sequence[Any]) -> str:
     ints = [value for value in values if type(value) is int]
     if len(ints) == len(values) > 3 and ints == list(range(ints[0], ints[0] + len(ints))):
         return f"range({ints[0]}, {ints[-1] + 1})"
-    return f"[{', '.join(map(_written, values))}]"
+    return f"[{', '.join(map(_format_value, values))}]"
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name!r}: {_written(item)}' for name, item in value.items())}}}"
+        return f"{{{', '.join(f'{name!r}: {_format_value(item)}' for name, item in value.items())}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     is_held = isinstance(value, Size) or (isinstance(value, Image) and value.sha256 is not None)
     return f"rb.{value!r}" if is_held else repr(value)

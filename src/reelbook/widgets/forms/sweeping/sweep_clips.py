@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....display.formatting import cut, joined
-from ....display.report.layout import worded
+from ....display.formatting import join_with_dots, shorten
+from ....display.report.layout import format_named_value
 from ....media.local_file import LocalFile
 from ....models.service_file import File
 from ....sweeps.execute.progress import COMPLETED
 from ....sweeps.results.accessor import Reel
-from ..running.run_history import file_shown
+from ..running.run_history import file_json
 
 if TYPE_CHECKING:
     from ....sweeps.execute.job import SweepJob
 
-MAX_SHOTS, LONGEST_LABEL = 120, 80
+MAX_RUNS, MAX_LABEL_LENGTH = 120, 80
 
 
-class Shot(NamedTuple):
+class CompletedRun(NamedTuple):
     """One completed run of a sweep."""
 
     key: str
@@ -29,21 +29,21 @@ class Shot(NamedTuple):
     files: tuple[LocalFile, ...]
 
     @property
-    def shown(self) -> Mapping[str, Any]:
+    def as_json(self) -> Mapping[str, Any]:
         """As the page gets it."""
-        return {"key": self.key, "label": self.label, "file": file_shown(self.files[0]), "count": len(self.files)}
+        return {"key": self.key, "label": self.label, "file": file_json(self.files[0]), "count": len(self.files)}
 
 
-def shots_of(job: SweepJob, sweep: str) -> tuple[list[Shot], int]:
+def find_completed_runs(job: SweepJob, sweep: str) -> tuple[list[CompletedRun], int]:
     """The first of the completed runs in the order of the plan, also those from the library, and how many there are."""
     frame = job.frame
     made = frame[(frame["status"] == COMPLETED).to_numpy()]
     numbers = [number for number, status in enumerate(frame["status"]) if status == COMPLETED]
     found = [
-        Shot(
+        CompletedRun(
             f"sweep{sweep}-{number}", _label(job, number), tuple(LocalFile(Path(path), File(url="")) for path in paths)
         )
-        for number, paths in zip(numbers[:MAX_SHOTS], Reel(made.head(MAX_SHOTS)).paths(), strict=True)
+        for number, paths in zip(numbers[:MAX_RUNS], Reel(made.head(MAX_RUNS)).paths(), strict=True)
         if paths
     ]
     return found, len(numbers)
@@ -52,5 +52,5 @@ def shots_of(job: SweepJob, sweep: str) -> tuple[list[Shot], int]:
 def _label(job: SweepJob, number: int) -> str:
     """What a run differs by from the others of its plan."""
     values = job.plan.rows[number].values
-    words = joined(*(worded(name, value) for name, value in values.items() if value is not None))
-    return cut(words or f"run {number}", LONGEST_LABEL)
+    words = join_with_dots(*(format_named_value(name, value) for name, value in values.items() if value is not None))
+    return shorten(words or f"run {number}", MAX_LABEL_LENGTH)

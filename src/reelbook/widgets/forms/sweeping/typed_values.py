@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from typing import Any, NoReturn
 
-from ....display.formatting import cut
+from ....display.formatting import shorten
 from ....errors import ReelbookError
 from ..fields.field_tree import Node
-from ..json_values import TYPED, is_typed
+from ..json_values import JSON_TEXT, is_json_text
 
 MAX_VALUES = 10_000
 """So many values of one field, and so many runs of one plan; beyond that it is code that one writes."""
@@ -31,7 +31,7 @@ _PADDED = re.compile(r"[+-]?0[0-9]")
 _HINT = "Write numbers and ranges, such as 9, 49, 97 or 0-7 or 9 to 97 step 8."
 
 
-class Unread(ReelbookError):
+class UnreadableValues(ReelbookError):
     """Values that cannot be read as they were typed; one sentence says which, and how to write them."""
 
 
@@ -40,10 +40,10 @@ def can_vary(node: Node) -> bool:
     return not (node["kind"] == "constant" or (node["kind"] == "choice" and len(node["choices"]) < 2))
 
 
-def read(node: Node, typed: Any) -> list[Any]:
-    """The values as the controls of a form would send them; `Unread` says what cannot be understood.
+def parse_values(node: Node, typed: Any) -> list[Any]:
+    """The values as the controls of a form would send them; `UnreadableValues` says what cannot be understood.
 
-    >>> read({"kind": "whole"}, "0-3, 9 to 33 step 8")
+    >>> parse_values({"kind": "whole"}, "0-3, 9 to 33 step 8")
     [0, 1, 2, 3, 9, 17, 25, 33]
     """
     if isinstance(typed, list):
@@ -51,20 +51,20 @@ def read(node: Node, typed: Any) -> list[Any]:
         return typed[:MAX_VALUES]
     text = typed if isinstance(typed, str) else ""
     if node["kind"] in ("whole", "real"):
-        return _numbers(node, text)
+        return _parse_numbers(node, text)
     lines = [line for raw in text.splitlines() if (line := raw.strip())]
     if len(lines) > MAX_VALUES:
-        raise Unread(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
+        raise UnreadableValues(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
     if node["kind"] in ("text", "image"):
         return list(lines)
-    of: Callable[[Node, str], Any] = {"choice": _choice, "check": _check}.get(node["kind"], _value)
+    of: Callable[[Node, str], Any] = {"choice": _parse_choice, "check": _parse_check}.get(node["kind"], _parse_json)
     return [of(node, line) for line in lines]
 
 
-def start(node: Node, value: Any) -> Any:
+def suggest_values(node: Node, value: Any) -> Any:
     """Values to begin with, as they would be typed; `value` is what stands in the form.
 
-    >>> start({"kind": "whole", "special": "seed"}, 7), start({"kind": "whole", "min": 9, "max": 1441, "default": 121}, None)
+    >>> suggest_values({"kind": "whole", "special": "seed"}, 7), suggest_values({"kind": "whole", "min": 9, "max": 1441, "default": 121}, None)
     ('7-10', '60, 121, 242')
     """
     value = node.get("default") if value is None else value
@@ -74,9 +74,9 @@ def start(node: Node, value: Any) -> Any:
     if kind == "check":
         return [False, True]
     if kind in ("whole", "real"):
-        return _seeds(node, value) if node.get("special") == "seed" else _around(node, value)
-    if is_typed(value):
-        value = value[TYPED]
+        return _suggest_seeds(node, value) if node.get("special") == "seed" else _suggest_around(node, value)
+    if is_json_text(value):
+        value = value[JSON_TEXT]
     if value in (None, "", [], {}):
         return ""
     if isinstance(value, str):
@@ -87,71 +87,75 @@ def start(node: Node, value: Any) -> Any:
 # Numbers.
 
 
-def _numbers(node: Node, text: str) -> list[Any]:
+def _parse_numbers(node: Node, text: str) -> list[Any]:
     flat = _BEFORE_STEP.sub(" ", text.replace("−", "-"))
     found: list[Any] = []
     for piece in filter(None, (part.strip() for part in re.split(r"[,;\n]", flat))):
-        found += _piece(node, piece)
+        found += _parse_piece(node, piece)
         if len(found) > MAX_VALUES:
-            _too_many(text, len(found))
+            _refuse_too_many(text, len(found))
     return found
 
 
-def _piece(node: Node, piece: str) -> list[Any]:
+def _parse_piece(node: Node, piece: str) -> list[Any]:
     if len(piece) > DIGITS // 4:
-        raise Unread(f"“{cut(piece, 30)}” is too long to be a number. {_HINT}")
+        raise UnreadableValues(f"“{shorten(piece, 30)}” is too long to be a number. {_HINT}")
     if found := _RANGE.match(piece):
-        return _range(node, piece, *(None if one is None else _decimal(one) for one in found.groups()))
+        return _parse_range(node, piece, *(None if one is None else _parse_decimal(one) for one in found.groups()))
     words = piece.split()
     if not all(_ONE.match(word) for word in words):
-        raise Unread(f"“{cut(piece, 30)}” is no number. {_HINT}")
-    return [_plain(_decimal(word)) for word in words]
+        raise UnreadableValues(f"“{shorten(piece, 30)}” is no number. {_HINT}")
+    return [_to_number(_parse_decimal(word)) for word in words]
 
 
-def _range(node: Node, piece: str, first: Any, last: Any, step: Any) -> list[Any]:
-    told = node.get("step")
+def _parse_range(node: Node, piece: str, first: Any, last: Any, step: Any) -> list[Any]:
+    own_step = node.get("step")
     if step is None:
         whole = first == first.to_integral_value() and last == last.to_integral_value()
-        if told is None and not whole:
-            raise Unread(f"“{piece}” needs a step: {first} to {last} step {(abs(last - first) / 4).normalize():f}.")
-        step = Decimal(str(told)) if told is not None else Decimal(1)
+        if own_step is None and not whole:
+            raise UnreadableValues(
+                f"“{piece}” needs a step: {first} to {last} step {(abs(last - first) / 4).normalize():f}."
+            )
+        step = Decimal(str(own_step)) if own_step is not None else Decimal(1)
     if step == 0:
-        raise Unread(f"“{piece}” has a step of 0, so it would never end. Write a larger one.")
+        raise UnreadableValues(f"“{piece}” has a step of 0, so it would never end. Write a larger one.")
     with localcontext(prec=DIGITS):
         step = abs(step) if last >= first else -abs(step)
         count = int((last - first) // step) + 1
         if count > MAX_VALUES:
-            _too_many(piece, count)
-        return [_plain(first + place * step) for place in range(count)]
+            _refuse_too_many(piece, count)
+        return [_to_number(first + place * step) for place in range(count)]
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     if _PADDED.match(text):
-        raise Unread(f"“{cut(text, 30)}” begins with a zero. Write 1000 for a thousand, and 7 for 007.")
+        raise UnreadableValues(f"“{shorten(text, 30)}” begins with a zero. Write 1000 for a thousand, and 7 for 007.")
     return Decimal(text)
 
 
-def _plain(number: Decimal) -> int | float:
+def _to_number(number: Decimal) -> int | float:
     """As a page sends it: 24.0 is 24."""
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def _too_many(piece: str, count: int) -> NoReturn:
+def _refuse_too_many(piece: str, count: int) -> NoReturn:
     much = f"{count:,}" if count < 10**15 else "far too many"
-    raise Unread(f"“{cut(piece, 30)}” makes {much} values; one field takes {MAX_VALUES:,} at most. Take larger steps.")
+    raise UnreadableValues(
+        f"“{shorten(piece, 30)}” makes {much} values; one field takes {MAX_VALUES:,} at most. Take larger steps."
+    )
 
 
-def _seeds(node: Node, value: Any) -> str:
+def _suggest_seeds(node: Node, value: Any) -> str:
     """This seed and the three after it."""
     number = value if isinstance(value, int) and not isinstance(value, bool) else 0
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}", value):
         number = int(value)
-    most = node.get("max")
-    last = number + 3 if most is None else min(number + 3, int(most))
+    maximum = node.get("max")
+    last = number + 3 if maximum is None else min(number + 3, int(maximum))
     return ", ".join(map(str, range(number, last + 1))) if number < 0 else f"{number}-{last}"
 
 
-def _around(node: Node, value: Any) -> str:
+def _suggest_around(node: Node, value: Any) -> str:
     """The value itself, half and twice of it, inside the bounds and on the steps of the field."""
     low, high = (node.get(name) for name in ("min", "max"))
     low, high = node.get("above") if low is None else low, node.get("below") if high is None else high
@@ -162,11 +166,11 @@ def _around(node: Node, value: Any) -> str:
         wanted = [float(low), (float(low) + float(high)) / 2, float(high)]
     else:
         wanted = [float(low or 0) + place for place in (1, 2, 3)]
-    found = [_inside(node, number) for number in wanted]
-    return ", ".join(dict.fromkeys(_written(number) for number in found if number is not None))
+    found = [_clamp(node, number) for number in wanted]
+    return ", ".join(dict.fromkeys(_format_number(number) for number in found if number is not None))
 
 
-def _inside(node: Node, number: float) -> Decimal | None:
+def _clamp(node: Node, number: float) -> Decimal | None:
     exact = Decimal(str(number))
     unit = Decimal(str(node["step"])) if node.get("step") else Decimal(1) if node["kind"] == "whole" else None
     bounds = {name: Decimal(str(node[name])) for name in ("min", "max", "above", "below") if node.get(name) is not None}
@@ -177,36 +181,36 @@ def _inside(node: Node, number: float) -> Decimal | None:
     return None if is_out or (unit is not None and exact % unit) else exact
 
 
-def _written(number: Decimal) -> str:
+def _format_number(number: Decimal) -> str:
     return f"{number.normalize():f}"
 
 
 # Lines.
 
 
-def _choice(node: Node, line: str) -> Any:
+def _parse_choice(node: Node, line: str) -> Any:
     known = {name: one["value"] for one in node["choices"] for name in (one["label"], str(one["value"]))}
     # What is no choice is judged with the others, which names the nearest.
     return known.get(line, line)
 
 
-def _check(node: Node, line: str) -> Any:
+def _parse_check(node: Node, line: str) -> Any:
     return {"yes": True, "true": True, "no": False, "false": False}.get(line.lower(), line)
 
 
-def _value(node: Node, line: str) -> Any:
+def _parse_json(node: Node, line: str) -> Any:
     """One JSON value; a text that is none is taken as it is where the field takes texts."""
     if node["kind"] == "list" and (node["item"].get("special") == "size") and line[:1] not in '["':
         return [part.strip() for part in line.split(",") if part.strip()]
     try:
-        value = json.loads(line, parse_constant=_no_constant)
+        value = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         if _takes_text(node) and line[:1] not in '[{"':
             return [line] if node["kind"] == "list" else line
         why = getattr(error, "msg", "it is too long or too deep")
-        raise Unread(f"“{cut(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
+        raise UnreadableValues(f"“{shorten(line, 30)}” is not JSON: {why}. Each line is one value, and text stands in double quotes.") from None  # fmt: skip
     if node["kind"] == "json":
-        return {TYPED: line}
+        return {JSON_TEXT: line}
     return [value] if node["kind"] == "list" and not isinstance(value, list) else value
 
 
@@ -217,5 +221,5 @@ def _takes_text(node: Mapping[str, Any]) -> bool:
     return kind in ("text", "image") or (kind == "either" and any(_takes_text(form) for form in node["forms"]))
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise json.JSONDecodeError(f"{name} is no number there", name, 0)
