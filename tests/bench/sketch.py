@@ -39,7 +39,7 @@ def spent():
 asked = TextToVideo(prompt=sys.argv[2], num_frames=int(sys.argv[3]))
 cpu, clock = spent(), time.perf_counter()
 last, longest = clock, 0.0
-for _ in sketch(Job(asked, 7, Path(sys.argv[1]))):
+for _ in sketch(EngineTask(asked, 7, Path(sys.argv[1]))):
     now = time.perf_counter()
     longest, last = max(longest, now - last), now
 clock, cpu = time.perf_counter() - clock, spent() - cpu

@@ -99,7 +99,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
-    monkeypatch.setattr(submission, "_later", lambda error, attempt: float(error.facts["retry_after"]) / 10)
+    monkeypatch.setattr(submission, "_retry_delay", lambda error, attempt: float(error.facts["retry_after"]) / 10)
     free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 
     async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> Answer | NoAnswer:

@@ -164,7 +164,13 @@ def test_a_rescue_that_breaks_off_is_done_again(folder: Path, monkeypatch: pytes
     """At each of its steps the old file is still there, or the new one is whole; never an empty one."""
     path = folder / connection.NAME
     damaged = zeroed(12)(path.read_bytes())
-    steps = [(os, "link"), (Path, "replace"), (connection, "synced"), (salvage, "_set_aside"), (salvage, "reconciled")]
+    steps = [
+        (os, "link"),
+        (Path, "replace"),
+        (connection, "sync_folder"),
+        (salvage, "_set_aside"),
+        (salvage, "reconcile"),
+    ]
     for place, step in steps:
         path.write_bytes(damaged)
 

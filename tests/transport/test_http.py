@@ -828,7 +828,7 @@ def test_a_call_that_is_cancelled_while_its_headers_leave_does_not_show_the_key(
 
     monkeypatch.setattr(AnyIOStream, "write", never)
     if not cleaned:
-        monkeypatch.setattr(exchange, "_quietly", as_it_is)
+        monkeypatch.setattr(exchange, "_without_httpx_frames", as_it_is)
 
     async def story() -> BaseException:
         async with opened() as http:

@@ -157,8 +157,8 @@ from reelbook.service.engines.move.shot import Shot
 from reelbook.service.engines.move.warp import frame_of
 from reelbook.service.engines.protocol import EngineTask
 source, folder, threads, prompt = sys.argv[1:]
-job = Job(ImageToVideo(prompt=prompt, image_url="u"), 7, Path(folder), {"u": Path(source).read_bytes()})
-for _ in Move(threads=int(threads))(job):
+task = EngineTask(ImageToVideo(prompt=prompt, image_url="u"), 7, Path(folder), {"u": Path(source).read_bytes()})
+for _ in Move(threads=int(threads))(task):
     pass
 """
 

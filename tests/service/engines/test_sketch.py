@@ -30,7 +30,7 @@ def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **f
 
 def finished(job: EngineTask[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """What the engine returned, and what it said on the way."""
-    work, news = sketch(job), []
+    work, news = sketch(task), []
     while True:
         try:
             news.append(next(work))
@@ -148,10 +148,10 @@ from reelbook.service.engines.protocol import EngineTask
 from reelbook.service.engines.sketch import sketch
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
-job = Job(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))
-for _ in sketch(job):
+task = EngineTask(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))
+for _ in sketch(task):
     pass
-print(hashlib.sha256((job.folder / "clip.mp4").read_bytes()).hexdigest())
+print(hashlib.sha256((task.folder / "clip.mp4").read_bytes()).hexdigest())
 """
 
 

@@ -30,12 +30,12 @@ class Record(Mapping[str, Any]):
     (0.5, 'watercolour', True)
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_values",)
 
     _values: dict[str, Any]
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        object.__setattr__(self, "_held", dict(values))
+        object.__setattr__(self, "_values", dict(values))
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
