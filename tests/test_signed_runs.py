@@ -236,7 +236,7 @@ def test_tables_say_what_files_carry(maker: Maker, tmp_path: Path) -> None:
 
     assert list(frame["marks"]) == [run.row["marks"]] == [SIGNED]
     assert SIGNED in (folder / "runs.csv").read_text(encoding="utf-8")
-    assert [place.is_shown for place in find_columns(frame) if place.cells.name == "marks"] == [True]
+    assert [place.is_visible for place in find_columns(frame) if place.cells.name == "marks"] == [True]
     assert len(rb.library().find(marks="signed by Acme")) == 1
 
 

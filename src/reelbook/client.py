@@ -1,4 +1,4 @@
-"""The door: a client joins the house and a service, hosted or embedded."""
+"""Client: one connection to a service, hosted or embedded, backed by one library."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Client(NameHints):
         )
 
     def start_watched(self, request: Input, *, take: int | None = None) -> Run:
-        """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
+        """The same as `start` for a run that a person is watching: it is polled more often."""
         take = check_take(take, False)
         submission = Submission(self._open_context(), check_input(request), take=take, join=False)
         return self._submit_and_wait(submission, watched=True)

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Dialog, Page, Request
 
 import reelbook as rb
 from reelbook.display.report.make_report import write_report
-from reelbook.storage.run_identity import canonical
+from reelbook.storage.run_identity import format_canonical
 from reelbook.sweeps.results import accessor
 from tests.browser.looks import contrast, overflow, shot
 from tests.clips import DARKEST, STEP, film
@@ -84,7 +84,7 @@ def table_of(folder: Path, *, seeds: int = 4) -> pd.DataFrame:
                     "prompt": asked.prompt, "seed": seed, "num_frames": frames, "output_video": str(path), "output_seed": seed,
                     "status": "completed", "credits": 53, "credits_source": "charged", "running_s": 2.5, "error_type": None,
                     "error": None, "request_id": f"request-{len(rows)}", "model": asked.endpoint_id, "take": 0,
-                    "input_json": canonical(asked),
+                    "input_json": format_canonical(asked),
                 }
             )  # fmt: skip
     failed = {

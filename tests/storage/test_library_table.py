@@ -19,8 +19,8 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STEPS, STORED, UNCERTAIN, Entry
-from reelbook.storage.run_identity import canonical, dumps
-from reelbook.storage.table.library_table import LAST, STATUSES, WORDS, build_table, get_rows
+from reelbook.storage.run_identity import dumps, format_canonical
+from reelbook.storage.table.library_table import LAST_COLUMNS, STATUS_BY_STATE, STATUSES, build_table, get_rows
 from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
 
 SHA = "ab" * 32
@@ -34,7 +34,7 @@ VALUES = st.recursive(
 
 def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1, **facts: Any) -> Entry:
     """A row of the ledger."""
-    asked = canonical(request) if isinstance(request, Input) else request
+    asked = format_canonical(request) if isinstance(request, Input) else request
     name = model or (request.endpoint_id if isinstance(request, Input) else "svc/other")
     given = Entry(
         id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=STORED, owner=None, attempt=1,
@@ -67,7 +67,7 @@ def test_a_run_is_a_row_with_its_input_under_its_own_names() -> None:
     assert list(found.columns)[:8] == [
         "created", "model", "prompt", "seed", "num_frames", "status", "credits", "output_video"
     ]  # fmt: skip
-    assert set(LAST) <= set(found.columns)
+    assert set(LAST_COLUMNS) <= set(found.columns)
     assert (found.index.name, row["prompt"], row["seed"], row["output_seed"]) == ("library_run", "a paper boat", 7, 7)
     assert (row["output_video"], row["output_video_url"]) == ("/media/0.mp4", "https://example.org/a.mp4")
     assert (row["status"], row["credits"], row["credits_source"]) == ("completed", 53, "charged")
@@ -95,7 +95,7 @@ def test_no_runs_make_an_empty_table_with_the_same_columns() -> None:
     empty = frame()
 
     assert len(empty) == 0
-    assert {"prompt", "seed", "target_sizes", "output_video", "output_images", *LAST} <= set(empty.columns)
+    assert {"prompt", "seed", "target_sizes", "output_video", "output_images", *LAST_COLUMNS} <= set(empty.columns)
     assert empty[empty["prompt"].str.contains("boat")].empty
     assert empty.groupby("num_frames")["credits"].sum().empty
 
@@ -145,7 +145,7 @@ def test_every_state_has_a_word(state: str) -> None:
     """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
     word = frame(entry(state=state)).iloc[0]["status"]
 
-    assert word == WORDS.get(state, "uncertain")
+    assert word == STATUS_BY_STATE.get(state, "uncertain")
     assert word in STATUSES
 
 
@@ -284,7 +284,7 @@ def test_a_name_in_an_answer_cannot_pass_for_a_file() -> None:
 def test_ten_thousand_runs_take_a_moment() -> None:
     """Nothing in it grows faster than the runs; the bench measures a hundred thousand."""
     text, _ = media(".mp4")
-    asked = canonical(BOAT)
+    asked = format_canonical(BOAT)
     rows = [
         entry(asked.replace('"seed":7', f'"seed":{seed}'), model=BOAT.endpoint_id, id=seed, media=text)
         for seed in range(1, 10_001)

@@ -40,7 +40,7 @@ AWAY: dict[str, Away] = {
 def paid(one: Ledger, name: str, request: str) -> int:
     asked = RunRequest("svc", name, "m", "{}", 5, False, True)
     run = one.transact_now(lambda db: claims.find_or_claim(db, asked, one, key=None)).entry
-    line = crash_recovery.acceptance(run, request)
+    line = crash_recovery.make_acceptance(run, request)
     one.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
     return run.id
 

@@ -160,7 +160,7 @@ def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeyp
             told.append((files,))
             yield lambda done, of: told.append((done, of))
 
-    monkeypatch.setattr(looks, "_hired", [Looks])
+    monkeypatch.setattr(looks, "_renderer", [Looks])
     with ThreadPoolExecutor(2) as threads:
         table.reel.measure("width", executor=threads)
         table.reel.measure("height", executor=threads, progress=False)

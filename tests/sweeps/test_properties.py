@@ -187,7 +187,7 @@ def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
 ORDERS = """
 import sys
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.execute.order import ordered
+from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep

@@ -152,7 +152,7 @@ def test_completion_shows_what_users_need() -> None:
     assert not [name for name in dir(BOAT) if name.startswith(("model_", "copy", "json", "parse"))]
     plan = rb.sweep(BOAT, seed=[1, 2])
     assert {"run", "start", "frame", "credits"} <= set(dir(plan))
-    assert {"house", "recipe"}.isdisjoint(dir(plan))
+    assert {"services", "recipe"}.isdisjoint(dir(plan))
     assert pickle.loads(pickle.dumps(Estimate(53))) == Estimate(53)
 
 

@@ -1,4 +1,4 @@
-"""The door to forms: widgets for the inputs of a model, with a client behind them."""
+"""`rb.form`, `rb.controls` and `rb.studio`: widgets for the inputs of a model, connected to the current client."""
 
 from __future__ import annotations
 
@@ -26,110 +26,110 @@ if TYPE_CHECKING:
     from ..widgets.studio.studio import Studio
 
 
-class _Shop:
-    """What forms get from here."""
+class _FormServices:
+    """The services of forms, by the current client."""
 
     def client_told(self) -> str:
-        """The service in a few words; empty where nobody is connected."""
+        """The name or address of the service; empty without a client."""
         from ..widgets.forms.shop import EMBEDDED
 
         client = latest_client()
         return "" if client is None else EMBEDDED if client.is_embedded else client.base_url
 
     def is_connected(self) -> bool:
-        """Nothing is connected only to show a form."""
+        """Whether there is a client; a form alone does not connect."""
         return latest_client() is not None
 
     def estimate(self, request: Input) -> Estimate:
-        """From the latest client, else from the catalog."""
+        """The price by the latest client, else by the catalog."""
         client = latest_client()
         return estimate(request) if client is None else client.estimate(request)
 
     def start(self, request: Input, take: int | None = None) -> Run:
-        """With the latest client, else a new one."""
+        """Start a run with the latest client, else with a new one."""
         return default_client().start_watched(request, take=take)
 
     def shelf_find(self, sha256: str) -> Path | None:
-        """In the library of the latest client."""
+        """The file with this content in the library of the latest client; None if it has none."""
         client = latest_client()
         return None if client is None else client.shelf.find(sha256)
 
     def shelf_keep(self, content: bytes, suffix: str) -> None:
-        """In the library of the latest client."""
+        """Store a file in the library of the latest client, if there is one."""
         client = latest_client()
         if client is not None:
             client.shelf.keep(content, suffix)
 
     def library_frame(self) -> pd.DataFrame:
-        """Of the latest client's library, else of the usual one."""
+        """The runs in the library of the latest client, else in the default one."""
         from .library import library
 
         return library().frame
 
     def plan(self, request: Input, axes: Mapping[str, Sequence[Any]]) -> Plan:
-        """With a client behind it, so that it knows what the library has and can be run."""
+        """The plan of a sweep, which knows what the library has and can be run."""
         from .sweeps import sweep
 
         return sweep(request, **axes)
 
     def model(self, endpoint_id: str) -> type[Input]:
-        """As the catalog has it, else as the service describes it."""
+        """The input class of a model, from the catalog or else from the service's description."""
         return _input_class(endpoint_id)
 
     def account(self) -> Mapping[str, Any]:
-        """Of the latest client; nobody is connected for it, not even where one was closed at this moment."""
+        """The account of the latest client; never connects, not even if the client was closed meanwhile."""
         return _require_client().account()
 
     def features(self) -> frozenset[str]:
-        """Of the latest client."""
+        """The features of the latest client's service."""
         return _require_client().features()
 
     def service_to_come(self) -> str:
-        """The host alone: an address may have a name and a password in it."""
+        """The host of the service that the first run would connect to, without the credentials an address may contain."""
         host = urlsplit(os.getenv("REELBOOK_URL") or "").hostname
         return host or "the embedded service on this machine, at no cost"
 
 
 @with_usage("rb.form(rb.TextToVideo)")
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
-    """A form for a model: its input class, inputs to begin with, or the id of any model that the service describes.
+    """A form for a model: its input class, initial inputs, or the id of any model that the service describes.
 
-    A run, or a row of a table of runs such as `table.loc[[7]]`, opens with what was asked there.
+    For a run, or a row of a table of runs such as `table.loc[[7]]`, it opens with the input of that run.
 
-    Nothing is sent before somebody presses Run; what that costs stands on the button.
+    Nothing is sent before Run is pressed; the price is on the button.
     """
     from ..widgets.forms.form import Form
 
     model = _initial_value(model)
     value = model if isinstance(model, Input) else None
-    return Form(type(value) if value is not None else _input_class(model), shop=_Shop(), value=value)
+    return Form(type(value) if value is not None else _input_class(model), shop=_FormServices(), value=value)
 
 
 @with_usage("rb.controls(rb.TextToVideo)")
 def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Controls:
-    """The fields of a model as plain ipywidgets, to be laid out as one likes: `rb.controls(rb.TextToVideo)["seed"]`."""
+    """The fields of a model as plain ipywidgets for layouts of your own: `rb.controls(rb.TextToVideo)["seed"]`."""
     from ..widgets.forms.controls import Controls
 
     model = _initial_value(model)
     value = model if isinstance(model, Input) else None
-    return Controls(type(value) if value is not None else _input_class(model), shop=_Shop(), value=value)
+    return Controls(type(value) if value is not None else _input_class(model), shop=_FormServices(), value=value)
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
-    """The whole toolkit in one cell: choose a model, fill its form, run it, sweep it, look at what came of it, see what it cost.
+    """The whole toolkit in one cell: choose a model, fill in its form, run it, sweep it, view results and costs.
 
-    It begins with text-to-video, or with the model or inputs that it is given.
+    It begins with text-to-video, or with the given model or inputs.
     """
     from ..widgets.studio.studio import Studio
 
     model = _initial_value(model)
     value = model if isinstance(model, Input) else None
     kind = type(value) if value is not None else CATALOG[0].input if model is None else _input_class(model)
-    return Studio(kind, shop=_Shop(), value=value)
+    return Studio(kind, shop=_FormServices(), value=value)
 
 
 def _initial_value(model: Any) -> Any:
-    """What to begin with; of a run or a row its input."""
+    """The model or inputs of a form; of a run or a row, its input."""
     if model is None or isinstance(model, (str, type, Input)):
         return model
     from .run_arguments import find_input

@@ -1,4 +1,4 @@
-"""The door to what was made before: the library of all runs, and what a file tells of its own making."""
+"""`rb.library` and `rb.provenance`: earlier runs, and how a file was made."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 def library(folder: str | Path | None = None) -> Library:
-    """Everything that was ever run here: the library of the default client, or the one in this folder.
+    """The library of the current client, or the one in this folder, with all runs that were made there.
 
-    An empty folder is a library that nothing was put into yet.
+    An empty folder is an empty library.
     """
-    from ..sweeps.results import accessor  # noqa: F401  # Hangs `table.reel` into pandas, for the tables that come from here.
-    from . import tables  # noqa: F401  # Draws what tables show.
+    from ..sweeps.results import accessor  # noqa: F401  # Registers `table.reel` with pandas, for the tables of the library.
+    from . import tables  # noqa: F401  # Registers the renderer of `table.reel`.
 
     client = latest_client()
     folder_path = (
         _find_folder(parse_library_folder(folder)) if folder else client.library if client else library_folder()
     )
     if client is None or client.library != folder_path:
-        # Nobody is connected: it can be looked into, and nothing can be sent.
+        # Without a client the library can be read, and nothing can be sent.
         ledger, shelf = cache(lambda: Ledger(folder_path)), Shelf(folder_path / "media")
         return Library(
             folder_path,
@@ -62,12 +62,12 @@ def library(folder: str | Path | None = None) -> Library:
 
 
 def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any]) -> Provenance:
-    """What is known of the making of a PNG, JPEG, WebP or MP4: model, typed input, seed, and what it cost.
+    """The provenance of a PNG, JPEG, WebP or MP4: model, typed input, seed, and cost.
 
     Takes a file or its path, a run, a row of any table of runs such as `table.loc[[7]]`, or a request id.
 
-    From the file itself; for a file that its maker has signed, which nothing may be added to, from the sidecar that an export
-    has put beside it, or from the run in the library that has made a file of the same content.
+    Read from the metadata of the file; for a file signed by its maker, to which nothing may be added, from the sidecar beside
+    an exported copy, or from the run in the library that made a file of the same content.
     """
     from .run_arguments import find_file
 
@@ -75,12 +75,12 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
 
 
 def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
-    """The facts of the newest run of the library that has made a file of this content."""
+    """The facts of the newest run in the library that made a file of this content, and a note on it; None if there is none."""
     try:
         stored_library = library()
         runs = stored_library.runs_with(sha256)
     except ReelbookError:
-        return None  # A library that cannot be opened has nothing to say about a file; whatever needs it says why.
+        return None  # A library that cannot be opened is an error only for calls that need it.
     if not runs:
         return None
     older = f"; so have {len(runs) - 1} other runs there" if len(runs) > 1 else ""
@@ -88,10 +88,10 @@ def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
 
 
 def _find_folder(folder: Path) -> Path:
-    """The library that is meant; a folder without one is told, because it is a slip of the pen more often than a new one."""
+    """The folder of the library at this path; raises a ReelbookError without one, which is more often a typo than a new library."""
     with connection.translate_errors(folder):
         if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
-            return folder  # A ledger that is gone will be put back from its second copy.
+            return folder  # A lost ledger is restored from its second copy.
         try:
             return find_library(folder)
         except ReelbookError:

@@ -1,4 +1,4 @@
-"""The run or the file that is meant, whatever names it: a row of a table, a request id, a path, a column with one file."""
+"""Arguments that name a run or a file: a row of a table, a request id, a path, a column with one file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them
 
 
 def find_run_or_file(given: Any, what: str) -> Any:
-    """The run, the file or the path that is meant; anything else as it is. `what` is the function that asks, for messages."""
+    """The run, file or path that an argument names; any other value unchanged. `what` is the called function, for messages."""
     if isinstance(given, (Run, LocalFile, Path)):
         return given
     if isinstance(given, str):
@@ -45,7 +45,7 @@ def find_run_or_file(given: Any, what: str) -> Any:
 
 
 def find_file(given: Any, what: str) -> Any:
-    """The same as a file: of a run its video or its first picture."""
+    """The file that an argument names; of a run its video or its first picture."""
     found = find_run_or_file(given, what)
     if not isinstance(found, Run):
         return found
@@ -55,7 +55,7 @@ def find_file(given: Any, what: str) -> Any:
 
 
 def find_input(given: Any, what: str) -> Any:
-    """The input of a run or of a row of a table; anything else as it is."""
+    """The input of a run or of a row of a table; any other value unchanged."""
     if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or find_table(given) is None):
         return given
     run = find_run_or_file(given, what)
@@ -68,7 +68,7 @@ def find_input(given: Any, what: str) -> Any:
 
 
 def _find_by_text(text: str) -> Any:
-    """A path, unless there is no such file and a run of the library has this request id."""
+    """The path, or the run with this request id if the text is not a path."""
     path = Path(text).expanduser()
     if path.suffix or path.exists() or len(path.parts) != 1:
         return path
@@ -90,7 +90,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
     try:
         return Reel(rows).run(rows)
     except InvalidInput:
-        # A table from elsewhere, whose runs no library here knows, still says where its files are.
+        # A table from elsewhere, whose runs are in no library here, still has the paths of its files.
         if any(path for found in _paths(rows) for path in found):
             return Reel(rows).file(rows)
         raise

@@ -1,4 +1,4 @@
-"""The door that a notebook uses: `connect`, and the calls that go to the client which was opened last."""
+"""`rb.connect`, and functions that call the current client: `rb.run`, `rb.start`, `rb.attach`, `rb.estimate`, `rb.model`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..util.name_hints import with_usage
 log = logging.getLogger("reelbook")
 
 _reported_folders: set[Path] = set()
-"""Libraries of folders above of which this process has been told."""
+"""Libraries of parent folders that this process has logged."""
 
 
 def connect(
@@ -36,9 +36,9 @@ def connect(
 ) -> Client:
     """A client of the embedded service, or of the one at this address.
 
-    `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
-    elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
-    that the embedded service charges, and that stand in where a hosted one does not tell its own.
+    The defaults are `REELBOOK_URL` and `REELBOOK_API_KEY`, then the system's keyring. `shelf` is another place for media
+    than the library's folder, such as `s3://bucket/folder`. `rates` is the path of a TOML table of prices per unit, which
+    the embedded service charges, and which are assumed where a hosted one does not report its own.
     """
     address = address or os.getenv("REELBOOK_URL") or None
     if address is not None and not isinstance(address, str):
@@ -49,7 +49,7 @@ def connect(
     try:
         key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
     finally:
-        api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
+        api_key = None  # A verbose traceback shows the variables of every frame, including this one.
     if address is not None and not address.lower().startswith(("http://", "https://")):
         raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
     folder = parse_library_folder(library) if library else library_folder()
@@ -65,7 +65,7 @@ def connect(
 
 
 def parse_library_folder(library: str | Path) -> Path:
-    """The folder of a library that a person has named, in full; it need not be there."""
+    """The absolute path of a library's folder, which need not exist; raises a ReelbookError for anything but a local path."""
     if "://" in str(library):
         raise ReelbookError(
             f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
@@ -83,12 +83,12 @@ def parse_library_folder(library: str | Path) -> Path:
 
 
 def default_client() -> Client:
-    """The client that was opened last, else a new one."""
+    """The client that was opened last, else a new one of the default service."""
     client = latest_client()
     if client is None:
         client = connect()
         if has_closed_client():
-            # Not where a person has never connected: there it is what they expect.
+            # No warning without an earlier client, where a new one is expected.
             log.warning(
                 "The client was closed, so a new one is used: %s, with the library %s.", client.base_url, client.library
             )
@@ -97,28 +97,28 @@ def default_client() -> Client:
 
 @with_usage("rb.run(rb.TextToVideo('…'))")
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Run a model and wait for its media; what the library has already costs nothing."""
-    check_input(request)  # Before a service is started for it.
+    """Run a model and wait for its media; a run that the library has already is served from there, at no cost."""
+    check_input(request)  # Before a service is started.
     return default_client().run(request, fresh=fresh, take=take)
 
 
 @with_usage("rb.start(rb.TextToVideo('…'))")
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Start a run and return as soon as the service has it."""
+    """Start a run and return as soon as the service has accepted it."""
     check_input(request)
     return default_client().start(request, fresh=fresh, take=take)
 
 
 @with_usage("rb.attach('request-id', model='its/id')")
 def attach(request_id: str, *, model: str | None = None) -> Run:
-    """Pick up a run that was started elsewhere."""
+    """Attach to a run that was started elsewhere, and follow it."""
     return default_client().attach(request_id, model=model)
 
 
 def cancel_queued() -> Cancelled:
-    """Cancel what waits in the service's queue, such as after an interrupt of a sweep: its credits come back.
+    """Cancel the runs in the service's queue, after an interrupt of a sweep for instance; their credits are released.
 
-    What the service works on already goes on, and so do sweeps that still send, and other notebooks that are open.
+    Runs that the service has begun continue, and so do sweeps that are still sending, and other notebooks.
     """
     clients = open_clients() or (default_client(),)
     return sum((client.cancel_queued() for client in clients), Cancelled())
@@ -126,7 +126,7 @@ def cancel_queued() -> Cancelled:
 
 @with_usage("rb.estimate(rb.TextToVideo('…'))")
 def estimate(request: Input) -> Estimate:
-    """What a run costs."""
+    """The price of a run."""
     check_input(request)
     return default_client().estimate(request)
 

@@ -1,4 +1,4 @@
-"""Runs of a library as `Run`s again, with a client or without one."""
+"""`Run` objects for runs in a library, with a client or without one."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ..util.printable import readable_id
 
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
-"""The address where nobody is connected; nothing is sent there."""
+"""The address without a client; nothing is sent there."""
 _ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
 
 
 def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these rows of the client's library: those that are over as they are, the others followed on."""
+    """The runs of these ledger rows; those that are not finished are followed by the client."""
     over = [entry for entry in entries if _is_over(entry, client.shelf)]
     runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
     return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
 
 
 def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
-    """The same where nobody is connected to the library: runs that are over."""
+    """The runs of these ledger rows without a client; raises a ReelbookError if one is not finished."""
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
         raise ReelbookError(
@@ -48,7 +48,7 @@ def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) 
 
 
 def find_library(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
-    """The library that the runs of a table are in: the one it was made with, one that its files lie in, or the one that is open."""
+    """The library with the runs of a table: the one it was made with, one that contains its files, or the current one."""
     source = table.attrs.get("reelbook")
     named = [source.get("library")] if isinstance(source, dict) else []
     named += [str(Path(path).parent.parent) for path in paths]
@@ -88,7 +88,7 @@ def _attach(client: Client, entry: Entry) -> Run:
 
 
 def _is_over(entry: Entry, shelf: Shelf) -> bool:
-    """Whether nothing has to be asked of anybody."""
+    """Whether a run is finished and its files are here, so that no service is needed."""
     if entry.state == transitions.STORED:
         return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
     return entry.state in _ENDED

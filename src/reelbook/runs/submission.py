@@ -22,7 +22,7 @@ from ..storage.ledger import claims, crash_recovery, known_services, transitions
 from ..storage.ledger.claims import Budget, RunRequest, Spend, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
-from ..storage.run_identity import canonical, dumps, identity
+from ..storage.run_identity import dumps, format_canonical, make_identity
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
@@ -255,8 +255,8 @@ class Submission:
         context, request = self.context, self.request
         service = await context.name()
         self._sources = await read_sources(request, library=context.shelf.find)
-        text = canonical(request, {place: source.sha256 for place, source in self._sources.items()})
-        name = identity(request.endpoint_id, text)
+        text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
+        name = make_identity(request.endpoint_id, text)
         reusable = is_reusable(request)
         price, min_price = self.price, self.price
         if not (reusable and not self.fresh and await self._is_stored(service, name)):
@@ -361,7 +361,7 @@ class Submission:
             if named:
                 known_services.save_request_addresses(db, request_id, dumps(named))
 
-        await context.record(accept, line=crash_recovery.acceptance(entry, request_id, context.place))
+        await context.record(accept, line=crash_recovery.make_acceptance(entry, request_id, context.place))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 
     def _record_broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:

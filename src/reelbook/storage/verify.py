@@ -169,12 +169,12 @@ def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 def _mark_lost_each(ledger: Ledger, runs: Sequence[int]) -> list[bool]:
     owner, marked = ledger.owner if runs else "", []
     for start in range(0, len(runs), _RUNS_PER_COMMIT):
-        futures = [ledger.submit(_reopening(run, owner)) for run in runs[start : start + _RUNS_PER_COMMIT]]
+        futures = [ledger.submit(_make_reopening(run, owner)) for run in runs[start : start + _RUNS_PER_COMMIT]]
         marked += [future.result() for future in futures]
     return marked
 
 
-def _reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
+def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
     def mark(db: sqlite3.Connection) -> bool:
         entry = transitions.get_entry(db, run)
         if entry.state != transitions.STORED or entry.owner is not None:

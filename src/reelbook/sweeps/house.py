@@ -1,4 +1,4 @@
-"""What plans get from above, where the clients and the pages are."""
+"""How a plan gets a client, ledger lookups and a panel."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from .plan.plan import Plan
 
 
-class House(Protocol):
-    """Whoever has the clients."""
+class PlanServices(Protocol):
+    """The services of plans, which `rb.sweep` hands over."""
 
     def client(self) -> Client:
-        """Whoever runs a plan if nobody is named."""
+        """The client that runs a plan if none is named."""
 
     def known(self, plan: Plan) -> Known | None:
-        """Which rows the library has; None where nobody is connected."""
+        """The rows that the library has; None without a client."""
 
     def seconds(self, plan: Plan, known: Known | None) -> float | None:
-        """How long what is due may take; None where nobody can tell."""
+        """The expected duration of the runs that are due; None if unknown."""
 
     def panel(self, job: SweepJob) -> object:
-        """A panel with buttons."""
+        """A panel with buttons, for display or a layout."""
 
-    def is_looked_at(self) -> bool:
-        """Whether somebody looks on, in a notebook."""
+    def is_watched(self) -> bool:
+        """Whether a person is watching in a notebook."""
 
     def watching(self, job: SweepJob) -> AbstractContextManager[object]:
-        """Shows a job while the block lasts."""
+        """Display the progress of a job while the block lasts."""

@@ -1,4 +1,4 @@
-"""What `table.reel` gets from above, where the pictures and pages are."""
+"""The renderer of `table.reel`, registered so that display is not imported before it is needed."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from ..storage.library import Library
 
 
-class Looks(Protocol):
-    """Whoever draws."""
+class TableRenderer(Protocol):
+    """Renders tables of runs as pictures and pages."""
 
     def sheet(self, table: pd.DataFrame, *, frames: int, labels: str | Sequence[str] | None, width: int) -> Image:
-        """A contact sheet."""
+        """A contact sheet of the table."""
 
     def gif(self, table: pd.DataFrame, path: str | Path, *, labels: str | Sequence[str] | None, width: int) -> Path:
-        """The clips side by side as an animated picture."""
+        """Write the clips side by side as an animated picture; returns its path."""
 
     def report(self, table: pd.DataFrame, path: str | Path, *, title: str | None, folder: bool) -> Path:
-        """A page with everything that there is to see and to know."""
+        """Write a report of the table; returns its path."""
 
     def library(self, table: pd.DataFrame, paths: Sequence[str]) -> Library:
         """The library that the runs of a table are in; `paths` are files of theirs."""
 
     def measuring(self, files: int) -> AbstractContextManager[Callable[[int, int], object]]:
-        """Shows how far the measuring of so many files is, while the block lasts."""
+        """Display the progress of measuring so many files while the block lasts."""
 
 
-_hired: list[Callable[[], Looks]] = []
+_renderer: list[Callable[[], TableRenderer]] = []
 
 
-def hire(drawn_by: Callable[[], Looks]) -> None:
-    """Name who draws; asked when something is to be drawn, so that nothing is imported before."""
-    _hired[:] = [drawn_by]
+def set_renderer(make_renderer: Callable[[], TableRenderer]) -> None:
+    """Register the renderer; called lazily, so that display is not imported before."""
+    _renderer[:] = [make_renderer]
 
 
-def drawn_by() -> Looks:
-    """Whoever draws here."""
-    if not _hired:
+def get_renderer() -> TableRenderer:
+    """Get the registered renderer."""
+    if not _renderer:
         raise ReelbookError("Nobody is here to draw: import reelbook, and take the table from it (rb.read, rb.sweep).")
-    return _hired[0]()
+    return _renderer[0]()
 
 
-def measuring(files: int) -> AbstractContextManager[Callable[[int, int], object] | None]:
-    """What shows how far measuring is; nothing where nobody draws, for a figure needs no picture."""
-    return _hired[0]().measuring(files) if _hired else nullcontext()
+def show_measuring(files: int) -> AbstractContextManager[Callable[[int, int], object] | None]:
+    """Display the progress of measuring while the block lasts; nothing without a renderer, which figures do not need."""
+    return _renderer[0]().measuring(files) if _renderer else nullcontext()

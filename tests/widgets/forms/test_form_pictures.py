@@ -193,7 +193,7 @@ def bomb(width: int, height: int) -> bytes:
 
 def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is more than 40 megapixels is never decoded, a BMP and the frames of a GIF included."""
-    monkeypatch.setattr(stills, "picture", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(stills, "read_picture", lambda *_: pytest.fail("decoded"))
     gif = bytearray(drawn("GIF"))
     at = gif.index(b",")
     gif[at + 5 : at + 9] = struct.pack("<HH", 60_000, 60_000)

@@ -627,7 +627,7 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(run_clips, "CHUNK", 500)
+    monkeypatch.setattr(run_clips, "CHUNK_BYTES", 500)
     form = paper(stitch(8.0))
     form.run()
     path = form.running.runs[0].video.path

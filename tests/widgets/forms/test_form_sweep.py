@@ -22,7 +22,7 @@ from reelbook.client import Client
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.widgets.forms.fields.field_tree import sheet_of
+from reelbook.widgets.forms.fields.field_tree import get_sheet
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
@@ -135,7 +135,7 @@ def paid(folder: Path) -> list[str]:
 
 
 def node(kind: type[Input], name: str) -> dict[str, Any]:
-    return next(one for one in sheet_of(kind)["fields"] if one["name"] == name)
+    return next(one for one in get_sheet(kind)["fields"] if one["name"] == name)
 
 
 # What is typed.
@@ -234,7 +234,7 @@ def test_each_field_begins_with_sensible_values(bench: Callable[..., Bench]) -> 
 @pytest.mark.parametrize("name", ["avatar_3_0", "scene_tree", "sixty_knobs", "training_job", "try_on"])
 def test_fields_of_described_models_can_be_swept(name: str) -> None:
     """A sensible start can be read again for each of their fields, whatever its kind."""
-    for one in sheet_of(KINDS[name])["fields"]:
+    for one in get_sheet(KINDS[name])["fields"]:
         if can_vary(one):
             parse_values(one, suggest_values(one, None))
 
@@ -768,7 +768,7 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
 def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
     """A picture of the library is named by its hash; fields that are no names of Python stand in a dict."""
     odd = KINDS["hostile_words"]
-    name = next(one["name"] for one in sheet_of(odd)["fields"] if not one["name"].isidentifier())
+    name = next(one["name"] for one in get_sheet(odd)["fields"] if not one["name"].isidentifier())
     picture = rb.Image.from_library("a" * 64)
 
     text = format_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)

@@ -29,13 +29,13 @@ from .transitions import (
     coerce_credits,
     get_entry,
     get_floor_of_failed,
+    get_past_cost,
     move,
-    past_cost,
     rank,
     record_event,
     record_underreporting,
     set_owner,
-    storable,
+    to_storable,
 )
 
 COST = f"""spent + unpriced * :unknown + CASE
@@ -149,14 +149,14 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     row = db.execute(
         # If an uncertain run was resolved with it, that row knows more than one without an input.
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
-        (service, storable(request_id), len(ATTACHED), ATTACHED),
+        (service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is None:
         cursor = db.execute(
             "INSERT INTO runs (service, identity, take, model, input, state, owner, request_id, created, sent)"
             " VALUES (?, ?, 0, ?, '{}', ?, ?, ?, ?, ?)",
             (
-                service, storable(ATTACHED + request_id), model, ACCEPTED, process.owner, storable(request_id),
+                service, to_storable(ATTACHED + request_id), model, ACCEPTED, process.owner, to_storable(request_id),
                 time.time(), time.time(),
             ),
         )  # fmt: skip
@@ -320,7 +320,7 @@ def _claim(
         return get_entry(db, entry.id)
     so_far = {"spent": entry.spent, "unpriced": entry.unpriced}
     is_ended = entry.state in (FAILED, CANCELLED)
-    past = past_cost(entry, get_floor_of_failed(db, entry.id)) if is_ended else so_far
+    past = get_past_cost(entry, get_floor_of_failed(db, entry.id)) if is_ended else so_far
     price = coerce_credits(request.price)
     if repeats and entry.price is not None:
         price = entry.price

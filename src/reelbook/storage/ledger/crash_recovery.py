@@ -21,12 +21,12 @@ from .transitions import (
     Entry,
     clear_owner,
     get_entry,
+    get_past_cost,
     insert_extra_take,
     move,
-    past_cost,
     record_event,
     set_owner,
-    storable,
+    to_storable,
 )
 
 
@@ -79,7 +79,7 @@ def abandon(db: sqlite3.Connection, run: int) -> None:
     clear_owner(db, get_entry(db, run))
 
 
-def acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
+def make_acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
     """The line of the second copy for an accepted run: enough to restore its row.
 
     `place`: the address that identifies its service, whatever id the service reports then.
@@ -106,7 +106,7 @@ def apply_acceptances(
     for attempts in _group_by_run(db, lines):
         last = attempts[-1]
         query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
-        key = storable(last["service"]), storable(last["identity"]), last["take"]
+        key = to_storable(last["service"]), to_storable(last["identity"]), last["take"]
         if db.execute(query, key).fetchone() is not None:
             count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
         elif not only_known:
@@ -119,7 +119,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
     """Group the lines that the ledger does not know by run: one for each request, the latest attempt last."""
     found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        line = {**line, "service": get_current_name(db, storable(line["service"]))}
+        line = {**line, "service": get_current_name(db, to_storable(line["service"]))}
         if not _is_known(db, line):
             found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
     for requests in found.values():
@@ -130,7 +130,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
 
 def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
     query = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
-    return db.execute(query, (storable(line["request_id"]), line["service"])).fetchone() is not None
+    return db.execute(query, (to_storable(line["request_id"]), line["service"])).fetchone() is not None
 
 
 def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
@@ -146,7 +146,7 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
     elif line["attempt"] > entry.attempt and entry.state not in (COMPLETED, STORED):
         past = {"spent": entry.spent, "unpriced": entry.unpriced}
         if entry.request_id is not None or entry.state == UNCERTAIN:
-            past = past_cost(entry)
+            past = get_past_cost(entry)
         _overwrite(db, entry, line, past)
     else:
         insert_extra_take(db, entry, line["request_id"], line["price"])
@@ -161,7 +161,7 @@ def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], pa
         **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
     }  # fmt: skip
     columns = ", ".join(f"{name} = ?" for name in changes)
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(storable, changes.values()), entry.id))
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(to_storable, changes.values()), entry.id))
     record_event(db, entry.id, ACCEPTED, line["request_id"])
 
 
@@ -178,7 +178,7 @@ def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any
     }  # fmt: skip
     cursor = db.execute(
         f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-        tuple(map(storable, values.values())),
+        tuple(map(to_storable, values.values())),
     )
     record_event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
 

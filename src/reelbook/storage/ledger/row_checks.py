@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from ..run_identity import identity
+from ..run_identity import make_identity
 from .known_services import get_current_name
 from .schema import SCHEMA
 from .transitions import ACCEPTED, COMPLETED, MOVES, PAID, PLANNED, SENDING, STORED, UNCERTAIN
@@ -101,7 +101,7 @@ def repair_row(row: Row, log: AcceptedLog) -> tuple[Row, list[str]]:
     elif not bad:
         return row, []
     if line is None and "identity" in bad and not {"model", "input"} & {*bad}:
-        row["identity"] = identity(row["model"], row["input"])
+        row["identity"] = make_identity(row["model"], row["input"])
     known = line or {}
     for name in bad:
         if name not in known:

@@ -173,7 +173,7 @@ def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
 def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | None = None) -> None:
     """Record that the service has accepted it, so that it is paid for."""
     entry = get_entry(db, run)
-    if entry.request_id == storable(request_id):
+    if entry.request_id == to_storable(request_id):
         return  # The same answer, recorded before.
     record_underreporting(db, run, price)
     known = coerce_credits(price)
@@ -241,7 +241,7 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str,
     if entry.owner is not None and entry.owner == owner:
         clear_owner(db, entry)
         if why is not None and entry.state in (ACCEPTED, RUNNING):
-            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(storable, why), run))
+            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(to_storable, why), run))
 
 
 def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
@@ -249,7 +249,7 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
     entry = _require_state(get_entry(db, run), UNCERTAIN)
     row = db.execute(
         "SELECT id FROM runs WHERE service = ? AND request_id = ? AND substr(identity, 1, ?) != ?",
-        (entry.service, storable(request_id), len(ATTACHED), ATTACHED),
+        (entry.service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is not None:
         raise Moved(f"The request {request_id!r} is run {row[0]} of the library, so run {run} must be another one.")
@@ -271,7 +271,7 @@ def write_off(db: sqlite3.Connection, run: int) -> None:
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
     """Return an uncertain run to planned, so that it may be sent once more; the price of the lost attempt stays counted."""
     entry = _require_state(get_entry(db, run), UNCERTAIN)
-    move(db, entry, PLANNED, **past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
+    move(db, entry, PLANNED, **get_past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
 
 
 def get_floor(db: sqlite3.Connection, run: int) -> int:
@@ -301,7 +301,7 @@ def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
     return 0 if row is None else int(row[0])
 
 
-def past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
+def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
     """The `spent` and `unpriced` of a run once its latest attempt is over; a charge for that counts for `floor` or more."""
     last = max(entry.charged, floor) if entry.charged is not None else entry.price
     if last is None:
@@ -349,13 +349,13 @@ def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None =
     if state not in MOVES[entry.state]:
         raise Moved(f"Run {entry.id} of the library is {entry.state} and cannot become {state}.")
     columns = ", ".join(f"{name} = ?" for name in ("state", *changes))
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(storable, changes.values()), entry.id))
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(to_storable, changes.values()), entry.id))
     record_event(db, entry.id, state, note if note is not None else changes.get("error"))
 
 
 def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str | None) -> None:
     """Append an event; without a run it concerns the whole ledger."""
-    values = (time.time(), run, state, storable(note))
+    values = (time.time(), run, state, to_storable(note))
     db.execute("INSERT INTO events (at, run, state, note) VALUES (?, ?, ?, ?)", values)
 
 
@@ -366,7 +366,7 @@ def coerce_credits(credits: Any) -> int | None:
     return math.ceil(credits)
 
 
-def storable(value: Any) -> Any:
+def to_storable(value: Any) -> Any:
     """Foreign text in a form that SQLite can write: lone surrogates are escaped."""
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
@@ -380,13 +380,13 @@ def _require_state(entry: Entry, *states: str) -> Entry:
 def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
     """Insert a paid request as a take of its own, because its row has gone on without it."""
     known = db.execute(
-        "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, storable(request_id))
+        "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, to_storable(request_id))
     ).fetchone()
     if known is None:
         cursor = db.execute(
             "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created, sent)"
             " SELECT service, identity, (SELECT max(take) + 1 FROM runs AS own WHERE own.service = runs.service"
             " AND own.identity = runs.identity), model, input, ?, attempt, ?, ?, ?, sent FROM runs WHERE id = ?",
-            (ACCEPTED, storable(request_id), price, time.time(), entry.id),
+            (ACCEPTED, to_storable(request_id), price, time.time(), entry.id),
         )
         record_event(db, cursor.lastrowid, ACCEPTED, request_id)

@@ -18,7 +18,7 @@ from uuid import uuid4
 from ...errors import ReelbookError
 from ..byte_count import Bytes
 from ..ledger import connection, known_services, transitions
-from ..ledger.crash_recovery import acceptance
+from ..ledger.crash_recovery import make_acceptance
 from ..ledger.transitions import Entry
 from ..ledger.writer import CALL_SECONDS, Ledger
 from ..shelf import Shelf
@@ -105,7 +105,7 @@ def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
     futures = [ledger.submit(partial(merge_run, other=entry)) for entry in entries]
     merges = [future.result(CALL_SECONDS) for future in futures]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
-    lines = [acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
+    lines = [make_acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
     for future in [ledger.submit(_nothing, line=line) for line in lines]:
         future.result(CALL_SECONDS)
     return merges

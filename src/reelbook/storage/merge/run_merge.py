@@ -161,7 +161,7 @@ def _can_replace(ours: Entry, other: Entry) -> bool:
 def _as_next_attempt(ours: Entry, other: Entry) -> Entry:
     earlier = {"spent": ours.spent, "unpriced": ours.unpriced}
     if ours.state in _ENDED:
-        earlier = transitions.past_cost(ours)
+        earlier = transitions.get_past_cost(ours)
     # Copies of one ledger have the same past; otherwise both were paid for.
     together = max if ours.created == other.created else int.__add__
     return replace(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import InvalidInput, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
-from ...media.posters import posters
+from ...media.posters import get_posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
 from ...runs.cancel import Cancelled, cancel_runs
@@ -22,10 +22,10 @@ from ...storage.ledger import claims, known_services, transitions
 from ...storage.ledger.claims import Budget, Spend
 from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
-from ..money_text import estimate_total, with_advice
+from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
-from .ledger_lookup import RunName, budget_scope, find_rows, run_names
-from .order import ordered
+from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
+from .order import order_rows
 from .progress import (
     FAILED,
     NOT_STARTED,
@@ -34,9 +34,9 @@ from .progress import (
     WAITING,
     Standing,
     Tally,
-    end_status,
-    error_type_of,
     format_error,
+    get_end_status,
+    get_error_type,
 )
 from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
@@ -52,7 +52,7 @@ log = logging.getLogger("reelbook")
 
 
 class Client(Protocol):
-    """Whoever talks to the service."""
+    """The client that sends the runs."""
 
     @property
     def is_embedded(self) -> bool: ...
@@ -91,7 +91,7 @@ class Executor:
         self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
         self._window: SendWindow | None = None
         self._is_proven = self._is_full = self._cancels_running = self.has_panel = False
-        self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
+        self._is_watched = plan.services is not None and plan.services.is_watched()
         self._lost_in_a_row = 0
 
     async def execute(self) -> None:
@@ -115,7 +115,7 @@ class Executor:
                 [one.row for one in self._queue if not one.paid], self.context, self.options.price
             )
             paid = sum(one.spent + one.reserved for one in self.tally)
-            self.stopped_by = with_advice(
+            self.stopped_by = add_advice(
                 self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs
             )
         self._close()
@@ -128,7 +128,7 @@ class Executor:
                 submission.stopped = True
             self.context.sweep_runs.difference_update(one.id or 0 for one in self._under_way.values())
             # Written in the same breath, so that no `sending` can stand behind it.
-            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {error_type_of(reason)}"))
+            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
         self.signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
@@ -171,12 +171,12 @@ class Executor:
         context, take = self.context, self.options.take
         self.service = await context.name()
         possible = [(row, row.input) for row in self.plan if row.input is not None]
-        names = await run_names([(request, row.take + take) for row, request in possible], context.shelf.find)
+        names = await name_runs([(request, row.take + take) for row, request in possible], context.shelf.find)
         keys = [name.key for name in names if isinstance(name, RunName)]
         if not await asyncio.to_thread(context.ledger.read, known_services.has_sweeps):
             await context.ledger.transact(known_services.record_sweep)
         if self.options.budget is not None:
-            scope = budget_scope(self.service, keys)
+            scope = make_budget_scope(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
             await context.ledger.transact(lambda db: claims.join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:
@@ -190,7 +190,7 @@ class Executor:
         """Every run as the library has it; what it lacks is queued, paid ones first."""
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
         seen = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
-        runs = make_standings(ordered(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
+        runs = make_standings(order_rows(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
         for one, numbers in runs:
             self.tally.add(one, numbers)
         self.tally.count_stored()
@@ -286,15 +286,15 @@ class Executor:
             reserved = await self._find_difference(one, run, submission.min_price)
         elif run.failure is not None:
             spent, reserved = 0, price
-        self.tally.change(one, end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        self.tally.change(one, get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
         if not run.from_library:
             self._on_service_end(one, run)
         self.tally.record_end(one, run.media if run.failure is None else (), from_library=run.from_library)
-        if self._is_looked_at and run.failure is None and not run.from_library:
+        if self._is_watched and run.failure is None and not run.from_library:
             # While others still run: whoever looks at the table afterwards need not wait for its pictures.
-            asyncio.get_running_loop().run_in_executor(None, posters, [file.path for file in run.media])
+            asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 

@@ -136,12 +136,12 @@ class SweepJob(NameHints):
     @property
     def panel(self) -> Any:
         """How it stands, with buttons to pause and cancel: a widget, to be shown or to be put into a layout."""
-        house = self.plan.house
-        if house is None:
+        services = self.plan.services
+        if services is None:
             raise ReelbookError(
                 "This plan was made without a client, so that nobody draws its panel: look at job.progress."
             )
-        return house.panel(self)
+        return services.panel(self)
 
     def pause(self) -> None:
         """Send nothing more until `resume()`; what was sent goes on."""

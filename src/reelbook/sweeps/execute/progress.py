@@ -217,7 +217,7 @@ class Tally:
         with self._guard:
             self._count(one, -1)
             one.status = status
-            one.error_type, one.error = (None, None) if error is None else (error_type_of(error), format_error(error))
+            one.error_type, one.error = (None, None) if error is None else (get_error_type(error), format_error(error))
             one.spent, one.reserved = one.spent if spent is None else spent, reserved
             one.is_paid_here = one.is_paid_here if is_paid_here is None else is_paid_here
             self._count(one, 1)
@@ -329,7 +329,7 @@ class Tally:
                 group.pop(one, None)
 
 
-def error_type_of(error: BaseException) -> str:
+def get_error_type(error: BaseException) -> str:
     """A short name for what went wrong, for the column of a table."""
     if isinstance(error, ServiceError) and error.error_type:
         return error.error_type
@@ -337,7 +337,7 @@ def error_type_of(error: BaseException) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """What went wrong as one text, its reason first: which run it was, and of what kind, is told beside it."""
+    """Format an error as one text, its reason first; the run and its model are stated beside it."""
     if isinstance(error, RunFailed):
         return cut_data_uris(error.message)
     return cut_data_uris(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
@@ -352,7 +352,7 @@ def cut_data_uris(text: str) -> str:
     return _DATA_URI.sub(r"\1…", text)
 
 
-def end_status(failure: ReelbookError | None) -> str:
+def get_end_status(failure: ReelbookError | None) -> str:
     """The status of a run that has ended."""
     if failure is None:
         return COMPLETED

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ...errors import InvalidInput
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunKey, RunName
-from .progress import COMPLETED, FAILED, IMPOSSIBLE, UNCERTAIN, Standing, error_type_of, format_error
+from .progress import COMPLETED, FAILED, IMPOSSIBLE, UNCERTAIN, Standing, format_error, get_error_type
 
 
 def make_standings(
@@ -38,5 +38,5 @@ def _standing(row: Row, name: RunName | InvalidInput | None) -> Standing:
     if name is None:
         return Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
     if isinstance(name, InvalidInput):
-        return Standing(row, None, status=FAILED, error_type=error_type_of(name), error=format_error(name))
+        return Standing(row, None, status=FAILED, error_type=get_error_type(name), error=format_error(name))
     return Standing(row, name)

@@ -39,7 +39,7 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
     >>> parse_field_path(ImagesToVideo, "images[0].frames")
     FieldPath(name='images[0].frames', field='images', steps=(0, 'frames'))
     """
-    known = fields_of(model)
+    known = get_fields(model)
     if name in known:
         return FieldPath(name, name)
     alias = model.model_fields[name].alias if name in model.model_fields else None
@@ -55,23 +55,23 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
     raise InvalidInput(model.__name__, [unknown_field((root if steps else name,), None, known)])
 
 
-def fields_of(model: type[Input]) -> Mapping[str, Schema]:
+def get_fields(model: type[Input]) -> Mapping[str, Schema]:
     """Every field by its name on the wire, with what its JSON schema says."""
     fields: Mapping[str, Schema] = _schema(model).get("properties", {})
     return fields
 
 
-def schema_at(model: type[Input], place: FieldPath) -> Schema:
+def get_schema(model: type[Input], place: FieldPath) -> Schema:
     """What the JSON schema says about the values of a place, null aside; empty where it is silent.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> schema_at(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
+    >>> get_schema(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
     4
     """
     return _resolved_schema(_schema(model), _unresolved_schema(model, place))
 
 
-def value_at(value: Any, steps: Sequence[Step]) -> Any:
+def get_value(value: Any, steps: Sequence[Step]) -> Any:
     """What lies in a plain value at the end of a way; None where the way ends early."""
     for step in steps:
         try:
@@ -148,7 +148,7 @@ def _check_path(model: type[Input], field: str, steps: Sequence[Step]) -> None:
 
 def _unresolved_schema(model: type[Input], place: FieldPath) -> Any:
     """The rule of a place, before one of its forms is chosen."""
-    rule: Any = fields_of(model).get(place.field, {})
+    rule: Any = get_fields(model).get(place.field, {})
     for step in place.steps:
         inner = _resolved_schema(_schema(model), rule, "items" if isinstance(step, int) else "properties")
         rule = inner.get("items", {}) if isinstance(step, int) else inner.get("properties", {}).get(step, {})
@@ -161,7 +161,7 @@ def _resolved_schema(schema: Schema, rule: Any, word: str = "") -> Schema:
         if not isinstance(rule, Mapping):
             return {}
         if "$ref" in rule:
-            rule = value_at(schema, rule["$ref"].removeprefix("#/").split("/"))
+            rule = get_value(schema, rule["$ref"].removeprefix("#/").split("/"))
             continue
         alternatives = [
             alternative

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
-from ...media.measuring.measures import METRICS, Cache, measured
+from ...media.measuring.measures import METRICS, Cache, measure_files
 from ...models.service_file import File
 from ...storage.library_folder import library_folder
 from ...storage.select_runs import find_table
@@ -25,7 +25,7 @@ from ...storage.table.library_table import INPUT_JSON, parse_texts
 from ...storage.table.typed_columns import build_column
 from ...util.name_hints import NameHints
 from .. import looks
-from .cost import COMPLETED, Costs, costs_of
+from .cost import COMPLETED, Costs, make_costs
 from .metric_columns import add_metric_columns
 from .metrics_table import Metrics, metrics_table
 
@@ -113,7 +113,7 @@ class Reel(NameHints):
                 f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
                 f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
             )
-        return LocalFile(Path(found[number]), File(url=""), row_facts(rows.iloc[0]))
+        return LocalFile(Path(found[number]), File(url=""), get_row_facts(rows.iloc[0]))
 
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
@@ -137,7 +137,7 @@ class Reel(NameHints):
         """
         names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
         self._check_columns(["status", "credits", *names])
-        return costs_of(self._table, names, list(self._seconds()))
+        return make_costs(self._table, names, list(self._seconds()))
 
     @property
     def metrics(self) -> Metrics:
@@ -165,7 +165,7 @@ class Reel(NameHints):
         against = self._reference(reference, firsts)
         there = [path for path in firsts if path is not None]
         with _progress_callback(progress, len(set(there))) as report:
-            figures = measured(
+            figures = measure_files(
                 there, metrics, reference=against, executor=executor, progress=report,
                 cache=Cache(_find_library_folder(there) / MEASURES),
             )  # fmt: skip
@@ -182,11 +182,11 @@ class Reel(NameHints):
 
         `labels` names the columns to tell them by; without it, those that vary. It is a picture, to be saved or pasted.
         """
-        return looks.drawn_by().sheet(self._table, frames=frames, labels=labels, width=width)
+        return looks.get_renderer().sheet(self._table, frames=frames, labels=labels, width=width)
 
     def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
         """All clips side by side as an animated picture, for places that play no videos; says where it is."""
-        return looks.drawn_by().gif(self._table, path, labels=labels, width=width)
+        return looks.get_renderer().gif(self._table, path, labels=labels, width=width)
 
     def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
         """A page of its own to send to a colleague: clips on one clock, table, costs, provenance; says where it is.
@@ -194,7 +194,7 @@ class Reel(NameHints):
         Everything is in the one file, with small copies of the clips. With `folder=True` it becomes a folder with the
         page and the whole clips beside it, for large sweeps.
         """
-        return looks.drawn_by().report(self._table, path, title=title, folder=folder)
+        return looks.get_renderer().report(self._table, path, title=title, folder=folder)
 
     def paths(self) -> Iterator[list[str]]:
         """The files of each row, in the order of the output."""
@@ -246,7 +246,7 @@ class Reel(NameHints):
             paths = [found[0] for found in Reel(rows).paths() if found]
         except ReelbookError:
             paths = []
-        return looks.drawn_by().library(rows, paths)
+        return looks.get_renderer().library(rows, paths)
 
     def _seconds(self) -> Iterator[float | None]:
         """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
@@ -348,7 +348,7 @@ def _parse_list(value: Any) -> list[Any] | None:
     return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
 
 
-def row_facts(row: pd.Series[Any]) -> dict[str, Any]:
+def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     """What a row tells of its run, for the copies of its files."""
     known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
@@ -390,10 +390,10 @@ def _find_library_folder(paths: Sequence[str]) -> Path:
 def _progress_callback(
     progress: bool | Callable[[int, int], object] | None, files: int
 ) -> AbstractContextManager[Callable[[int, int], object] | None]:
-    """Who is told how far measuring is: the one who was named, what is on the screen, or nobody."""
+    """A context manager with the callback for the progress of measuring: the caller's, that of the display, or None."""
     if callable(progress):
         return nullcontext(progress)
-    return looks.measuring(files) if progress else nullcontext()
+    return looks.show_measuring(files) if progress else nullcontext()
 
 
 def _size(path: str) -> int | None:

@@ -1,4 +1,4 @@
-"""What runs cost by the values of their columns: what was told beforehand, what was charged, what one success came to."""
+"""What runs cost by the values of their columns: estimates, charges, and the cost of one success."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _shorten(value: Any, room: int) -> Any:
     return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
 
 
-def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
+def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
     """The costs of a table of runs by these columns, or of all of it; `seconds` are those of the completed videos.
 
     Sums are of what is known, and unknown where nothing is. A share counts those runs only of which both its sides
     are known, so that a run without a price does not make the others look cheap.
 
     >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
-    >>> costs_of(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
+    >>> make_costs(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
     [[1, 53, 53.0], [2, 53, 53.0]]
     """
     plain = table.reset_index(drop=True)
@@ -113,7 +113,7 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
             "completed": completed.astype("Int64"),
             "credits": spent,
             "estimated": _amounts(plain, "credits_estimated", is_free),
-            "charged": _charged(plain),
+            "charged": _get_charged(plain),
             "seconds": duration,
             "_successes": (completed & spent.notna()).astype("Int64"),
             "_credits": spent.where(is_known),
@@ -131,7 +131,7 @@ def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Seri
     return amounts.mask(amounts.isna() & is_free, 0)
 
 
-def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
+def _get_charged(plain: pd.DataFrame) -> pd.Series[Any]:
     """What the service itself has said it took."""
     if "credits_source" not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")

@@ -17,7 +17,7 @@ from ...storage.verify import get_paths
 from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
 from ..execute.progress import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, cut_data_uris
 from ..plan.field_paths import Schema
-from ..plan.plan_frame import columns_for, input_columns, make_column
+from ..plan.plan_frame import get_columns, make_column, make_input_columns
 from ..plan.plan_rows import Row
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def build_frame(
 
     outputs = _output_columns(plan.base.endpoint_id, rows, paths)
     inputs = {
-        f"input_{name}" if name in outputs else name: _storable(values) for name, values in input_columns(plan).items()
+        f"input_{name}" if name in outputs else name: _storable(values)
+        for name, values in make_input_columns(plan).items()
     }
     costs = list(map(_credits, standings, rows))
     run = {
@@ -82,7 +83,7 @@ def build_frame(
     }
     index = pd.RangeIndex(len(plan), name="run")
     columns = {**inputs, **outputs, **run}
-    varies = [columns_for(type(plan.base), plan.columns)[name] for name in plan.columns]
+    varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
     names = order_columns(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
     return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
 
@@ -102,19 +103,19 @@ def _standing_of_row(row: Row) -> Standing:
     return Standing(row, None) if row.input else Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
-def _was_asked(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
+def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was asked of the service, be it that nobody knows what came of it."""
     return row is not None and (row.state != transitions.PLANNED or bool(row.cost))
 
 
 def _price(row: LedgerRow | None) -> int | None:
-    """The price that was told before a run, for one try of it; nothing for one that was never sent."""
-    return row.price if _was_asked(row) else None
+    """The price of one attempt, as estimated before it; None for a run that was never sent."""
+    return row.price if _was_requested(row) else None
 
 
 def _credits(one: Standing, row: LedgerRow | None) -> tuple[int | None, str | None]:
     """What a run has cost as far as is known, and who says so; nothing for one that was never sent."""
-    if not _was_asked(row):
+    if not _was_requested(row):
         return None, None
     if row.unpriced:
         return None, None

@@ -1,4 +1,4 @@
-"""What forms get from above, where the clients are."""
+"""The protocol of what forms need from a session."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ if TYPE_CHECKING:
 
 
 EMBEDDED = "embedded service"
-"""What the embedded service is called; nothing costs anything there."""
+"""The name of the embedded service, where nothing has a cost."""
 
 
 class Shop(Protocol):
-    """Whoever has the clients. Everything that takes time is asked for in a thread."""
+    """What forms need from a session; slow methods are called in a thread."""
 
     def client_told(self) -> str:
-        """The service in a few words; empty where nobody is connected."""
+        """The name of the service; empty if not connected."""
 
     def is_connected(self) -> bool:
-        """Whether somebody is connected already. Nothing is connected only to show a form."""
+        """Whether a client is connected; displaying a form does not connect."""
 
     def estimate(self, request: Input) -> Estimate:
-        """What it costs: exact where somebody is connected, else as the catalog has it."""
+        """The price: exact if connected, else from the catalog."""
 
     def start(self, request: Input, take: int | None = None) -> Run:
-        """Start a run, and connect if need be; returns as soon as the service has it."""
+        """Start a run, connecting if required; returns once the service has accepted it."""
 
     def shelf_find(self, sha256: str) -> Path | None:
-        """The file with this content, where the library has it."""
+        """The file with this content; None if the library does not have it."""
 
     def shelf_keep(self, content: bytes, suffix: str) -> None:
-        """Put a picture into the library, where somebody is connected."""
+        """Store a picture in the library, if connected."""
 
     def library_frame(self) -> pd.DataFrame:
-        """Every run that was ever made here, the newest last."""
+        """All runs of the library, the newest last."""
 
     def plan(self, request: Input, axes: Mapping[str, Sequence[Any]]) -> Plan:
-        """Every combination of the values, as a plan that can be started."""
+        """A plan of every combination of the values."""
 
     def model(self, endpoint_id: str) -> type[Input]:
-        """The input class of any model."""
+        """The input class of a model."""
 
     def account(self) -> Mapping[str, Any]:
-        """Credits and permissions, as the service tells them."""
+        """The credits and permissions of the account."""
 
     def features(self) -> frozenset[str]:
-        """What the service offers beyond the specification."""
+        """The features of the service beyond the specification."""
 
     def service_to_come(self) -> str:
-        """Which service the first run would connect to, in a few words."""
+        """The name of the service that the first run would connect to."""
 
 
-def elsewhere(where: str) -> str:
-    """Why nothing is sent where nobody has seen the price."""
+def format_service_changed(where: str) -> str:
+    """The message that the service has changed, so that its price was not displayed and nothing is sent."""
     return f"This would run elsewhere now: {where}. Look at what it costs there, then press Run again."

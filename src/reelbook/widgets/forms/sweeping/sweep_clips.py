@@ -1,4 +1,4 @@
-"""What a sweep of a form has made, run by run: labelled by what varies, and played on a click."""
+"""The completed runs of a form's sweep, labelled by their varied values."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class CompletedRun(NamedTuple):
     """One completed run of a sweep."""
 
     key: str
-    """By which the page asks for its poster and its clip."""
+    """The key with which the page requests its poster and its clip."""
     label: str
     files: tuple[LocalFile, ...]
 
     @property
     def as_json(self) -> Mapping[str, Any]:
-        """As the page gets it."""
+        """The run for the page."""
         return {"key": self.key, "label": self.label, "file": file_json(self.files[0]), "count": len(self.files)}
 
 
 def find_completed_runs(job: SweepJob, sweep: str) -> tuple[list[CompletedRun], int]:
-    """The first of the completed runs in the order of the plan, also those from the library, and how many there are."""
+    """The first completed runs in the order of the plan, also those from the library, and the number of all."""
     frame = job.frame
     made = frame[(frame["status"] == COMPLETED).to_numpy()]
     numbers = [number for number, status in enumerate(frame["status"]) if status == COMPLETED]
@@ -50,7 +50,7 @@ def find_completed_runs(job: SweepJob, sweep: str) -> tuple[list[CompletedRun], 
 
 
 def _label(job: SweepJob, number: int) -> str:
-    """What a run differs by from the others of its plan."""
+    """The varied values of a run as text."""
     values = job.plan.rows[number].values
     words = join_with_dots(*(format_named_value(name, value) for name, value in values.items() if value is not None))
     return shorten(words or f"run {number}", MAX_LABEL_LENGTH)
