@@ -11,7 +11,7 @@ def said(plan: Plan) -> str:
     """What the clip will show, what was taken away, and whose idea it was.
 
     >>> from reelbook.models.image_to_video import ImageToVideo
-    >>> from .plan import plan
+    >>> from .shot_plan import plan
     >>> said(plan(ImageToVideo(prompt="pan left, rain, shaky", image_url="u", negative_prompt="shake")))
     'From the prompt: pan left, rain. Left out because of the negative prompt: shake.'
     """
