@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ..sweeps.results.cost import COLUMNS, HEADS
 from ..sweeps.results.cost import number as _number
-from .formatting import format_credits, cut, joined
+from .formatting import cut, format_credits, joined
 from .tables.table_cells import sound
 from .theme import style
 

@@ -11,7 +11,7 @@ from ..models.catalog import endpoint_for
 from ..models.pricing import estimate
 from ..settings import options
 from .fact_table import card, code_block, fact_table, folded, heading, small
-from .formatting import format_credits, cut, joined
+from .formatting import cut, format_credits, joined
 from .input_code import LONGEST, code_of
 from .run_text import text_of
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from .embedding import uri
 from .fact_table import SMALL, card, dotted, small, state_words
-from .formatting import format_credits, cut
+from .formatting import cut, format_credits
 from .poster_player import opens, posters
 
 if TYPE_CHECKING:

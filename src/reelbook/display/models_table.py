@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ..models.catalog import CATALOG
 from .fact_table import SMALL, SOFT, card, heading, small
-from .formatting import format_credits, cut, joined
+from .formatting import cut, format_credits, joined
 
 MAX_MODELS = 200
 _CELL = "text-align:left;vertical-align:top;padding:4px 16px 4px 0;overflow-wrap:anywhere;border:0"

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ..models.problems import shown
 from ..sweeps.money_text import paid_price
 from ..sweeps.plan.plan_summary import listed
-from .formatting import format_credits, cut, duration, joined
+from .formatting import cut, duration, format_credits, joined
 from .theme import style
 
 if TYPE_CHECKING:

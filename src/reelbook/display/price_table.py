@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from .fact_table import card, small
-from .formatting import format_credits, cut
+from .formatting import cut, format_credits
 
 if TYPE_CHECKING:
     from ..models.pricing import Estimate, Line

@@ -14,7 +14,7 @@ from ..settings import options
 from . import run_text
 from .fact_table import SMALL, card, code_block, fact_table, heading, small, state_words
 from .figure import GAP, ROW, common, figure, page
-from .formatting import MARKS, format_credits, cut, duration, joined
+from .formatting import MARKS, cut, duration, format_credits, joined
 from .input_code import run_code
 from .run_text import Told, status_line
 from .strip_html import strip

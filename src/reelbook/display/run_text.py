@@ -13,7 +13,7 @@ from ..models.images import Image
 from ..models.images_to_video import Frame
 from ..models.service_file import File
 from ..models.smart_resize import Size
-from .formatting import MARKS, format_credits, cut, duration, joined, size
+from .formatting import MARKS, cut, duration, format_credits, joined, size
 from .input_code import run_code
 from .marks_line import marks_line
 
@@ -125,7 +125,11 @@ def run_line(run: Run) -> str:
     files = run.media[:1]
     known = [*(fact for file in files for fact in measures(file)), *(_place(file.path) for file in files)]
     return joined(
-        status_line(run), cut(told.lead, LONGEST_LEAD), told.seed, format_credits(run.credits, run.credits_source), *known
+        status_line(run),
+        cut(told.lead, LONGEST_LEAD),
+        told.seed,
+        format_credits(run.credits, run.credits_source),
+        *known,
     )
 
 
@@ -205,7 +209,8 @@ def _run_facts(run: Run) -> Facts:
     timings = run.timings
     times = joined(*(f"{name} {duration(timings[name])}" for name in ("queued", "running", "total") if name in timings))
     paid = joined(
-        _by(format_credits(run.credits, run.credits_source), run.credits_source), PAID_BEFORE if run.from_library else ""
+        _by(format_credits(run.credits, run.credits_source), run.credits_source),
+        PAID_BEFORE if run.from_library else "",
     )
     known = [("credits", paid), ("time", times), ("marks", marks_line(run.media))]
     known += [("model", run.endpoint_id), ("request", run.request_id)]

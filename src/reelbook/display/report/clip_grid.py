@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, format_credits, cut, joined
+from ..formatting import MARKS, cut, format_credits, joined
 from ..synced_clips import Clip, on_one_clock
 from .report_entries import Entry, Group
 from .report_media import Shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..formatting import MARKS, format_credits, cut, duration, joined
+from ..formatting import MARKS, cut, duration, format_credits, joined
 from .report_entries import Entry, Group
 from .report_media import Shown
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from ...settings import options
 from ..embedding import KINDS, LARGEST, uri
-from ..formatting import format_credits, cut, joined
+from ..formatting import cut, format_credits, joined
 from .table_cells import Number, words_of
 from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Place, places
 

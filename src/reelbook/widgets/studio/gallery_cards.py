@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...display import run_text
-from ...display.formatting import MARKS, format_credits, cut, joined
+from ...display.formatting import MARKS, cut, format_credits, joined
 from ...display.input_code import run_code
 from ...display.marks_line import marks_line
 from ...errors import ReelbookError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....display import run_text
 from ....display.embedding import KINDS
-from ....display.formatting import MARKS, format_credits, cut, duration, joined
+from ....display.formatting import MARKS, cut, duration, format_credits, joined
 from ....display.input_code import run_code
 from ....display.run_card import blamed, failure_facts, kind_in_words, next_step
 from ....display.run_progress import OVER

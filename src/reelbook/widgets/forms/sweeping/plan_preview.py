@@ -10,7 +10,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from ....display import plan_card
-from ....display.formatting import format_credits, cut, joined
+from ....display.formatting import cut, format_credits, joined
 from ....display.input_code import code_of
 from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
