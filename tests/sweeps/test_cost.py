@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.sweeps.results import accessor  # noqa: F401  # Hangs `table.reel` into pandas.
+from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
 from reelbook.sweeps.results.cost import COLUMNS, Costs, make_costs
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
-from reelbook.sweeps.results.accessor import Reel
 from reelbook.widgets import clip_transfer
 from reelbook.widgets.clip_transfer import MAX_SENDERS, TableFileSender, is_page_attached, show_table
 from tests.clips import film

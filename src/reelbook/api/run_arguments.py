@@ -14,9 +14,10 @@ from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.service_file import File
 from ..runs.run import Run, media_of
+from ..session import session
 from ..storage.select_runs import find_table
-from ..sweeps.results.accessor import Reel
-from .library import library
+from ..sweeps.results.table_files import find_paths
+from .table_accessor import Reel
 
 ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them beside each other"
@@ -37,7 +38,7 @@ def find_run_or_file(given: Any, what: str) -> Any:
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
-        place = library()
+        place = session.library()
         return place.run(*place.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         return find_run_or_file(_single_value(list(given), what), what)
@@ -73,10 +74,10 @@ def _find_by_text(text: str) -> Any:
     if path.suffix or path.exists() or len(path.parts) != 1:
         return path
     try:
-        return library().run(text)
+        return session.library().run(text)
     except InvalidInput:
         raise ReelbookError(
-            f"{text[:80]!r} is neither a file nor the request id of a run in {library().folder}. Pass a path, a request id, a run, "
+            f"{text[:80]!r} is neither a file nor the request id of a run in {session.library().folder}. Pass a path, a request id, a run, "
             "or a row of a table, as in table.loc[[7]]."
         ) from None
 
@@ -98,7 +99,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
 
 def _paths(rows: pd.DataFrame) -> list[list[str]]:
     try:
-        return list(Reel(rows).paths())
+        return list(find_paths(rows))
     except ReelbookError:
         return []
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from ..client import Client
 from ..errors import InvalidInput, ReelbookError
+from ..media.metadata.provenance import write_with_sidecar
 from ..runs.run import Run
 from ..runs.submission import ClientContext
-from ..storage.ledger import connection, transitions
+from ..storage.ledger import connection, second_copy, transitions
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
+from ..storage.library_folder import library_folder, parse_library_folder
+from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
@@ -27,6 +31,32 @@ CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
 """The address without a client; nothing is sent there."""
 _ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
+
+
+def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
+    """The library in this folder, else the client's, else the usual one of this place; a client is used for its own library only."""
+    usual = client.library if client else library_folder()
+    path = _find_folder(parse_library_folder(folder)) if folder else usual
+    if client is None or client.library != path:
+        # Without a client the library can be read, and nothing can be sent.
+        ledger, shelf = cache(lambda: Ledger(path)), Shelf(path / "media")
+        return Library(
+            path,
+            ledger,
+            shelf,
+            write=write_with_sidecar,
+            runs=lambda entries: runs_without_client(ledger(), shelf, entries),
+        )
+    return Library(
+        path,
+        client.ledger,
+        client.shelf,
+        fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
+        resend=client.resend,
+        attach=client.resolve,
+        write=write_with_sidecar,
+        runs=lambda entries: runs_with_client(client, entries),
+    )
 
 
 def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
@@ -47,7 +77,7 @@ def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) 
     return _make_runs(entries, lambda: _offline_context(ledger, shelf))
 
 
-def find_library(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
+def find_library_of(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
     """The library with the runs of a table: the one it was made with, one that contains its files, or the current one."""
     source = table.attrs.get("reelbook")
     named = [source.get("library")] if isinstance(source, dict) else []
@@ -99,4 +129,18 @@ def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
     calls = ServiceCalls(http, NOWHERE)
     return ClientContext(
         http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf, lambda: calls.base_url)
+    )
+
+
+def _find_folder(folder: Path) -> Path:
+    """The folder of the library at this path; raises a ReelbookError without one, which is more often a typo than a new library."""
+    with connection.translate_errors(folder):
+        if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder  # A lost ledger is restored from its second copy.
+        try:
+            return find_library(folder)
+        except ReelbookError:
+            why = f"no {connection.NAME} is in that folder" if folder.is_dir() else "there is no such folder"
+    raise ReelbookError(
+        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) begins a new one there."
     )

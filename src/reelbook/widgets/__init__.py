@@ -13,7 +13,7 @@ def register(shell: Any) -> None:
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
-        formatter.for_type_by_name("reelbook.sweeps.results.accessor", "Reel", _show_table)
+        formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         set_link_provider(_register_file)
 
 

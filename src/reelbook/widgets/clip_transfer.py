@@ -19,9 +19,12 @@ from ..display.formatting import format_size
 from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, get_mime_type, is_media
+from ..sweeps.results.table_files import get_ticked, tick
 
 if TYPE_CHECKING:
-    from ..sweeps.results.accessor import Reel
+    import pandas as pd
+
+    from ..api.table_accessor import Reel
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
@@ -105,7 +108,7 @@ def show_table(reel: Reel) -> None:
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     files = find_files(table.head(MAX_ROWS))
     if len(table) and is_page_attached():
-        sender = TableFileSender(key, files, selected=reel.ticked, select=_make_select(reel))
+        sender = TableFileSender(key, files, selected=get_ticked(table), select=_make_select(table))
         _open_senders.append(sender)
         if len(_open_senders) > MAX_SENDERS:
             _open_senders.popleft().close()
@@ -113,13 +116,13 @@ def show_table(reel: Reel) -> None:
             sender.show()
 
 
-def _make_select(reel: Reel) -> Callable[[Sequence[int]], None]:
+def _make_select(table: pd.DataFrame) -> Callable[[Sequence[int]], None]:
     """A callback that ticks rows of the table; it holds the table weakly, because that may be large."""
-    accessor_type, table_ref = type(reel), weakref.ref(reel.table)
+    table_ref = weakref.ref(table)
 
     def select(rows: Sequence[int]) -> None:
         if (table := table_ref()) is not None:
-            accessor_type(table).tick(rows)
+            tick(table, rows)
 
     return select
 

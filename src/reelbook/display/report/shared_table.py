@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
-from ...sweeps.results.accessor import IMAGES, VIDEO
+from ...sweeps.results.table_files import IMAGES, VIDEO
 from .strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...errors import ReelbookError
 from ...media.stills import is_video
-from ...sweeps.results.accessor import Reel
+from ...sweeps.results.table_files import find_paths
 from ..formatting import format_credits, join_with_dots
 from ..report.layout import find_axes, format_named_value, format_table_value, is_missing
 
@@ -42,7 +42,7 @@ def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None)
     # A table may have been joined so that it has a name twice.
     table = table.loc[:, ~table.columns.duplicated()]
     texts = _make_labels(table, labels)
-    files = Reel(table).paths()
+    files = find_paths(table)
     states, reasons = _get_column(table, "status"), _get_column(table, "error")
     return [
         Entry(format_table_value(name), text, tuple(found), *_find_state(state, reason, found))

@@ -31,7 +31,7 @@ from .table_media import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...sweeps.results.accessor import Reel
+    from ...api.table_accessor import Reel
 
 STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
 """The assets of a page with tables, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last table."""

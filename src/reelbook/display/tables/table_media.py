@@ -69,10 +69,10 @@ def format_captions(table: pd.DataFrame) -> list[str]:
 
 def find_files(table: pd.DataFrame) -> Files:
     """The paths of the files of each row; empty lists where the table has none."""
-    from ...sweeps.results.accessor import Reel
+    from ...sweeps.results.table_files import find_paths
 
     try:
-        return list(Reel(table.loc[:, ~table.columns.duplicated()]).paths())
+        return list(find_paths(table.loc[:, ~table.columns.duplicated()]))
     except Exception:  # A table without such columns, or with other values in them.
         return [[] for _ in range(len(table))]
 

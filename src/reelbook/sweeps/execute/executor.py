@@ -91,7 +91,7 @@ class Executor:
         self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
         self._window: SendWindow | None = None
         self._is_proven = self._is_full = self._cancels_running = self.has_panel = False
-        self._is_watched = plan.services is not None and plan.services.is_watched()
+        self._is_watched = plan.session is not None and plan.session.is_in_notebook
         self._lost_in_a_row = 0
 
     async def execute(self) -> None:

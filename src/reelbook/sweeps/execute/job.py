@@ -123,6 +123,8 @@ class SweepJob(NameHints):
             return self._table.copy()
         from ..results.result_frame import make_result_table
 
+        if self.plan.session is not None:
+            self.plan.session.register_table_accessor()
         final = self._done.is_set()
         executor = self._executor
         table = make_result_table(
@@ -136,12 +138,12 @@ class SweepJob(NameHints):
     @property
     def panel(self) -> Any:
         """How it stands, with buttons to pause and cancel: a widget, to be shown or to be put into a layout."""
-        services = self.plan.services
-        if services is None:
+        session = self.plan.session
+        if session is None:
             raise ReelbookError(
                 "This plan was made without a client, so that nobody draws its panel: look at job.progress."
             )
-        return services.panel(self)
+        return session.make_panel(self)
 
     def pause(self) -> None:
         """Send nothing more until `resume()`; what was sent goes on."""

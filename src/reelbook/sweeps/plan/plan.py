@@ -36,9 +36,9 @@ from .row_selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...session import Session
     from ..execute.executor import Client
     from ..execute.job import SweepJob
-    from ..house import PlanServices
     from .plan_summary import PlanFacts
 
 
@@ -58,7 +58,7 @@ class Recipe:
 class Plan(NameHints):
     """Every run of a sweep. A plan never changes; what changes one gives another."""
 
-    _internal = ("distinct", "facts", "known", "recipe", "services", "with_known")
+    _internal = ("distinct", "facts", "known", "recipe", "session", "with_known")
 
     base: Input
     """The input that is varied."""
@@ -74,8 +74,8 @@ class Plan(NameHints):
     """What was odd about the axes."""
     known: Known | None = None
     """Whether the library has the result of a row; None where the library is to be asked, if there is one."""
-    services: PlanServices | None = None
-    """Whoever has a client to run it with."""
+    session: Session | None = None
+    """The session whose client runs it if none is named."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -253,7 +253,9 @@ class Plan(NameHints):
         from .plan_summary import summarise
 
         known = self._known()
-        return summarise(self, known, seconds=None if self.services is None else self.services.seconds(self, known))
+        return summarise(
+            self, known, seconds=None if self.session is None else self.session.forecast_seconds(self, known)
+        )
 
     def summary(self) -> str:
         """The plan as a small table for a terminal."""
@@ -309,10 +311,10 @@ class Plan(NameHints):
                 client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
                 notify=notify, price=price, order=order,
             )  # fmt: skip
-            job.has_panel = progress and self.services is not None and self.services.is_watched()
+            job.has_panel = progress and self.session is not None and self.session.is_in_notebook
             try:
                 job.begin()
-                with self.services.watching(job) if progress and self.services is not None else nullcontext():
+                with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
                     return job.wait()
             except KeyboardInterrupt:
                 raise Interrupted(job.interrupt()) from None
@@ -347,14 +349,14 @@ class Plan(NameHints):
 
         checked = make_options(**choices)
         if client is None:
-            if self.services is None:
+            if self.session is None:
                 raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
-            client = self.services.client()
+            client = self.session.client()
         return make_job(self, client, checked)
 
     def _known(self) -> Known | None:
         """Whether the library has the result of a row, as it stands now; None where nobody can tell."""
-        return self.known if self.known is not None or self.services is None else self.services.known(self)
+        return self.known if self.known is not None or self.session is None else self.session.find_known(self)
 
     def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, numbered anew."""

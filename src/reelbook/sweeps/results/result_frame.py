@@ -57,8 +57,6 @@ def build_frame(
     """The table from what is known of each row: how it stands, and its row in the ledger. `paths` says where files are."""
     import pandas as pd
 
-    from . import accessor  # noqa: F401  # Hangs `table.reel` into pandas, now that there is a table.
-
     outputs = _output_columns(plan.base.endpoint_id, rows, paths)
     inputs = {
         f"input_{name}" if name in outputs else name: _storable(values)

@@ -17,7 +17,7 @@ from .fields.field_tree import Node, get_sheet
 from .pictures.form_pictures import Pictures
 
 if TYPE_CHECKING:
-    from .shop import Shop
+    from ...session import Session
 
 
 class _Value(traitlets.TraitType[Any, Any]):
@@ -53,8 +53,8 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
     value = _Value()
     """The inputs; `InvalidInput` if a field is not valid."""
 
-    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
-        self.kind, self.shop = kind, shop
+    def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
+        self.kind, self.session = kind, session
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self._pictures = Pictures(self)

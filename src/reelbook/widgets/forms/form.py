@@ -22,11 +22,10 @@ from .fields.field_tree import Node, get_sheet
 from .fields.row_values import get_row_values
 from .form_scripts import pack_form_script
 from .json_values import sendable, to_page_json
-from .page_messages import format_problem, get_labels
+from .page_messages import format_problem, format_service_changed, get_labels
 from .pictures.form_pictures import Pictures
 from .running.form_price import Pricer
 from .running.form_runs import FormRuns
-from .shop import EMBEDDED, format_service_changed
 from .static_snapshot import render_form_snapshot
 from .sweeping.form_sweep import FormSweeps
 from .variable_name import find_variable_name
@@ -34,8 +33,8 @@ from .variable_name import find_variable_name
 if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...runs.run import Run
+    from ...session import Session
     from ...sweeps.execute.job import SweepJob
-    from .shop import Shop
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -78,8 +77,16 @@ class Form(ScriptWidget):
     value = _Value()
     """The inputs; `InvalidInput` if a field is not valid."""
 
-    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
-        self.kind, self.shop, self.lock = kind, shop, threading.RLock()
+    def __init__(
+        self,
+        kind: type[Input],
+        *,
+        session: Session,
+        value: Input | None = None,
+        start: Callable[[Input], Run] | None = None,
+    ) -> None:
+        self.session, self.start_run = session, start or session.start
+        self.kind, self.lock = kind, threading.RLock()
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self.labels = get_labels(sheet)
@@ -272,11 +279,11 @@ class Form(ScriptWidget):
         if is_old:
             self.send({"said": STALE})
             return
-        now = self.shop.client_told()
-        if now not in (self.state["client"], EMBEDDED):
+        now = self.session.service_name()
+        if now != self.state["client"] and not self.session.is_embedded:
             # The session is connected to another service now, whose price was not displayed.
             self.refresh()
-            self.send({"said": format_service_changed(now or self.shop.service_to_come())})
+            self.send({"said": format_service_changed(now or self.session.next_service_name())})
             return
         if run := self._running.handlers.get("run"):
             run({**content, "client": now, "change": self.state["change"]}, buffers)
@@ -348,7 +355,7 @@ class Form(ScriptWidget):
             "price": self._pricer.price(self._draft, value),
             "ready": value is not None,
             "why": problems[0]["words"] if problems else "",
-            "client": self.shop.client_told(),
+            "client": self.session.service_name(),
         }
 
     def _sort_problems(self, problems: Iterable[Problem]) -> list[Problem]:

@@ -60,3 +60,8 @@ def _within(steps: str) -> str:
     ' 1, weight name'
     """
     return "".join(f" {int(at) + 1}" if at else f", {name.replace('_', ' ')}" for at, name in _STEPS.findall(steps))
+
+
+def format_service_changed(name: str) -> str:
+    """The message that the service has changed, so that its price was not displayed and nothing is sent."""
+    return f"This would run elsewhere now: {name}. Look at what it costs there, then press Run again."

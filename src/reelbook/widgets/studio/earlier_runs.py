@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...sweeps.results.accessor import IMAGES, VIDEO, Reel, find_column
+from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class EarlierRuns:
         """One page of the runs that contain all these words, and the number of all of them."""
         found = self._search(text, model)
         part = found.iloc[::-1].iloc[start : start + PAGE]
-        paths = list(Reel(part).paths()) if self._has_files else [[] for _ in range(len(part))]
+        paths = list(find_paths(part)) if self._has_files else [[] for _ in range(len(part))]
         rows: list[dict[Any, Any]] = part.to_dict("records")
         return [
             LibraryRun(

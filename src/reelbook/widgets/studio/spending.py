@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...display.formatting import format_credits, join_with_dots
 from ...errors import UncertainRun
@@ -14,33 +14,29 @@ from ..forms.running.run_history import Entry, is_same_request
 if TYPE_CHECKING:
     from ...models.base import Input
     from ...runs.run import Run
-    from ..forms.shop import Shop
+    from ...session import Session
     from .studio_sweeps import SweepCost
 
 
-class Till:
-    """Starts runs through another `Shop`, and records them. It holds no form or page, so that a long submission holds none."""
+class Spending:
+    """The runs that were started in a studio. It holds no form and no page, so that a submission which takes minutes holds none."""
 
-    def __init__(self, shop: Shop) -> None:
-        self._shop = shop
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._entries: list[Entry] = []
         self._numbers = count(1)
         self._guard = threading.Lock()
         self.notify: Callable[[], None] = lambda: None
         """Called when a run was started or refused."""
 
-    def __getattr__(self, name: str) -> Any:
-        # Everything else is delegated.
-        return getattr(self._shop, name)
-
-    def start(self, request: Input, take: int | None = None) -> Run:
+    def start(self, request: Input) -> Run:
         """Start a run, and record its outcome."""
         entry = Entry(f"r{next(self._numbers)}", request)
         with self._guard:
             self._entries.append(entry)
         self.notify()
         try:
-            run = self._shop.start(request, take=take)
+            run = self._session.start(request)
         except Exception as error:
             entry.error = error.with_traceback(None)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 from IPython.display import display
@@ -18,15 +18,15 @@ from ..forms.form import Form
 from ..forms.live_updates import LiveUpdates
 from .gallery import Gallery
 from .gallery_cards import LibraryRun, StudioRun
-from .spending import Till, format_cost
+from .spending import Spending, format_cost
 from .studio_head import Head, format_carried
 from .studio_snapshot import studio_bundle
 from .studio_sweeps import StudioSweeps
 
 if TYPE_CHECKING:
     from ...runs.run import Run
+    from ...session import Session
     from ...sweeps.execute.job import SweepJob
-    from ..forms.shop import Shop
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
 CLOSED = "This studio is closed. Make another one with rb.studio()."
@@ -41,7 +41,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     keeps its form: one that is chosen again has its values and its runs. It is a widget like any other.
     """
 
-    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
+    def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
         self._lock = threading.RLock()
         self._is_closed = False
         self._updates = LiveUpdates(
@@ -51,15 +51,18 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
         self._account_state = (0, "")
-        self._till, self._sweeps = Till(shop), StudioSweeps()
+        self._session = session
+        self._spending, self._sweeps = Spending(session), StudioSweeps()
         # All of these hold the studio weakly, so that a running thread does not keep it alive.
         me = weakref.ref(self)
         self._mark = f"rb-studio-{id(self):x}"
-        self._head = Head(shop, lambda model: _get_studio(me).choose(model), twin=self._mark)
+        self._head = Head(session, lambda model: _get_studio(me).choose(model), twin=self._mark)
         self._gallery = Gallery(
-            shop.library_frame, lambda model: _find_kind(me, model), lambda value: _get_studio(me).choose(value)
+            lambda: session.library().frame,
+            lambda model: _find_kind(me, model),
+            lambda value: _get_studio(me).choose(value),
         )
-        self._till.notify = _make_notify(me)
+        self._spending.notify = _make_notify(me)
         self._form = self._ensure_form(kind)
         if value is not None:
             self._form.fill(value)
@@ -94,7 +97,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs of all forms, the oldest first."""
-        return self._till.runs
+        return self._spending.runs
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
@@ -129,7 +132,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             self._is_closed = True
         self._updates.close()
         self._handle = None
-        self._till.notify = lambda: None
+        self._spending.notify = lambda: None
         for form in self._forms.values():
             form.close()
         for part in (self._head, self._gallery):
@@ -160,7 +163,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
             return model
         if isinstance(model, str):
             known = self._forms.get(model)
-            return known.kind if known is not None else self._till.model(model)
+            return known.kind if known is not None else self._session.model(model)
         raise ReelbookError(
             "A studio shows models: choose rb.ImageToVideo, some inputs or the id of a model, not "
             f"a {type(model).__name__}."
@@ -170,7 +173,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         """The form of a model, made on first use."""
         form = self._forms.get(kind.endpoint_id)
         if form is None:
-            form = self._forms[kind.endpoint_id] = Form(kind, shop=cast("Shop", self._till))
+            form = self._forms[kind.endpoint_id] = Form(kind, session=self._session, start=self._spending.start)
             form.get_studio = me = weakref.ref(self)
             form.observe(lambda _: _redraw_later(me), "state")
             form.observe(lambda _: _make_notify(me)(), "sweeps")
@@ -187,13 +190,13 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if self._is_closed:
             return
         self._sweeps.update(self.forms)
-        self._sweeps.read(self._gallery.in_background, self._till.notify)
-        entries = self._till.entries
+        self._sweeps.read(self._gallery.in_background, self._spending.notify)
+        entries = self._spending.entries
         self._gallery.set_runs(self._list_runs())
         self._head.cost = format_cost(entries, self._sweeps.cost)
         # Each end of a run changes the account; so does connecting.
         ends = sum(entry.is_over for entry in entries) + sum(job.is_done for job in self._sweeps.jobs)
-        now = ends, self._till.client_told()
+        now = ends, self._session.service_name()
         if now != self._account_state:
             self._account_state = now
             self._head.refresh_account()
@@ -202,7 +205,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _list_runs(self) -> list[StudioRun | LibraryRun]:
         """All runs started here, the newest first."""
         started: list[tuple[float, StudioRun | LibraryRun]] = [
-            (entry.started_at, StudioRun(entry)) for entry in self._till.entries
+            (entry.started_at, StudioRun(entry)) for entry in self._spending.entries
         ]
         both = sorted([*started, *self._sweeps.items()], key=lambda pair: pair[0])
         return [one for _, one in reversed(both)]
@@ -217,12 +220,12 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     def _key(self) -> tuple[Any, ...]:
         """A key that changes when the display would; of few parts, however many runs there are."""
-        news = [entry.progress_key for entry in self._till.entries]
+        news = [entry.progress_key for entry in self._spending.entries]
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
 
     def _is_over(self) -> bool:
-        return self._till.is_over and self._sweeps.is_over
+        return self._spending.is_over and self._sweeps.is_over
 
     def _snapshot(self) -> dict[str, Any]:
         return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark)

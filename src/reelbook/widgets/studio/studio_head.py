@@ -12,12 +12,11 @@ from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
 from ..forms.fields.field_tree import get_sheet
-from ..forms.shop import EMBEDDED
 from .studio_part import StudioPart
 
 if TYPE_CHECKING:
     from ...models.base import Input
-    from ..forms.shop import Shop
+    from ...session import Session
 
 MAX_ID_LENGTH = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
@@ -41,11 +40,11 @@ class Head(StudioPart):
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the studio hides where it is displayed."""
 
-    def __init__(self, shop: Shop, choose: Callable[[str], object], *, twin: str) -> None:
-        self._shop: Shop | None = shop
+    def __init__(self, session: Session, choose: Callable[[str], object], *, twin: str) -> None:
+        self._session: Session | None = session
         self._is_reading = self._is_reread_requested = False
         super().__init__(
-            "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(shop)
+            "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(session)
         )
         self._choose_model = choose
         self.handlers = {
@@ -73,13 +72,13 @@ class Head(StudioPart):
 
     def close(self) -> None:
         """Close it."""
-        self._shop = None
+        self._session = None
         super().close()
 
     def _work(self) -> None:
         while True:
-            shop = self._shop
-            found = None if shop is None else _read_account(shop)
+            session = self._session
+            found = None if session is None else _read_account(session)
             with self.lock:
                 if found is not None and not self.is_closed:
                     self.account = found
@@ -117,29 +116,32 @@ def _model_json(kind: type[Input]) -> dict[str, Any]:
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
 
 
-def _describe_service(shop: Shop) -> dict[str, Any]:
-    if not shop.is_connected():
-        return {"service": "Not connected yet", "credits": f"the first run connects to {shop.service_to_come()}"}
-    return {"service": _format_service(shop), "credits": "", "offers": ""}
+def _describe_service(session: Session) -> dict[str, Any]:
+    if session.current is None:
+        return {"service": "Not connected yet", "credits": f"the first run connects to {session.next_service_name()}"}
+    return {"service": _format_service(session), "credits": "", "offers": ""}
 
 
-def _read_account(shop: Shop) -> dict[str, Any]:
+def _read_account(session: Session) -> dict[str, Any]:
     """The service, the credits left and the features; does not connect for it."""
-    if not shop.is_connected():
-        return _describe_service(shop)
+    if (client := session.current) is None:
+        return _describe_service(session)
     try:
-        account = shop.account()
-        offers = ", ".join(sorted(shop.features()))
+        account = client.account()
+        offers = ", ".join(sorted(client.features()))
     except Exception as error:
         if not isinstance(error, ReelbookError):
             log.debug("the account could not be asked", exc_info=True)
-        return {**_describe_service(shop), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
-    return {"service": _format_service(shop), "credits": format_credits_left(account), "offers": shorten(offers, 300)}
+        return {**_describe_service(session), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
+    return {
+        "service": _format_service(session),
+        "credits": format_credits_left(account),
+        "offers": shorten(offers, 300),
+    }
 
 
-def _format_service(shop: Shop) -> str:
-    where = shop.client_told()
-    return "Embedded service on this machine" if where == EMBEDDED else shorten(where, 120)
+def _format_service(session: Session) -> str:
+    return "Embedded service on this machine" if session.is_embedded else shorten(session.service_name(), 120)
 
 
 def format_credits_left(account: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...sweeps.execute.progress import CANCELLED, COMPLETED, FAILED, UNCERTAIN, UNFINISHED
-from ...sweeps.results.accessor import Reel
+from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
@@ -130,5 +130,5 @@ def _read_runs(job: SweepJob, number: int, kind: type[Any]) -> list[LibraryRun]:
             [Path(path) for path in paths],
             kind,
         )
-        for row, cells, paths in zip(ended.index, rows, Reel(ended).paths(), strict=True)
+        for row, cells, paths in zip(ended.index, rows, find_paths(ended), strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ....sweeps.results.accessor import find_column
+from ....sweeps.results.table_files import find_column
 from ..base_widget import Handler
 from ..json_values import sendable
 
@@ -36,7 +36,7 @@ class EarlierPrompts:
             return
 
         def answer() -> None:
-            texts = find_earlier_texts(form.shop.library_frame(), name)
+            texts = find_earlier_texts(form.session.library().frame, name)
             form.send({"prompts": name, "texts": [sendable(text) for text in texts]})
 
         form.in_background("prompts", answer)

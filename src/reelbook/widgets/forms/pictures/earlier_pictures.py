@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ....display.formatting import join_with_dots, shorten
 from ....display.tables.table_media import format_captions
 from ....media import stills
-from ....sweeps.results.accessor import IMAGES, VIDEO, Reel, find_column
+from ....sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
     if find_column(runs, VIDEO) is None and find_column(runs, IMAGES) is None:
         return []
     found: dict[str, int] = {}
-    for row, paths in reversed(list(enumerate(Reel(runs).paths()))):
+    for row, paths in reversed(list(enumerate(find_paths(runs)))):
         for path in paths:
             sha256 = Path(path).stem
             if SHA256.fullmatch(sha256):

@@ -34,7 +34,7 @@ from .picture_previews import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from ....session import Session
 
 MAX_PARTS = 1000
 MAX_UPLOADS = 32
@@ -49,19 +49,11 @@ Content = dict[str, Any]
 Buffers = Sequence[Any]
 
 
-class Shelf(Protocol):
-    """What `Pictures` needs of the library."""
-
-    def shelf_find(self, sha256: str) -> Path | None: ...
-    def shelf_keep(self, content: bytes, suffix: str) -> None: ...
-    def library_frame(self) -> pd.DataFrame: ...
-
-
 class Host(Protocol):
     """What `Pictures` needs of the form."""
 
     @property
-    def shop(self) -> Shelf: ...
+    def session(self) -> Session: ...
     def send(self, content: Content, buffers: list[bytes] | None = None) -> None: ...
     def in_background(self, name: str, function: Callable[[], None]) -> None: ...
 
@@ -247,7 +239,7 @@ class Pictures:
 
         def show() -> None:
             if start == 0 or self._earlier is None:
-                self._earlier = EarlierPictures(self._form.shop.library_frame())
+                self._earlier = EarlierPictures(self._form.session.library().frame)
             page = [{"picture": one.picture, "words": one.words} for one in self._earlier.page(start)]
             self._send({"earlier": page, "from": start, "more": start + PAGE < len(self._earlier)})
 
@@ -331,8 +323,8 @@ class Pictures:
         assert picture.content is not None, "only for pictures in memory"
         # A full disk loses nothing: the picture is in memory, and the run stores its sources itself.
         with contextlib.suppress(ReelbookError, OSError):
-            self._form.shop.shelf_keep(picture.content, _suffix(picture.content))
-            if self._form.shop.shelf_find(str(picture).removeprefix(IN_LIBRARY)) is not None:
+            if (client := self._form.session.current) is not None:
+                client.shelf.keep(picture.content, _suffix(picture.content))
                 with self._lock:
                     self._shelved.add(str(picture))
 
@@ -347,10 +339,11 @@ class Pictures:
                     total -= len(self._in_memory.pop(name).content or b"")
 
     def _find_on_shelf(self, sha256: str) -> Path | None:
-        if not SHA256.fullmatch(sha256):
+        client = self._form.session.current
+        if client is None or not SHA256.fullmatch(sha256):
             return None
         try:
-            return self._form.shop.shelf_find(sha256)
+            return client.shelf.find(sha256)
         except ReelbookError:
             return None
 

@@ -46,12 +46,12 @@ class Pricer:
         request = value if value is not None else self._correct_draft(draft)
         if request is None or form is None:
             return price_json(None)
-        shop = form.shop
-        key = self._key(request, shop.client_told())
+        session = form.session
+        key = self._key(request, session.service_name())
         if key in self._prices:
             exact = self._prices[key]
             return price_json(exact if exact is not None else _estimate_offline(request))
-        if shop.is_connected():
+        if session.current is not None:
             self._request_price(key, request)
         return price_json(_estimate_offline(request))
 
@@ -105,7 +105,7 @@ class Pricer:
                     return
             key, request = wanted
             try:
-                found: Estimate | None = form.shop.estimate(request)
+                found: Estimate | None = form.session.estimate(request)
             except Exception as error:
                 # The catalog's price stays, marked as such.
                 if not isinstance(error, ReelbookError):

@@ -13,7 +13,7 @@ from ....display.update_clock import Bundle, Key
 from ....errors import ReelbookError
 from ..base_widget import Handler
 from ..live_updates import LiveUpdates
-from ..shop import EMBEDDED, format_service_changed
+from ..page_messages import format_service_changed
 from .run_clips import RunFileSender
 from .run_history import Entry, details_json, entry_json, find_newest_entries, is_same_request
 from .run_presses import Presses, Refusal
@@ -108,13 +108,15 @@ class FormRuns:
 
     def _start(self, entry: Entry, expected_service: str | None) -> None:
         # Without the form: a submission can take minutes, and must not keep a closed form alive.
-        shop = None if self._form is None else self._form.shop
-        if shop is None:
+        if (form := self._form) is None:
             return
+        session, start_run = form.session, form.start_run
+        del form
         try:
-            if expected_service is not None and (now := shop.client_told()) not in (expected_service, EMBEDDED):
-                raise ReelbookError(f"Nothing was sent. {format_service_changed(now or shop.service_to_come())}")
-            run = shop.start(entry.value)
+            now = session.service_name()
+            if expected_service is not None and now != expected_service and not session.is_embedded:
+                raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
+            run = start_run(entry.value)
         # Any error: a press without a response would be worse than any message.
         except Exception as error:
             if not isinstance(error, ReelbookError):

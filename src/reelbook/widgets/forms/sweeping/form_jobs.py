@@ -12,16 +12,16 @@ from ....display.sheets import draw_sheet
 from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
 from ....sweeps.execute.progress import COMPLETED
-from ..shop import format_service_changed
+from ..page_messages import format_service_changed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ....session import Session
     from ....sweeps.execute.executor import Client
     from ....sweeps.execute.job import SweepJob
     from ....sweeps.execute.progress import Progress
     from ....sweeps.plan.plan import Plan
-    from ..shop import Shop
 
 MAX_SHEET_RUNS, SHEET_WIDTH, SHEET_QUALITY = 24, 1280, 85
 MAX_ERROR_LENGTH = 900
@@ -155,19 +155,17 @@ def _jpeg(picture: Image) -> bytes:
     return content.getvalue()
 
 
-def connect_client(entry: StartedSweep, shop: Shop) -> Client | None:
+def connect_client(entry: StartedSweep, session: Session) -> Client:
     """The client that runs a sweep; an error if the service has changed since Run was pressed, because its price was not displayed."""
-    if entry.plan.services is None:
-        return None
     # Before and after: another connection may be made in between, and without one it is made here.
-    _check_service(entry, shop)
-    client = entry.plan.services.client()
+    _check_service(entry, session)
+    client = session.client()
     if entry.service:
-        _check_service(entry, shop)
+        _check_service(entry, session)
     return client
 
 
-def _check_service(entry: StartedSweep, shop: Shop) -> None:
-    now = shop.client_told()
+def _check_service(entry: StartedSweep, session: Session) -> None:
+    now = session.service_name()
     if now != entry.service:
-        raise ReelbookError(format_service_changed(now or shop.service_to_come()))
+        raise ReelbookError(format_service_changed(now or session.next_service_name()))

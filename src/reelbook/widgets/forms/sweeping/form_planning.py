@@ -68,7 +68,11 @@ class SweepPlanning:
     def replan_if_changed(self) -> None:
         """Make another plan if the draft or the service has changed since the last."""
         form = self._form
-        if form is not None and self.axes and (dict(self._draft.values), form.shop.client_told()) != self._planned_for:
+        if (
+            form is not None
+            and self.axes
+            and (dict(self._draft.values), form.session.service_name()) != self._planned_for
+        ):
             self.request_plan()
 
     def on_axes(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -94,7 +98,7 @@ class SweepPlanning:
             return
         with form.lock, self.condition:
             self._stamp += 1
-            self._planned_for = dict(self._draft.values), form.shop.client_told()
+            self._planned_for = dict(self._draft.values), form.session.service_name()
             self.preview, self._requested_at = None, time.monotonic()
             self._is_wanted = bool(self.axes)
             self.why = MAKING if self.axes else CHOOSE
@@ -151,7 +155,7 @@ class SweepPlanning:
         with self.condition:
             self._number += 1
             number = self._number
-        return make_preview(number, form.shop, base, {axis.name: axis.values for axis in axes}, form.labels), ""
+        return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
     def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
         form = self._form

@@ -19,9 +19,9 @@ from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
+    from ....session import Session
     from ....sweeps.execute.job import SweepJob
     from ..form import Form
-    from ..shop import Shop
 
 MAX_SWEEPS = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
@@ -89,7 +89,7 @@ class FormSweeps:
             form.send({"sweep_said": entry})
             return
         self._updates.start()
-        form.in_background("sweep", lambda: self._start(entry, form.shop))
+        form.in_background("sweep", lambda: self._start(entry, form.session))
 
     def _add_entry(self, content: Mapping[str, Any]) -> StartedSweep | str:
         """A new entry, or the reason why there is none."""
@@ -102,7 +102,7 @@ class FormSweeps:
                 return TWICE
             if preview is None or preview.number != number:
                 return STALE
-            if form.shop.client_told() != self._planning.service:
+            if form.session.service_name() != self._planning.service:
                 # The session is connected to another service now, whose price may differ.
                 self._planning.request_plan()
                 return STALE
@@ -121,9 +121,9 @@ class FormSweeps:
             self._publish()
             return entry
 
-    def _start(self, entry: StartedSweep, shop: Shop) -> None:
+    def _start(self, entry: StartedSweep, session: Session) -> None:
         try:
-            client = connect_client(entry, shop)
+            client = connect_client(entry, session)
             job = entry.plan.start(spend=entry.spend, price=entry.price, client=client)
         except Exception as error:
             if not isinstance(error, ReelbookError):

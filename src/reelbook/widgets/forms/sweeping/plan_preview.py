@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,14 @@ from ....models.images import Image
 from ....models.pricing import Estimate
 from ....models.smart_resize import Size
 from ....sweeps.execute.run_options import make_options
+from ....sweeps.plan.sweep_call import sweep
 from ..page_messages import format_sentence
 
 if TYPE_CHECKING:
+    from ....session import Session
     from ....sweeps.plan.plan import Plan
     from ....sweeps.plan.plan_rows import Known, Row
     from ....sweeps.plan.plan_summary import PlanFacts
-    from ..shop import Shop
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
@@ -49,14 +50,14 @@ class PlanPreview:
 
 
 def make_preview(
-    number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
+    number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
 ) -> PlanPreview:
     """A plan and its summary, priced by the service if connected."""
-    plan = shop.plan(base, axes)
-    if shop.is_connected():
-        plan = _price_by_service(plan, shop)
+    plan = replace(sweep(base, **axes), session=session)
+    if session.current is not None:
+        plan = _price_by_service(plan, session)
     # Looked up once for the whole summary; the plan that is run looks again by itself.
-    known = None if plan.services is None else plan.services.known(plan)
+    known = session.find_known(plan)
     facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)
@@ -118,7 +119,7 @@ def format_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, pri
     return text if len(text) <= MAX_CODE_LENGTH else TOO_LONG
 
 
-def _price_by_service(plan: Plan, shop: Shop) -> Plan:
+def _price_by_service(plan: Plan, session: Session) -> Plan:
     """The plan with the prices of the service; unchanged if the service fails or is slow."""
     row = find_endpoint(plan.base)
     ignored_fields = row.price_neutral if row else ()
@@ -130,7 +131,7 @@ def _price_by_service(plan: Plan, shop: Shop) -> Plan:
         if key not in quotes:
             if time.monotonic() > deadline:
                 raise TimeoutError
-            quotes[key] = shop.estimate(request)
+            quotes[key] = session.estimate(request)
         return quotes[key]
 
     try:

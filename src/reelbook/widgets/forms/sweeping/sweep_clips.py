@@ -11,7 +11,7 @@ from ....display.report.layout import format_named_value
 from ....media.local_file import LocalFile
 from ....models.service_file import File
 from ....sweeps.execute.progress import COMPLETED
-from ....sweeps.results.accessor import Reel
+from ....sweeps.results.table_files import find_paths
 from ..running.run_history import file_json
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def find_completed_runs(job: SweepJob, sweep: str) -> tuple[list[CompletedRun], 
         CompletedRun(
             f"sweep{sweep}-{number}", _label(job, number), tuple(LocalFile(Path(path), File(url="")) for path in paths)
         )
-        for number, paths in zip(numbers[:MAX_RUNS], Reel(made.head(MAX_RUNS)).paths(), strict=True)
+        for number, paths in zip(numbers[:MAX_RUNS], find_paths(made.head(MAX_RUNS)), strict=True)
         if paths
     ]
     return found, len(numbers)
