@@ -197,7 +197,7 @@ def test_a_table_with_a_name_twice_gives_the_files_of_the_first() -> None:
     """As two tables that were put side by side have it."""
     table = pd.DataFrame({"output_video": ["/shelf/a.mp4", None], "output_images": [None, ["/shelf/b.png"]]})
 
-    assert list(pd.concat([table, table], axis=1).reel.paths()) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
+    assert list(table_files.find_paths(pd.concat([table, table], axis=1))) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
 
 
 def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:

@@ -30,6 +30,7 @@ from reelbook.display.report.report_entries import group_entries
 from reelbook.display.synced_clips import Clip, render_synced_clips
 from reelbook.errors import ReelbookError
 from reelbook.storage.run_identity import format_canonical
+from reelbook.sweeps.results.table_files import find_paths
 from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS
@@ -268,7 +269,7 @@ class TestRecipes:
         asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
         table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
 
-        code = group_entries(table, list(table.reel.paths()))[0].entries[0].code
+        code = group_entries(table, list(find_paths(table)))[0].entries[0].code
 
         assert code is not None
         assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
@@ -432,7 +433,7 @@ class TestLayout:
         """The inputs know of it, though the table does not any more."""
         table = table_of(clips[:2]).drop(columns="seed")
 
-        held = group_entries(table, list(table.reel.paths()))[0].common
+        held = group_entries(table, list(find_paths(table)))[0].common
 
         assert held == {"prompt": "a paper boat", "num_frames": "25"}
 
@@ -444,7 +445,7 @@ class TestLayout:
 
         page = page_of(mixed, tmp_path)
 
-        assert [len(group.entries) for group in group_entries(mixed, list(mixed.reel.paths()))] == [2, 2]
+        assert [len(group.entries) for group in group_entries(mixed, list(find_paths(mixed)))] == [2, 2]
         assert "2 models: " in page
         assert page.count("<h3>") == 4
 

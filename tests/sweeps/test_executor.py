@@ -146,12 +146,12 @@ def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path
     """SIGKILL in the middle, twice: 21 results for 21 charges, and the table is the same afterwards."""
     die = (
         "    from reelbook.sweeps.execute.progress import Tally\n"
-        "    ended, left = Tally.ended, [5]\n"
+        "    ended, left = Tally.record_end, [5]\n"
         "    def count(*args, **facts):\n"
         "        ended(*args, **facts)\n"
         "        left[0] -= 1\n"
         "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    Tally.ended = count\n"
+        "    Tally.record_end = count\n"
     )
     codes = []
     for _ in range(2):

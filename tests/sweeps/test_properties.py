@@ -195,7 +195,7 @@ boat = TextToVideo(prompt="a boat")
 plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])
 for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_ratio", "num_frames")):
     for order in ("coverage", "cheapest", "as given"):
-        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in ordered(one, order)])
+        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in order_rows(one, order)])
 """
 
 
