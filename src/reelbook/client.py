@@ -221,11 +221,11 @@ class Client(NameHints):
         """A run from its submission, on the background loop: for those who start many at once."""
         try:
             verdict, answer = await submission.submit()
-            if verdict.action == "join":
+            if verdict.action == claims.Action.JOIN:
                 return cast(Run, self._ledger.live[verdict.entry.id])
             entry = await self._ledger.transact(lambda db: transitions.get_entry(db, verdict.entry.id))
             return Run(
-                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == "await",
+                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
                 watched=watched,
             )  # fmt: skip
         finally:
@@ -313,9 +313,9 @@ class Client(NameHints):
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
                 ) from None
         verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
-        if verdict.action == "join" and verdict.entry.id in ledger.live:
+        if verdict.action == claims.Action.JOIN and verdict.entry.id in ledger.live:
             return cast(Run, ledger.live[verdict.entry.id])
-        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == "await")
+        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
 
     def _context_for(self, entry: Entry) -> ClientContext:
         context = self._open_context()

@@ -32,7 +32,8 @@ import pandas as pd
 
 import reelbook as rb
 from reelbook.api.sweeps import sweep
-from reelbook.storage.ledger import open_ledger, transitions
+from reelbook.storage.ledger import open_ledger
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
 from reelbook.sweeps.execute.ledger_lookup import RunName, name_runs
 from reelbook.sweeps.execute.order import spread_rows
@@ -200,7 +201,7 @@ def _facts(service: str, number: int, name: RunName) -> dict[str, Any]:
     video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
     return {
         "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
-        "input": name.input, "state": transitions.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
+        "input": name.input, "state": State.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
         "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
         "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
         "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,

@@ -12,6 +12,7 @@ from reelbook.models.base import Input
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.claims import RunRequest, find_or_claim
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
 from reelbook.storage.run_identity import dumps, format_canonical, make_identity
@@ -77,9 +78,7 @@ class Made:
         return self.accepted(
             request,
             request_id,
-            lambda db, run: transitions.mark_ended(
-                db, run, transitions.FAILED, "source_unreadable", "No picture.", charged
-            ),
+            lambda db, run: transitions.mark_ended(db, run, State.FAILED, "source_unreadable", "No picture.", charged),
             **others,
         )
 

@@ -18,7 +18,7 @@ from reelbook.models.base import Input
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STEPS, STORED, UNCERTAIN, Entry
+from reelbook.storage.ledger.transitions import STEPS, Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
 from reelbook.storage.table.library_table import LAST_COLUMNS, STATUS_BY_STATE, STATUSES, build_table, get_rows
 from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
@@ -37,7 +37,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
     asked = format_canonical(request) if isinstance(request, Input) else request
     name = model or (request.endpoint_id if isinstance(request, Input) else "svc/other")
     given = Entry(
-        id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=STORED, owner=None, attempt=1,
+        id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=State.STORED, owner=None, attempt=1,
         attempt_key=None, body=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
         media=None, error_type=None, error=None, queued_s=0.5, running_s=2.0, created=1.7e9 + id, sent=1.7e9, finished=1.7e9,
     )  # fmt: skip
@@ -140,7 +140,9 @@ def test_an_answer_without_an_address_has_no_url() -> None:
     assert found["output_images_url"] == [None, "https://example.org/b.png"]
 
 
-@pytest.mark.parametrize("state", [*STEPS, "rejected", "cancelled", FAILED, "expired", UNCERTAIN, "from the future"])
+@pytest.mark.parametrize(
+    "state", [*STEPS, "rejected", "cancelled", State.FAILED, "expired", State.UNCERTAIN, "from the future"]
+)
 def test_every_state_has_a_word(state: str) -> None:
     """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
     word = frame(entry(state=state)).iloc[0]["status"]
@@ -152,8 +154,8 @@ def test_every_state_has_a_word(state: str) -> None:
 @pytest.mark.parametrize(
     ("facts", "credits"),
     [
-        ({"charged": 40}, 40), ({}, 53), ({"spent": 10}, 63), ({"state": PLANNED}, 0), ({"state": "rejected", "spent": 5}, 5),
-        ({"price": None}, None), ({"unpriced": 1}, None), ({"state": UNCERTAIN}, 53), ({"state": COMPLETED, "charged": 0}, 0),
+        ({"charged": 40}, 40), ({}, 53), ({"spent": 10}, 63), ({"state": State.PLANNED}, 0), ({"state": "rejected", "spent": 5}, 5),
+        ({"price": None}, None), ({"unpriced": 1}, None), ({"state": State.UNCERTAIN}, 53), ({"state": State.COMPLETED, "charged": 0}, 0),
     ],
 )  # fmt: skip
 def test_credits_are_those_of_the_ledger(facts: dict[str, Any], credits: int | None) -> None:

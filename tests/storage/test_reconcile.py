@@ -22,7 +22,7 @@ from reelbook.storage.ledger import (
     transitions,
 )
 from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.transitions import Entry
+from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
 
@@ -56,7 +56,7 @@ def paid(ledger: Ledger, name: str) -> None:
 def failed(ledger: Ledger, name: str) -> None:
     paid(ledger, name)
     run = begun(ledger, name).entry
-    ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
+    ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, State.FAILED, "broken", "It broke.", None))
 
 
 def known(folder: Path) -> dict[str, tuple[str, str | None]]:

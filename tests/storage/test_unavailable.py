@@ -15,6 +15,7 @@ from reelbook.errors import LibraryError
 from reelbook.runs.submission import ClientContext
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.unavailable import LibraryGone
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
@@ -107,7 +108,7 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     one.close()
 
     again = Ledger(tmp_path / "library")
-    assert again.read(lambda db: transitions.get_entry(db, 1)).state == transitions.ACCEPTED
+    assert again.read(lambda db: transitions.get_entry(db, 1)).state == State.ACCEPTED
     again.close()
 
 

@@ -13,8 +13,8 @@ from ..errors import InvalidInput, ReelbookError
 from ..media.metadata.provenance import write_with_sidecar
 from ..runs.run import Run
 from ..runs.submission import ClientContext
-from ..storage.ledger import connection, second_copy, transitions
-from ..storage.ledger.transitions import Entry
+from ..storage.ledger import connection, second_copy
+from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.library_folder import library_folder, parse_library_folder
@@ -30,7 +30,7 @@ from ..util.printable import readable_id
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
 """The address without a client; nothing is sent there."""
-_ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
+_ENDED = (State.FAILED, State.CANCELLED, State.REJECTED)
 
 
 def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
@@ -119,7 +119,7 @@ def _attach(client: Client, entry: Entry) -> Run:
 
 def _is_over(entry: Entry, shelf: Shelf) -> bool:
     """Whether a run is finished and its files are here, so that no service is needed."""
-    if entry.state == transitions.STORED:
+    if entry.state == State.STORED:
         return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
     return entry.state in _ENDED
 

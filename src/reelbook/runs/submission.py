@@ -184,10 +184,10 @@ class Submission:
         while True:
             verdict = await self._choose_action()
             entry = verdict.entry
-            if verdict.action == "ask":
+            if verdict.action == claims.Action.ASK:
                 why = entry.error or "its answer was lost"
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
-            if verdict.action == "send":
+            if verdict.action == claims.Action.SEND:
                 try:
                     return verdict, await self._send(entry)
                 except TooManyRequests as error:
@@ -196,12 +196,12 @@ class Submission:
                         raise
                     with self.pause_note.during(error, pause):
                         await self._sleep_unless_stopped(pause)
-            elif verdict.action == "join" and entry.id not in ledger.live:
+            elif verdict.action == claims.Action.JOIN and entry.id not in ledger.live:
                 if entry.id in ledger.claimed:
                     await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread of this process is sending it.
                 else:
                     await ledger.transact(partial(crash_recovery.abandon, run=entry.id))
-            elif verdict.action == "await" and entry.request_id is None:
+            elif verdict.action == claims.Action.AWAIT and entry.request_id is None:
                 await asyncio.sleep(OWNER_POLL_SECONDS)  # Another process is sending it.
             else:
                 return verdict, None
@@ -241,7 +241,7 @@ class Submission:
                 db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
                 spend=self.spend,
             )  # fmt: skip
-            if verdict.action == "send":
+            if verdict.action == claims.Action.SEND:
                 # In the same transaction, so that no other thread of this process takes the claim for an abandoned one.
                 self._claimed = verdict.entry.id
                 ledger.claimed.add(verdict.entry.id)

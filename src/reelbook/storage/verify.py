@@ -13,7 +13,7 @@ from ..errors import ReelbookError
 from .byte_count import Bytes
 from .ledger import transitions
 from .ledger.reads import read_pages
-from .ledger.transitions import Entry
+from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .merge.library_merge import Progress, get_files
 from .shelf import SHA256, SUFFIXES, Shelf
@@ -177,7 +177,7 @@ def _mark_lost_each(ledger: Ledger, runs: Sequence[int]) -> list[bool]:
 def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
     def mark(db: sqlite3.Connection) -> bool:
         entry = transitions.get_entry(db, run)
-        if entry.state != transitions.STORED or entry.owner is not None:
+        if entry.state != State.STORED or entry.owner is not None:
             return False
         transitions.reopen(db, run, owner)
         transitions.release(db, run, owner)

@@ -9,16 +9,11 @@ from typing import Any, Protocol
 
 from .known_services import get_current_name
 from .transitions import (
-    ACCEPTED,
     COLUMNS,
-    COMPLETED,
-    INTENT,
     MOVES,
     PAID,
-    SENDING,
-    STORED,
-    UNCERTAIN,
     Entry,
+    State,
     clear_owner,
     get_entry,
     get_past_cost,
@@ -51,7 +46,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     left_by_dead = [
         Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE owner = ?", (name,))
     ]
-    unanswered = [entry.identity for entry in left_by_dead if entry.state in (INTENT, SENDING)]
+    unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
     if unanswered:
         # The second copy first: it may know that what looks unanswered was accepted.
         apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead, only_known=True)
@@ -138,14 +133,14 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
     is_free = entry.owner is None or is_dead(entry.owner)
     if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
         return 0
-    if line["attempt"] == entry.attempt and entry.request_id is None and ACCEPTED in MOVES[entry.state]:
+    if line["attempt"] == entry.attempt and entry.request_id is None and State.ACCEPTED in MOVES[entry.state]:
         move(
-            db, entry, ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
+            db, entry, State.ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
             error_type=None, note=line["request_id"],
         )  # fmt: skip
-    elif line["attempt"] > entry.attempt and entry.state not in (COMPLETED, STORED):
+    elif line["attempt"] > entry.attempt and entry.state not in (State.COMPLETED, State.STORED):
         past = {"spent": entry.spent, "unpriced": entry.unpriced}
-        if entry.request_id is not None or entry.state == UNCERTAIN:
+        if entry.request_id is not None or entry.state == State.UNCERTAIN:
             past = get_past_cost(entry)
         _overwrite(db, entry, line, past)
     else:
@@ -156,25 +151,25 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
 def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
     """Update a row of an older ledger with a later attempt, which is only in the line."""
     changes = {
-        **past, "state": ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
+        **past, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
         **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
     }  # fmt: skip
     columns = ", ".join(f"{name} = ?" for name in changes)
     db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(to_storable, changes.values()), entry.id))
-    record_event(db, entry.id, ACCEPTED, line["request_id"])
+    record_event(db, entry.id, State.ACCEPTED, line["request_id"])
 
 
 def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
     """Insert the row of a lost run; earlier attempts count with their whole price, since it is unknown how they ended."""
     *earlier, last = attempts
-    state = UNCERTAIN if last["request_id"] is None else ACCEPTED
+    state = State.UNCERTAIN if last["request_id"] is None else State.ACCEPTED
     values = {
         **{name: last[name] for name in ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")},
         "state": state, "created": last["at"], "sent": last["at"],
         "spent": sum(line["price"] or 0 for line in earlier),
         "unpriced": sum(line["price"] is None for line in earlier),
-        "error_type": None if state == ACCEPTED else "uncertain", "error": None if state == ACCEPTED else _NO_ID,
+        "error_type": None if state == State.ACCEPTED else "uncertain", "error": None if state == State.ACCEPTED else _NO_ID,
     }  # fmt: skip
     cursor = db.execute(
         f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",

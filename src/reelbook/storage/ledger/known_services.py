@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .transitions import COLUMNS, STORED, UNDERREPORTED, Entry, rank, to_storable
+from .transitions import COLUMNS, UNDERREPORTED, Entry, State, rank, to_storable
 
 ADDRESS_PREFIX, ID_PREFIX, LASTING_PREFIX = "service at ", "service named ", "service keeps its id "
 """Prefixes of the names in the table `meta`; the value is the name of the service."""
@@ -203,7 +203,7 @@ def get_past_seconds(db: sqlite3.Connection, max_runs: int = 40) -> dict[str, li
     """The durations of the latest runs of each model."""
     rows = db.execute(
         "SELECT model, finished - sent FROM runs WHERE state = ? AND sent IS NOT NULL ORDER BY id DESC LIMIT ?",
-        (STORED, max_runs * 8),
+        (State.STORED, max_runs * 8),
     )
     found: dict[str, list[float]] = {}
     for model, seconds in rows:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ...models.catalog import CATALOG
 from ..ledger import transitions
-from ..ledger.transitions import Entry
+from ..ledger.transitions import Entry, State
 from .output_columns import build_output_columns
 from .typed_columns import ColumnBuilder, Kind, build_column, order_columns
 
@@ -28,9 +28,9 @@ STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expire
 """The words for how a run stands."""
 
 STATUS_BY_STATE: Mapping[str, str] = {
-    transitions.PLANNED: "planned", transitions.INTENT: "waiting", transitions.SENDING: "waiting", transitions.ACCEPTED: "waiting",
-    transitions.RUNNING: "running", transitions.COMPLETED: "completed", transitions.STORED: "completed",
-    **{state: state for state in transitions.EXITS},
+    State.PLANNED: "planned", State.INTENT: "waiting", State.SENDING: "waiting", State.ACCEPTED: "waiting",
+    State.RUNNING: "running", State.COMPLETED: "completed", State.STORED: "completed",
+    **{state: state.value for state in transitions.EXITS},
 }  # fmt: skip
 """What each state of the ledger is called in a table."""
 
@@ -189,7 +189,7 @@ class RunColumns:
         costs = [_credits(*facts) for facts in money]
         told = zip(costs, columns["charged"], strict=True)
         made = {
-            "status": [STATUS_BY_STATE.get(state, transitions.UNCERTAIN) for state in columns["state"]],
+            "status": [STATUS_BY_STATE.get(state, State.UNCERTAIN) for state in columns["state"]],
             "credits": costs,
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in told],
             "marks": list(map(find_marks, columns["media"])),
@@ -345,7 +345,7 @@ def _credits(state: Any, price: Any, charged: Any, spent: Any, unpriced: Any) ->
         return None
     if charged is not None:
         return charged + spent
-    if state in (transitions.PLANNED, transitions.REJECTED):
+    if state in (State.PLANNED, State.REJECTED):
         return spent
     return None if price is None else price + spent
 

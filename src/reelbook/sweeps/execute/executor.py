@@ -26,18 +26,7 @@ from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
-from .progress import (
-    FAILED,
-    NOT_STARTED,
-    RUNNING,
-    UNCERTAIN,
-    WAITING,
-    Standing,
-    Tally,
-    format_error,
-    get_end_status,
-    get_error_type,
-)
+from .progress import Snapshot, Standing, SweepStatus, Tally, format_error, get_end_status, get_error_type
 from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
@@ -147,7 +136,7 @@ class Executor:
     @property
     def queued(self) -> list[Standing]:
         """The runs that the service has taken and does not work on yet."""
-        return [one for one in [*self._under_way.values()] if one.status == WAITING and one.run is not None]
+        return [one for one in [*self._under_way.values()] if one.status == SweepStatus.WAITING and one.run is not None]
 
     async def cancel_queued(self) -> Cancelled:
         """Ask the service to drop what it has not begun."""
@@ -217,7 +206,7 @@ class Executor:
             expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
             self._window = SendWindow(self._at_once, now=now, per_second=expected)
         with_service = [one for one in self._under_way.values() if one not in self._fetching]
-        working = sum(one.status == RUNNING for one in with_service)
+        working = sum(one.status == SweepStatus.RUNNING for one in with_service)
         ahead = self._window.ahead(working=working, now=now)
         return len(self._under_way) < self._at_once and len(with_service) - working < ahead
 
@@ -232,15 +221,15 @@ class Executor:
         self.context.sweep_runs.discard(one.id or 0)
         self._fetching.discard(one)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.tally.change(one, FAILED, error)
+            self.tally.change(one, SweepStatus.FAILED, error)
         self.signal_change()
 
     async def _run(self, one: Standing) -> None:
-        before = (one.status, one.error_type, one.error), one.reserved
+        before = Snapshot(one.status, one.error_type, one.error, one.reserved)
         request = one.row.input
         assert request is not None
         assert one.name is not None
-        self.tally.change(one, WAITING, reserved=one.reserved)
+        self.tally.change(one, SweepStatus.WAITING, reserved=one.reserved)
         submission = Submission(
             self.context, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
         )
@@ -272,7 +261,7 @@ class Executor:
             self.context.sweep_runs.add(run.id)
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
+            self.tally.change(one, SweepStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
             self._note_difference(submission.stated_price, submission.min_price)
         run.on_change(lambda _: self._on_progress(one, run))
         self.signal_change()
@@ -317,8 +306,8 @@ class Executor:
         if self._window is not None:
             at_work = run.service_status == IN_PROGRESS
             self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
-        if one.status == WAITING and run.status == IN_PROGRESS:
-            self.tally.change(one, RUNNING, reserved=one.reserved)
+        if one.status == SweepStatus.WAITING and run.status == IN_PROGRESS:
+            self.tally.change(one, SweepStatus.RUNNING, reserved=one.reserved)
             self._wake.set()  # There may be room for one more.
         if run.service_status == SERVICE_ENDED:
             self._on_service_end(one, run)
@@ -334,7 +323,7 @@ class Executor:
     def _on_submit_error(
         self,
         one: Standing,
-        before: tuple[tuple[str, str | None, str | None], int],
+        before: Snapshot,
         error: Exception,
         *,
         is_paid_here: bool,
@@ -344,7 +333,7 @@ class Executor:
         )
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or isinstance(error, LibraryClosed):
-            self.tally.restore(one, *before)
+            self.tally.restore(one, before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
             self._requeue(one, before)
@@ -352,7 +341,7 @@ class Executor:
             if len(self._under_way) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            self.tally.restore(one, *before)
+            self.tally.restore(one, before)
             self.stop(error)
         elif is_retryable:
             self._requeue(one, before)
@@ -361,7 +350,11 @@ class Executor:
                 self.stop(error)
         elif isinstance(error, UncertainRun):
             self.tally.change(
-                one, UNCERTAIN, error, reserved=max(one.reserved, error.credits or 0), is_paid_here=is_paid_here
+                one,
+                SweepStatus.UNCERTAIN,
+                error,
+                reserved=max(one.reserved, error.credits or 0),
+                is_paid_here=is_paid_here,
             )
             self._lost_in_a_row += 1
             if error.status in (429, 503):
@@ -372,20 +365,20 @@ class Executor:
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            self.tally.change(one, FAILED, error)
+            self.tally.change(one, SweepStatus.FAILED, error)
             if self.options.on_error == "stop":
                 self.stop(error)
 
-    def _requeue(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
-        self.tally.restore(one, *before)
+    def _requeue(self, one: Standing, before: Snapshot) -> None:
+        self.tally.restore(one, before)
         bisect.insort(self._queue, one, key=self._queue_places.__getitem__)
 
     def _close(self) -> None:
         """Say of the rest why it was not started."""
         if self.stopped_by is not None:
             for one in self.tally:
-                if one.status == NOT_STARTED:
-                    self.tally.change(one, NOT_STARTED, self.stopped_by)
+                if one.status == SweepStatus.NOT_STARTED:
+                    self.tally.change(one, SweepStatus.NOT_STARTED, self.stopped_by)
             if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
                 log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
         self.tally.finish()

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.images import Image, pictures_of
-from ...storage.ledger import transitions
 from ...storage.ledger.claims import COST
 from ...storage.ledger.known_services import get_current_name
+from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import format_canonical, make_identity
 from ...storage.verify import get_paths
@@ -160,7 +160,7 @@ def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that nothing has to be asked of anybody."""
     return (
         rows_by_key is not None
-        and rows_by_key.state == transitions.STORED
+        and rows_by_key.state == State.STORED
         and all(sha256 in files for sha256 in rows_by_key.files)
     )
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ...storage.ledger import transitions
+from ...storage.ledger.transitions import State
 from ...storage.table.library_table import INPUT_JSON, FileColumns, ObjectColumns, find_marks
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
 from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
-from ..execute.progress import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, cut_data_uris
+from ..execute.progress import STATUSES, Standing, SweepStatus, Tally, cut_data_uris
 from ..plan.field_paths import Schema
 from ..plan.plan_frame import get_columns, make_column, make_input_columns
 from ..plan.plan_rows import Row
@@ -64,7 +64,7 @@ def build_frame(
     }
     costs = list(map(_credits, standings, rows))
     run = {
-        "status": pd.Categorical([one.status for one in standings], categories=list(STATUSES)),
+        "status": pd.Categorical([str(one.status) for one in standings], categories=list(STATUSES)),
         "credits": make_column([cost for cost, _ in costs], _WHOLE),
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
         "marks": make_column([one and find_marks(one.media) for one in rows], _TEXT),
@@ -98,12 +98,12 @@ def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service:
 
 def _standing_of_row(row: Row) -> Standing:
     """A row of a sweep that has not looked into the library yet."""
-    return Standing(row, None) if row.input else Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
+    return Standing(row, None) if row.input else Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was asked of the service, be it that nobody knows what came of it."""
-    return row is not None and (row.state != transitions.PLANNED or bool(row.cost))
+    return row is not None and (row.state != State.PLANNED or bool(row.cost))
 
 
 def _price(row: LedgerRow | None) -> int | None:
@@ -119,14 +119,14 @@ def _credits(one: Standing, row: LedgerRow | None) -> tuple[int | None, str | No
         return None, None
     if row.charged is not None:
         return row.charged + row.spent, "charged"
-    if row.state in (transitions.PLANNED, transitions.REJECTED):
+    if row.state in (State.PLANNED, State.REJECTED):
         return row.spent, "estimated"
     return (None, None) if row.price is None else (row.price + row.spent, "estimated")
 
 
 def _error(one: Standing, row: LedgerRow | None) -> str | None:
     """What went wrong, its reason first: of a run that failed at the service what that says; a picture as text is cut."""
-    is_reported = row is not None and one.status == FAILED and row.state == transitions.FAILED and row.error
+    is_reported = row is not None and one.status == SweepStatus.FAILED and row.state == State.FAILED and row.error
     error = row.error if row is not None and is_reported else one.error
     return error and cut_data_uris(error)
 

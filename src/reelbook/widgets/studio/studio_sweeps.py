@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...sweeps.execute.progress import CANCELLED, COMPLETED, FAILED, UNCERTAIN, UNFINISHED
+from ...sweeps.execute.progress import SweepStatus
 from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from ...sweeps.execute.job import SweepJob
     from ..forms.form import Form
 
-ENDED = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
+ENDED = (
+    SweepStatus.COMPLETED,
+    SweepStatus.FAILED,
+    SweepStatus.CANCELLED,
+    SweepStatus.UNFINISHED,
+    SweepStatus.UNCERTAIN,
+)
 """States of runs with something to display."""
 MAX_ROWS = 120
 """Runs of one sweep in a gallery; its table has all of them."""
@@ -66,7 +72,11 @@ class StudioSweeps:
         for job in self.jobs:
             progress = job.progress
             found.append(
-                SweepCost(progress.spent_now, progress.counts[COMPLETED] - progress.from_library, progress.under_way)
+                SweepCost(
+                    progress.spent_now,
+                    progress.counts[SweepStatus.COMPLETED] - progress.from_library,
+                    progress.under_way,
+                )
             )
         return found
 

@@ -11,7 +11,7 @@ from ....display.formatting import STATE_SIGNS, shorten
 from ....display.sheets import draw_sheet
 from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
-from ....sweeps.execute.progress import COMPLETED
+from ....sweeps.execute.progress import SweepStatus
 from ..page_messages import format_service_changed
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def sweep_json(entry: StartedSweep, place: int, form: str) -> dict[str, Any]:
     if entry.job is None:
         return card
     progress = entry.job.progress
-    completed = progress.counts[COMPLETED]
+    completed = progress.counts[SweepStatus.COMPLETED]
     can = (
         []
         if progress.state == "done"
@@ -141,7 +141,7 @@ def render_sweep_panel(entry: StartedSweep) -> str:
 def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     """The contact sheet of a job as JPEGs of moderate size: the light one, and the dark one if there is one."""
     table = job.frame
-    rows = table[table["status"] == COMPLETED].head(MAX_SHEET_RUNS)
+    rows = table[table["status"] == SweepStatus.COMPLETED].head(MAX_SHEET_RUNS)
     if not len(rows):
         raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
     sheet = draw_sheet(rows, width=SHEET_WIDTH)
