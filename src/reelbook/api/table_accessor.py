@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,14 +19,14 @@ from ..session import session
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table.typed_columns import build_column
-from ..sweeps.results.cost import COMPLETED, Costs, make_costs
+from ..sweeps.results.cost import Costs, compute_costs
 from ..sweeps.results.metric_columns import add_metric_columns
 from ..sweeps.results.metrics_table import Metrics, metrics_table
 from ..sweeps.results.table_files import (
-    VIDEO,
     find_column,
     find_paths,
     format_summary,
+    get_file_size,
     get_row_facts,
     get_ticked,
 )
@@ -73,7 +70,13 @@ class Reel(NameHints):
     def outputs(self) -> pd.DataFrame:
         """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""
         rows = [
-            (run, place, path, "video" if LocalFile(Path(path), File(url="")).is_video else "image", _size(path))
+            (
+                run,
+                place,
+                path,
+                "video" if LocalFile(Path(path), File(url="")).is_video else "image",
+                get_file_size(path),
+            )
             for run, found in zip(self._table.index, find_paths(self._table), strict=True)
             for place, path in enumerate(found)
         ]
@@ -125,9 +128,7 @@ class Reel(NameHints):
         `credits` is what was charged or, where nobody said, estimated; `estimated` is the price that was told before
         the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
         """
-        names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
-        self._check_columns(["status", "credits", *names])
-        return make_costs(self._table, names, list(self._seconds()))
+        return compute_costs(self._table, by)
 
     @property
     def metrics(self) -> Metrics:
@@ -229,22 +230,6 @@ class Reel(NameHints):
             paths = []
         return find_library_of(rows, session.library, paths)
 
-    def _seconds(self) -> Iterator[float | None]:
-        """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
-        table, nothing = self._table, [None] * len(self._table)
-        durations: Sequence[Any] = nothing
-        if {"num_frames", "frame_rate"} <= set(table.columns):
-            frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
-            durations = list(frames.astype("float64") / rates.astype("float64"))
-        files = table[VIDEO] if VIDEO in table.columns else nothing
-        for status, seconds, path in zip(table["status"], durations, files, strict=True):
-            if not isinstance(status, str) or status != COMPLETED:
-                yield None
-            elif seconds is not None and math.isfinite(seconds):
-                yield float(seconds)
-            else:
-                yield _get_video_seconds(path, _size(path)) if isinstance(path, str) else None
-
     def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
             return wanted
@@ -256,13 +241,6 @@ class Reel(NameHints):
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
 
-    def _check_columns(self, names: Sequence[str]) -> None:
-        for name in names:
-            if name not in self._table.columns:
-                close = get_close_matches(str(name), list(map(str, self._table.columns)), n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ReelbookError(f"This table has no column {name!r}.{hint}")
-
 
 def _label(rows: pd.DataFrame) -> Any:
     return rows.index[0] if len(rows) else None
@@ -271,15 +249,6 @@ def _label(rows: pd.DataFrame) -> Any:
 def _why_no_file(rows: pd.DataFrame) -> str:
     status = find_column(rows, "status")
     return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
-
-
-@lru_cache(maxsize=20_000)
-def _get_video_seconds(path: str, size: int | None) -> float | None:
-    """How many seconds a video is long; looked up once for a file of this size."""
-    try:
-        return LocalFile(Path(path), File(url="")).probe.seconds
-    except ReelbookError:
-        return None
 
 
 def _find_library_folder(paths: Sequence[str]) -> Path:
@@ -294,10 +263,3 @@ def _progress_callback(
     if callable(progress):
         return nullcontext(progress)
     return watch_measuring(files) if progress else nullcontext()
-
-
-def _size(path: str) -> int | None:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ReelbookError
+from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
 from ..page_link import LinkedPath
 from .report_entries import Group, group_entries, with_unique_index
@@ -49,7 +50,7 @@ def _group_runs(table: pd.DataFrame) -> Sequence[Group]:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
         )
-    groups = group_entries(make_shareable(table), list(table.reel.paths()))
+    groups = group_entries(make_shareable(table), list(find_paths(table)))
     entries = [entry for group in groups for entry in group.entries]
     # A table of failed runs can be reported, too.
     if not any(entry.files or entry.status for entry in entries):

@@ -235,10 +235,11 @@ def _choose_cost_columns(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _render_plot(table: pd.DataFrame, name: str) -> Markup:
+    from ...sweeps.results.cost import compute_costs
     from ..cost_chart import render_cost_svg
 
     try:
-        costs = table.reel.cost(name)
+        costs = compute_costs(table, name)
     # Values that cannot be grouped, such as lists, have no plot; the rest of the page does not fail.
     except (TypeError, ValueError):
         return Markup("")

@@ -127,3 +127,11 @@ def _format_rename_hint(table: pd.DataFrame) -> str:
         f"It has {' and '.join(map(str, near))}: name the one that is meant, "
         f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
     )
+
+
+def get_file_size(path: str) -> int | None:
+    """The size of a file in bytes; None without such a file."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return None
