@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reelbook.models.described.frozen_json import freeze
-from reelbook.models.described.schema_judge import accepts, problems, types_of
+from reelbook.models.described.schema_judge import accepts, problems
+from reelbook.models.described.schema_view import types_of
 
 NUMBERS = [
     0,
