@@ -67,6 +67,29 @@ def rules_for_step(rules: Iterable[Mapping[str, Any]], step: str | int) -> list[
     return [part for rule in rules for part in rules_for_field(rule, step)]
 
 
+def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mapping[str, Any]]:
+    """All rules of a schema that may apply to the value at a place.
+
+    >>> rules_at({"properties": {"sizes": {"items": {"type": "integer"}}}}, ("sizes", 3))
+    [{'type': 'integer'}]
+    """
+    defs = schema.get("$defs", {})
+    rules = find_applicable_rules([schema], defs)
+    for step in loc:
+        rules = find_applicable_rules(rules_for_step(rules, step), defs)
+    return rules
+
+
+def rule_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> Mapping[str, Any]:
+    """The rule that says what the value at a place is, of several forms the first but null; empty where none says.
+
+    >>> rule_at({"properties": {"seed": {"anyOf": [{"type": "null"}, {"type": "integer"}]}}}, ("seed",))
+    {'type': 'integer'}
+    """
+    saying = (rule for rule in rules_at(schema, loc) if not rule.keys().isdisjoint(("type", "enum", "const")))
+    return next((rule for rule in saying if rule.get("type") != "null"), {})
+
+
 def rules_for_entry(rule: Mapping[str, Any], place: int) -> Rule:
     """The rule for one entry of a list.
 
