@@ -2,6 +2,10 @@
 
 It checks frozen values (see `frozen_json.py`) by normalised rules (see `normalised_schema.py`). Formats are not
 checked, as the standard leaves them to the application.
+
+Verdicts are cached by rule and place, so that no description makes a value take long. The tests compare them with those
+of jsonschema-rs, which does not replace this module: to list its errors takes it time that doubles with every level of
+alternatives that overlap (8 s for 14 levels), and so do nested `unevaluatedProperties` (20 s for 18).
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 RULES_IN_A_LIST = ("allOf", "anyOf", "oneOf", "prefixItems")
 RULES_BY_NAME = ("properties", "patternProperties", "dependentSchemas")
 
-ANNOTATIONS = ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
+ANNOTATIONS = frozenset(
+    ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
+)
 """Keywords that do not affect validation, besides extensions."""
 
 

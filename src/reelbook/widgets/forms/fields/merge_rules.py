@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Schema = Mapping[str, Any]
+from ....models.described.schema_view import ANNOTATIONS
 
-ANNOTATIONS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
-"""What is said about a value without judging it."""
+Schema = Mapping[str, Any]
 
 
 def merge_rules(one: Schema, other: Schema) -> Schema | None:
