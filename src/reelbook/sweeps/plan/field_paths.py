@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...models.base import Input
+from ...models.described.schema_view import rule_at, rules_at
 from ...models.problems import unknown_field
 
 Schema = Mapping[str, Any]
@@ -68,7 +69,7 @@ def get_schema(model: type[Input], place: FieldPath) -> Schema:
     >>> get_schema(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
     4
     """
-    return _resolved_schema(_schema(model), _unresolved_schema(model, place))
+    return rule_at(_schema(model), (place.field, *place.steps))
 
 
 def get_value(value: Any, steps: Sequence[Step]) -> Any:
@@ -136,46 +137,10 @@ def _schema(model: type[Input]) -> Schema:
 
 def _check_path(model: type[Input], field: str, steps: Sequence[Step]) -> None:
     """Refuse a spot that no input can have: a name that the rules inside a field do not list."""
-    schema = _schema(model)
     for depth, step in enumerate(steps):
         if isinstance(step, str):
-            inside = FieldPath(field, field, tuple(steps[:depth]))
-            rule = _resolved_schema(schema, _unresolved_schema(model, inside), "properties")
-            known = rule.get("properties", {})
-            if known and step not in known and rule.get("additionalProperties") is False:
+            rules = [rule for rule in rules_at(_schema(model), (field, *steps[:depth])) if rule.get("properties")]
+            known = {name for rule in rules for name in rule["properties"]}
+            closed = bool(rules) and all(rule.get("additionalProperties") is False for rule in rules)
+            if closed and step not in known:
                 raise InvalidInput(model.__name__, [unknown_field((field, *steps[: depth + 1]), None, known)])
-
-
-def _unresolved_schema(model: type[Input], place: FieldPath) -> Any:
-    """The rule of a place, before one of its forms is chosen."""
-    rule: Any = get_fields(model).get(place.field, {})
-    for step in place.steps:
-        inner = _resolved_schema(_schema(model), rule, "items" if isinstance(step, int) else "properties")
-        rule = inner.get("items", {}) if isinstance(step, int) else inner.get("properties", {}).get(step, {})
-    return rule
-
-
-def _resolved_schema(schema: Schema, rule: Any, word: str = "") -> Schema:
-    """A rule behind its references: of several forms the first that has this word, and is not null."""
-    for _ in range(20):  # References can go in circles.
-        if not isinstance(rule, Mapping):
-            return {}
-        if "$ref" in rule:
-            rule = get_value(schema, rule["$ref"].removeprefix("#/").split("/"))
-            continue
-        alternatives = [
-            alternative
-            for alternative in rule.get("anyOf", ())
-            if isinstance(alternative, Mapping) and alternative.get("type") != "null"
-        ]
-        if not alternatives:
-            return rule
-        rule = next(
-            (
-                alternative
-                for alternative in alternatives
-                if word and word in _resolved_schema(schema, alternative, word)
-            ),
-            alternatives[0],
-        )
-    return {}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Schema = Mapping[str, Any]
+from ....models.described.schema_view import ANNOTATIONS
 
-ANNOTATIONS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
-"""Keywords that do not restrict a value."""
+Schema = Mapping[str, Any]
 
 
 def merge_rules(one: Schema, other: Schema) -> Schema | None:
