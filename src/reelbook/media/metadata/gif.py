@@ -1,4 +1,4 @@
-"""The blocks of a GIF, as far as it takes to find the manifest of its maker."""
+"""Parse the blocks of a GIF to find its C2PA manifest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _APPLICATION, _C2PA = 0xFF, b"C2PA_GIF"
 
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The content of the application extension that holds it, without the lengths between its parts."""
+    """The content of the manifest's application extension, without the lengths of its sub-blocks."""
     start = _HEAD_BYTES + _colours(read_exactly(file, 10, 1)[0])
     for _ in range(MAX_PARTS):
         kind = read_exactly(file, start, 1)[0]
@@ -24,7 +24,7 @@ def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
                 yield from parts[1:]
                 return
         elif kind == _IMAGE:
-            # Its place and size, its own colours, and how many bits its pixels begin with.
+            # Position and size, the local colour table, and the initial number of bits per code.
             _, end = _parts(file, start + 11 + _colours(read_exactly(file, start + 9, 1)[0]))
         else:
             return
@@ -33,12 +33,12 @@ def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
 
 
 def _colours(flags: int) -> int:
-    """Bytes of the colour table that these flags announce."""
+    """Size in bytes of the colour table that these flags declare."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
 def _parts(file: BinaryIO, start: int) -> tuple[list[Stretch], int]:
-    """The parts of one block, each of which has its length before it, and where the block ends."""
+    """The sub-blocks of one block, each preceded by its length, and where the block ends."""
     found: list[Stretch] = []
     for _ in range(MAX_PARTS):
         size = read_exactly(file, start, 1)[0]

@@ -1,4 +1,4 @@
-"""Texts in a WebP: its EXIF and XMP chunks."""
+"""Read and write metadata of a WebP: its EXIF and XMP chunks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LARGEST = 2**32 - 10
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Where a chunk is, and what its four letters are."""
+    """Position, type and size of a chunk."""
 
     kind: bytes
     start: int
     stop: int
     size: int
-    """Bytes of its content, without the one that may fill it up to an even number."""
+    """Size of its content in bytes, without the padding byte."""
 
 
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
-    """The texts of the EXIF block, and our own record from the XMP packet."""
+    """Yield the texts of the EXIF block, and our own record from the XMP packet."""
     for chunk in _chunks(file):
         if chunk.size > 2 * MAX_BYTES:
             continue
@@ -38,45 +38,45 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
 
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The manifest of its maker, as C2PA places it in a WebP, and in a WAV or AVI, which are built alike."""
+    """The parts of the manifest, where C2PA places it in a WebP, and in a WAV or AVI, which have the same structure."""
     for chunk in _chunks(file):
         if chunk.kind == b"C2PA":
             yield Stretch(chunk.start + 8, chunk.start + 8 + chunk.size)
 
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
-    """Its XMP packets."""
+    """Yield the XMP packets."""
     for chunk in _chunks(file):
         if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES:
             yield _content(file, chunk)
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
-    """The same picture with our record and its kind of source in its XMP packet, which is added where there is none."""
+    """The picture with our record and its source type in its XMP packet, which is added if missing."""
     chunks = list(_chunks(file))
     if not chunks:
         raise MalformedFile("it is empty")
-    packet, is_in = _packet(xmp.make_packet(record, source_type)), False
+    packet, is_written = _packet(xmp.make_packet(record, source_type)), False
     pieces: list[Piece] = [_extended(file, chunks[0])]
     for chunk in chunks[1:] if chunks[0].kind == b"VP8X" else chunks:
-        theirs = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
-        joined = None if theirs is None or is_in else xmp.merge_into_packet(theirs, record, source_type)
-        if joined is not None:
-            pieces.append(_packet(joined))
-            is_in = True
+        foreign = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
+        merged = None if foreign is None or is_written else xmp.merge_into_packet(foreign, record, source_type)
+        if merged is not None:
+            pieces.append(_packet(merged))
+            is_written = True
         else:
             pieces.append(Stretch(chunk.start, chunk.stop))
-    pieces += [] if is_in else [packet]
+    pieces += [] if is_written else [packet]
     size = sum(len(piece) if isinstance(piece, bytes) else piece.stop - piece.start for piece in pieces) + 4
     if size > _LARGEST:
         raise MalformedFile("it is as large as such a file can be")
     end = chunks[-1].stop
-    # What some programs append after the end is theirs, and stays.
+    # Data that other programs append after the end are kept.
     return [b"RIFF" + struct.pack("<I", size) + b"WEBP", *pieces, Stretch(end, get_length(file))]
 
 
 def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
-    """The chunks of the file; odd where one claims more than the file has."""
+    """The chunks of the file; `MalformedFile` if one exceeds the file."""
     size = min(get_length(file), struct.unpack("<I", read_exactly(file, 4, 4))[0] + 8)
     start = _HEAD
     for _ in range(MAX_PARTS):
@@ -96,7 +96,7 @@ def _content(file: BinaryIO, chunk: _Chunk) -> bytes:
 
 
 def _extended(file: BinaryIO, first: _Chunk) -> bytes:
-    """The header that says what the file holds besides pixels: its own, or one for the simple kind that has none."""
+    """The extended header that declares the chunks besides pixels: the file's own, or a new one for a simple file."""
     if first.kind == b"VP8X":
         header = read_exactly(file, first.start, first.stop - first.start)
         if first.size < 10:
@@ -108,7 +108,7 @@ def _extended(file: BinaryIO, first: _Chunk) -> bytes:
 
 
 def _canvas(file: BinaryIO, pixels: _Chunk) -> tuple[int, int, int]:
-    """Width, height, and whether it is transparent, from the first bytes of the pixels."""
+    """Width, height, and the flag for transparency, from the first bytes of the pixels."""
     head = read_exactly(file, pixels.start + 8, 10)
     if pixels.kind == b"VP8 " and head[3:6] == b"\x9d\x01\x2a":
         width, height = struct.unpack("<HH", head[6:10])

@@ -1,4 +1,4 @@
-"""Fast decoding of plain PNGs: Pillow needs half as long again for them."""
+"""Fast decoding of plain PNGs, for which Pillow takes half as long again."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ Size = tuple[int, int]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _RGB = (8, 2, 0, 0, 0)
-"""Bits, kind of colour, compression, filter, interlace of the one kind that is decoded here."""
+"""Bit depth, colour type, compression, filter and interlace of the only kind that is decoded."""
 
 _CHANGING = (b"PLTE", b"tRNS", b"eXIf", b"zTXt", b"acTL")
-"""Chunks that may change the appearance; such files are left to Pillow."""
+"""Chunks that may change the appearance; such files are decoded by Pillow."""
 
 _PROBED_BYTES = 48
-"""Bytes at the beginning of each row that usually show whether the row was decoded."""
+"""Bytes at the beginning of each row that usually suffice to tell whether it was decoded."""
 
 
 def plain(data: bytes, size: Size) -> av.VideoFrame | None:
-    """The picture in RGB, where it has this size and is a plain PNG; otherwise None.
+    """The picture in RGB if it has this size and is a plain PNG; otherwise None.
 
-    None, too, where the data may be damaged: Pillow then decides, as it does for every other picture.
+    Also None where the data may be damaged: Pillow then decides, as for every other picture.
     """
-    bare = _bare(data, size)
-    if bare is None:
+    stripped = _stripped(data, size)
+    if stripped is None:
         return None
-    # A new decoder for each picture: its memory is empty, so what a cut picture lacks is black and not another picture.
+    # A new decoder for each picture: its memory is empty, so missing rows are black and not of another picture.
     decoder = av.CodecContext.create("png", "r")
     decoder.thread_count = 1
     decoder.options = {"err_detect": "explode"}
     try:
-        frames = [*decoder.decode(av.Packet(bare)), *decoder.decode(None)]
+        frames = [*decoder.decode(av.Packet(stripped)), *decoder.decode(None)]
     except av.FFmpegError:
         return None
     (frame,) = frames
     return frame if frame.format.name == "rgb24" and not frame.is_corrupt and _has_every_row(frame) else None
 
 
-def _bare(data: bytes, size: Size) -> bytes | None:
-    """The file with nothing but its header and its pixels, if it is plain; everything else in an untrusted file is left out."""
+def _stripped(data: bytes, size: Size) -> bytes | None:
+    """The file reduced to its header and its pixels; None unless it is plain."""
     if not data.startswith(_SIGNATURE):
         return None
     parts, ended = [_SIGNATURE], False
@@ -62,7 +62,7 @@ def _bare(data: bytes, size: Size) -> bytes | None:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Name, content and the whole of each chunk; a ValueError where one is damaged."""
+    """Yield the name, content and all bytes of each chunk; raises ValueError where one is damaged."""
     place = len(_SIGNATURE)
     name = b""
     while name != b"IEND":
@@ -81,9 +81,9 @@ def _may_turn(text: bytes) -> bool:
 
 
 def _has_every_row(frame: av.VideoFrame) -> bool:
-    """Whether no row is all black: this decoder leaves black what it could not read, and is silent."""
+    """Whether no row is all black: this decoder silently leaves rows black that it could not decode."""
     plane = frame.planes[0]
     rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[: frame.height, : 3 * frame.width]
-    # Most rows show their colour at once; only the others need to be read to their end.
-    doubtful = ~rows[:, :_PROBED_BYTES].any(axis=1)
-    return bool(rows[doubtful].any(axis=1).all())
+    # Most rows have a colour near their start; only the others are read to their end.
+    dark = ~rows[:, :_PROBED_BYTES].any(axis=1)
+    return bool(rows[dark].any(axis=1).all())

@@ -1,1 +1,1 @@
-"""The ledger's rows as a DataFrame."""
+"""Build a DataFrame from rows of the ledger."""

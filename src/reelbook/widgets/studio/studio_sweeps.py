@@ -112,7 +112,7 @@ class StudioSweeps:
                     try:
                         items = _read_runs(job, number, kind)
                     finally:
-                        # Also after a failure: it is tried again when the sweep has progressed.
+                        # Also after a failure: it is retried when the sweep has progressed.
                         self._stages_read[job] = stage
                     with self._guard:
                         self._items[job] = items

@@ -73,7 +73,7 @@ class StartedSweep:
         if self.job is None:
             return "failed" if self.error else "sending"
         progress = self.job.progress
-        # One that has ended before its runs did is not done, whatever ended it.
+        # A job that ended before its runs is not done, whatever the reason.
         is_short = progress.state == "done" and bool(progress.reason)
         return "stopped" if is_short else progress.state
 
@@ -92,7 +92,7 @@ def progress_key(entries: Sequence[StartedSweep]) -> tuple[Any, ...]:
 
 
 def sweep_json(entry: StartedSweep, place: int, form: str) -> dict[str, Any]:
-    """A sweep as JSON for the page; `place` counts from the newest, which is -1, and `form` is how a cell names the form."""
+    """A sweep as JSON for the page; `place` is -1 for the newest, `form` the expression for the form in a cell."""
     state = entry.state
     card = {
         "key": entry.key,
@@ -156,7 +156,7 @@ def _jpeg(picture: Image) -> bytes:
 
 
 def connect_client(entry: StartedSweep, session: Session) -> Client:
-    """The client that runs a sweep; an error if the service has changed since Run was pressed, because its price was not displayed."""
+    """The client that runs a sweep; an error if the service, and so the price, has changed since Run was pressed."""
     # Before and after: another connection may be made in between, and without one it is made here.
     _check_service(entry, session)
     client = session.client()
