@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .client import Client
 from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, Rates, estimate
-from .process_shared import find_keyring_key
-from .runs.run import Run
-from .shutdown import ProcessEnd
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
-from .transport.api_key import Key
-from .util.background_loop import background
 
 if TYPE_CHECKING:
+    from .client import Client
+    from .runs.run import Run
+    from .shutdown import ProcessEnd
     from .storage.library import Library
     from .sweeps.execute.job import SweepJob
     from .sweeps.plan.plan import Plan
@@ -42,7 +39,7 @@ class Session:
         self._clients: list[Client] = []
         self._has_opened = False
         self._reported_folders: set[Path] = set()
-        self._end = ProcessEnd(lambda: self.unfinished)
+        self._end: ProcessEnd | None = None
 
     @property
     def current(self) -> Client | None:
@@ -57,9 +54,8 @@ class Session:
     @property
     def unfinished(self) -> tuple[Client, ...]:
         """The open clients, and those still waiting for answers to paid requests."""
-        with self._guard:
-            self._clients = [client for client in self._clients if not client.is_finished]
-            return tuple(self._clients)
+        # Without the lock: it is read when a signal ends the process, at whatever moment.
+        return tuple(client for client in tuple(self._clients) if not client.is_finished)
 
     def connect(
         self,
@@ -76,6 +72,12 @@ class Session:
         the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
         per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none.
         """
+        # Here, because a form or a plan that is only displayed needs none of them.
+        from .client import Client
+        from .process_shared import find_keyring_key
+        from .shutdown import ProcessEnd
+        from .transport.api_key import Key
+
         address = address or os.getenv("REELBOOK_URL") or None
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
@@ -89,10 +91,11 @@ class Session:
         if address is not None and not address.lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
         folder = parse_library_folder(library) if library else self._usual_folder()
+        self._end = self._end or ProcessEnd(lambda: self.unfinished)
         self._end.install()
         client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
         with self._guard:
-            self._clients.append(client)
+            self._clients = [*self.unfinished, client]
             self._has_opened = True
         return client
 
@@ -157,6 +160,7 @@ class Session:
         """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
         from .sweeps.execute.ledger_lookup import CALL_SECONDS
         from .sweeps.plan.forecast import forecast
+        from .util.background_loop import background
 
         client = self.current
         if client is None:

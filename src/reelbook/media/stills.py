@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
@@ -280,6 +279,8 @@ def _plain(strip: Image.Image, mode: str) -> Image.Image:
     if strip.mode not in _DEEP:
         return strip if strip.mode == mode else strip.convert(mode)
     # Pillow would clip all values above 255 of 65,535 to white.
+    import numpy as np
+
     return Image.fromarray((np.clip(np.asarray(strip), 0, 65535) / 257 + 0.5).astype(np.uint8))
 
 

@@ -22,7 +22,8 @@ from ..errors import InvalidInput, Problem
 from .ledger.known_services import find_names, has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import make_identity
-from .table.library_table import INDEX_NAME, INPUT_JSON
+from .table import INPUT_JSON
+from .table.library_table import INDEX_NAME
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a function of a row, a list of any of these,

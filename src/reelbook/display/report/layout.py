@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
 from ...models.service_file import File
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 from ..input_code import format_input_code
 from ..tables.table_columns import UNSETTLED
 from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value, is_missing

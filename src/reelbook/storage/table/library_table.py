@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.catalog import CATALOG
+from ..file_marks import find_marks
 from ..ledger import transitions
 from ..ledger.transitions import Entry, State
 from .output_columns import build_output_columns
@@ -55,8 +56,6 @@ FIRST_COLUMNS = (
 
 INDEX_NAME = "library_run"
 """Name of the index of a library's table: its numbers are not those of a sweep's table, whose index is `run`."""
-INPUT_JSON = "input_json"
-"""Column of the canonical input in a sweep's table, by which a run is found without a request id."""
 _TAKEN = frozenset({*LAST_COLUMNS, INDEX_NAME, "run"})
 """Column names reserved against fields of models; `run` is the number in a file of exported runs."""
 READ_COLUMNS = (
@@ -69,7 +68,6 @@ VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
 _MODEL, _MIN_SEGMENT_ROWS = READ_COLUMNS.index("model"), 50
 _FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
 """A file as our writer formats it, with sorted fields. In foreign text inside a value the quotes are escaped."""
-_MARKS = re.compile(r'"marks":"([^"\\]+)"')
 
 Rows = Sequence[Sequence[Any]]
 
@@ -205,21 +203,6 @@ class RunColumns:
             "queued_s": partial(build_column, kind="real"), "running_s": partial(build_column, kind="real"),
         }  # fmt: skip
         return {name: builder.series(kinds.get(name)) for name, builder in self._builders.items()}
-
-
-def find_marks(media: Any) -> str | None:
-    """The marks of a row's files, as recorded when they were downloaded; None if not recorded.
-
-    >>> find_marks('[{"marks":"signed by Acme, ai-marked","sha256":"ab"}]'), find_marks('[{"sha256":"ab"}]'), find_marks(None)
-    ('signed by Acme, ai-marked', None, None)
-    """
-    if not media or '"marks"' not in media:
-        return None
-    found = _MARKS.findall(media)
-    if len(found) != media.count('"marks"'):
-        (files,) = parse_texts([media])
-        found = [str(file["marks"]) for file in files or () if isinstance(file, dict) and file.get("marks")]
-    return "; ".join(dict.fromkeys(found)) or None
 
 
 def get_credits_source(charged: Any) -> str:

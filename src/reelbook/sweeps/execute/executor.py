@@ -26,12 +26,13 @@ from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
-from .progress import Snapshot, Standing, SweepStatus, Tally, format_error, get_end_status, get_error_type
+from .progress import Snapshot, Standing, Tally, format_error, get_end_status, get_error_type
 from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
 from .standings import is_due, make_standings
 from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
+from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run

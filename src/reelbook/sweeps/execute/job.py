@@ -22,9 +22,10 @@ from ..money_text import format_spending
 from ..sweep_errors import usage_error
 from .executor import Client, Executor
 from .ledger_lookup import find_known
-from .progress import Progress, SweepStatus
+from .progress import Progress
 from .run_options import Options
 from .stop_reasons import Stopped
+from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     import pandas as pd

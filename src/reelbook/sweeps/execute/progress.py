@@ -9,7 +9,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,29 +19,12 @@ from ...runs.follower import error_kind_of
 from ...storage.ledger.transitions import State
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
+from .sweep_status import STATUSES, SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
 
 
-class SweepStatus(StrEnum):
-    """Status of a run of a sweep, and its text in the table. The last two occur only while the run is active.
-
-    An unfinished run is paid for, but its result was not received; running the plan again fetches it at no cost.
-    """
-
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    UNFINISHED = "unfinished"
-    UNCERTAIN = "uncertain"
-    IMPOSSIBLE = "impossible"
-    NOT_STARTED = "not started"
-    WAITING = "waiting"
-    RUNNING = "running"
-
-
-STATUSES = tuple(status.value for status in SweepStatus)
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({SweepStatus.WAITING, SweepStatus.RUNNING})

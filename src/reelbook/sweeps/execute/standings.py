@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from ...errors import InvalidInput
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunKey, RunName
-from .progress import Standing, SweepStatus, format_error, get_error_type
+from .progress import Standing, format_error, get_error_type
+from .sweep_status import SweepStatus
 
 
 def make_standings(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 
 MEASURED = "measured"
 NOTE = "reelbook_measured"

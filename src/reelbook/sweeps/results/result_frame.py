@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
+from ...storage.file_marks import find_marks
 from ...storage.ledger.transitions import State
-from ...storage.table.library_table import INPUT_JSON, FileColumns, ObjectColumns, find_marks
+from ...storage.table import INPUT_JSON
+from ...storage.table.library_table import FileColumns, ObjectColumns
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
 from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
-from ..execute.progress import STATUSES, Standing, SweepStatus, Tally, cut_data_uris
+from ..execute.progress import Standing, Tally, cut_data_uris
+from ..execute.sweep_status import STATUSES, SweepStatus
 from ..plan.field_paths import Schema
 from ..plan.plan_frame import get_columns, make_column, make_input_columns
 from ..plan.plan_rows import Row

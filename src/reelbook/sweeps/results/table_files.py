@@ -6,13 +6,12 @@ import ast
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
-from ...storage.table.library_table import INPUT_JSON, parse_texts
-from ...storage.table.typed_columns import build_column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VIDEO, IMAGES = "output_video", "output_images"
 FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
@@ -23,6 +22,8 @@ _ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     """The files of each row, in the order of the output."""
+    import pandas as pd
+
     empty: list[Any] = [None] * len(table)
     video_column, image_column = (find_column(table, name) for name in (VIDEO, IMAGES))
     if video_column is None and image_column is None:
@@ -53,6 +54,8 @@ def format_summary(table: pd.DataFrame) -> str:
     >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
     '3 runs: 2 completed, 1 failed; 106 credits'
     """
+    import pandas as pd
+
     states, costs = find_column(table, "status"), find_column(table, "credits")
     text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
     if states is not None:
@@ -70,6 +73,10 @@ def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
 
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a table of runs from a `.parquet` or `.csv` file."""
+    import pandas as pd
+
+    from ...storage.table.typed_columns import build_column
+
     if not isinstance(path, (str, Path)):
         raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
     file = Path(path).expanduser()
@@ -91,6 +98,8 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 
 def _parse_list(value: Any) -> list[Any] | None:
+    import pandas as pd
+
     if isinstance(value, str):
         try:
             found = ast.literal_eval(value)
@@ -102,6 +111,9 @@ def _parse_list(value: Any) -> list[Any] | None:
 
 def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     """The facts of a row's run, for the provenance in copies of its files."""
+    from ...storage.table import INPUT_JSON
+    from ...storage.table.library_table import parse_texts
+
     known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
     return {**known, "input": inputs} if isinstance(inputs, dict) else known
@@ -113,6 +125,8 @@ def _plain(value: Any) -> Any:
 
 
 def _is_known(value: Any) -> bool:
+    import pandas as pd
+
     return not pd.api.types.is_scalar(value) or not pd.isna(value)
 
 

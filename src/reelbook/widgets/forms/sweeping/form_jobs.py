@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ....display.formatting import STATE_SIGNS, shorten
-from ....display.sheets import draw_sheet
 from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
-from ....sweeps.execute.progress import SweepStatus
+from ....sweeps.execute.sweep_status import SweepStatus
 from ..page_messages import format_service_changed
 
 if TYPE_CHECKING:
@@ -144,6 +143,8 @@ def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     rows = table[table["status"] == SweepStatus.COMPLETED].head(MAX_SHEET_RUNS)
     if not len(rows):
         raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
+    from ....display.sheets import draw_sheet
+
     sheet = draw_sheet(rows, width=SHEET_WIDTH)
     dark = sheet.draw_dark()
     return [_jpeg(sheet), *([_jpeg(dark)] if dark is not None else [])]

@@ -13,10 +13,10 @@ from ..fields.draft import Draft
 from ..page_messages import format_problem
 from ..pictures.form_pictures import Pictures
 from .form_axes import Axis, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
-from .plan_preview import PlanPreview, make_preview
 
 if TYPE_CHECKING:
     from ..form import Form
+    from .plan_preview import PlanPreview
 
 PAUSE_SECONDS = 0.1
 """Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
@@ -155,6 +155,8 @@ class SweepPlanning:
         with self.condition:
             self._number += 1
             number = self._number
+        from .plan_preview import make_preview
+
         return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
     def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
