@@ -10,12 +10,15 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..errors import FolderInUse, Unreachable
 from .accounts import NewAccount, new_key
-from .server import Server, bind_socket
 from .service_settings import Settings
+
+if TYPE_CHECKING:
+    from .server import Server
 
 ACCOUNT = "notebook"
 JOIN_SECONDS = 15.0
@@ -82,6 +85,9 @@ class Embedded:
 
     def _join_or_start(self) -> Address:
         if self._address is None or not self.runs_here:
+            # Here, because another process may run it already.
+            from .server import Server, bind_socket
+
             self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
             key = self._read_or_create_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
