@@ -17,6 +17,7 @@ from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import InputContainer, OutputContainer
 
 from ..errors import ReelbookError
+from ..util.containers import MalformedFile, parse_boxes
 from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
@@ -167,11 +168,9 @@ def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[
 
 def _is_mp4(content: bytes) -> bool:
     """Whether this is a complete MP4: its boxes fill it to the last byte."""
-    place, kinds = 0, []
-    while place + 8 <= len(content):
-        length = int.from_bytes(content[place : place + 4], "big")
-        kinds.append(content[place + 4 : place + 8])
-        if length < 8:
-            return False
-        place += length
-    return place == len(content) and kinds[:1] == [b"ftyp"] and b"moov" in kinds and b"mdat" in kinds
+    try:
+        boxes = list(parse_boxes(io.BytesIO(content), 0, len(content)))
+    except MalformedFile:
+        return False
+    kinds = [box.kind for box in boxes]
+    return kinds[:1] == [b"ftyp"] and b"moov" in kinds and b"mdat" in kinds and boxes[-1].end == len(content)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile
 from . import gif, jpeg, mp4, png, tiff, webp
-from .file_pieces import MalformedFile, Stretch
+from .file_pieces import Stretch
 
 _BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"wide", b"free", b"skip", b"pnot", b"uuid", b"JXL ")
 """Types of a first box, by which MP4, QuickTime, AVIF, HEIC and JPEG XL are recognised."""
@@ -50,9 +51,9 @@ def is_signed(file: BinaryIO) -> bool:
 
 def find_container(head: bytes) -> Container | None:
     """How to search a file with these first bytes; None for a format without manifests."""
-    if head.startswith(png.SIGNATURE):
+    if head.startswith(PNG_SIGNATURE):
         return Container(png.find_manifest_parts, png.read_packets)
-    if head.startswith(jpeg.SIGNATURE):
+    if head.startswith(JPEG_SIGNATURE):
         return Container(jpeg.find_manifest_parts, jpeg.read_packets)
     if head[:4] == b"RIFF":
         return Container(webp.find_manifest_parts, webp.read_packets)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
+from ...util.containers import MalformedFile, parse_boxes
 from .cbor import decode
 from .certificate import stated_names
-from .file_pieces import MAX_PARTS, MalformedFile
 
 _CHAIN = 33
 """COSE's header label of the certificate chain."""
@@ -51,20 +53,10 @@ def parse_claim(content: bytes) -> Claim:
 
 def _boxes(content: bytes) -> Iterator[_Box]:
     """The consecutive boxes, up to the first malformed one."""
-    at = 0
-    for _ in range(MAX_PARTS):
-        if at + 8 > len(content):
-            return
-        size, kind = struct.unpack_from(">I4s", content, at)
-        head = 8
-        if size == 1 and at + 16 <= len(content):
-            size, head = struct.unpack_from(">Q", content, at + 8)[0], 16
-        stop = len(content) if size == 0 else at + size
-        if not at + head <= stop <= len(content):
-            return
-        inside = content[at + head : stop]
-        yield _Box(kind, _label(inside) if kind == b"jumb" else "", inside)
-        at = stop
+    with suppress(MalformedFile):
+        for box in parse_boxes(BytesIO(content), 0, len(content)):
+            inside = content[box.inside : box.stop]
+            yield _Box(box.kind, _label(inside) if box.kind == b"jumb" else "", inside)
 
 
 def _inner(box: _Box | None) -> list[_Box]:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from .file_pieces import MalformedFile
+from ...util.containers import MalformedFile
 
 _MAX_DEPTH, _MAX_ITEMS = 40, 200_000
 _FLOATS = {25: ">e", 26: ">f", 27: ">d"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .file_pieces import MalformedFile
+from ...util.containers import MalformedFile
 
 _ORGANIZATION, _COMMON_NAME = bytes.fromhex("55040a"), bytes.fromhex("550403")
 _SEQUENCE, _OID, _VERSION = 0x30, 0x06, 0xA0

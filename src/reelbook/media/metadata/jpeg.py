@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
+from ...util.containers import (
+    JPEG_SCAN,
+    MalformedFile,
+    Part,
+    get_length,
+    parse_jpeg_segments,
+    read_content,
+    read_exactly,
+)
 from . import exif, xmp
-from .file_pieces import MAX_BYTES, MalformedFile, Piece, Stretch, get_length, read_exactly
-
-SIGNATURE = b"\xff\xd8\xff"
+from .file_pieces import MAX_BYTES, Piece, Stretch
 
 XMP = b"http://ns.adobe.com/xap/1.0/\0"
 """First bytes of an XMP packet's segment."""
 
-_APP0, _APP1, _APP11, _COMMENT, _SCAN = 0xE0, 0xE1, 0xEB, 0xFE, 0xDA
+_APP0, _APP1, _APP11, _COMMENT = b"\xe0", b"\xe1", b"\xeb", b"\xfe"
 _C2PA = re.compile(rb"\xff\xeb..JP.{10}jumb(?:.{8})?.{4}jumdc2pa", re.DOTALL)
 """First bytes of a manifest."""
 _BOX_HEAD_BYTES = 20
@@ -28,23 +34,14 @@ _LARGEST = 65_533
 _MAX_SEGMENTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """Position and marker of a segment."""
-
-    marker: int
-    start: int
-    stop: int
-
-
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Yield the comments, the texts of the EXIF block, and our own record."""
     ours: dict[int, bytes] = {}
     for segment in _segments(file):
-        if segment.marker not in (_APP1, _COMMENT):
+        if segment.kind not in (_APP1, _COMMENT):
             continue
-        content = _content(file, segment)
-        if segment.marker == _APP1:
+        content = read_content(file, segment)
+        if segment.kind == _APP1:
             yield from exif.parse_texts(content).items() if content.startswith(b"Exif\0\0") else ()
         elif own := _OURS.match(content):
             ours[int(own[1])] = content[own.end() :]
@@ -61,9 +58,9 @@ def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
     instance = None
     pixels = get_length(file)
     for segment in _segments(file):
-        if segment.marker == _SCAN:
+        if segment.kind == JPEG_SCAN:
             pixels = segment.start
-        if segment.marker != _APP11 or segment.stop - segment.start < _BOX_HEAD_BYTES:
+        if segment.kind != _APP11 or segment.stop - segment.start < _BOX_HEAD_BYTES:
             continue
         # "JP", number of the box, number of the part, and then, repeated in each part, length and kind of the box.
         letters, box, number, size = struct.unpack(">2sHII", read_exactly(file, segment.start + 4, 12))
@@ -84,7 +81,7 @@ def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
     """Yield the XMP packets."""
     for segment in _segments(file):
-        if segment.marker == _APP1 and (content := _content(file, segment)).startswith(XMP):
+        if segment.kind == _APP1 and (content := read_content(file, segment)).startswith(XMP):
             yield content.removeprefix(XMP)
 
 
@@ -95,22 +92,22 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     """
     pieces: list[Piece] = [Stretch(0, 2)]
     segments = list(_segments(file))
-    foreign = next((item for item in segments if item.marker == _APP1 and _content(file, item).startswith(XMP)), None)
+    foreign = next((item for item in segments if item.kind == _APP1 and read_content(file, item).startswith(XMP)), None)
     ours, is_written = _comments(record.encode()), False
     if source_type and foreign is None:
         ours.insert(0, _segment(_APP1, XMP + xmp.make_packet(source_type=source_type)))
     for segment in segments:
         # Directly after the segments that must come first: a second picture at the end of the file, such as a phone's
         # gain map, is found by its offset from one of the next segments.
-        if not is_written and segment.marker not in (_APP0, _APP1):
+        if not is_written and segment.kind not in (_APP0, _APP1):
             pieces += ours
             is_written = True
-        if segment.marker == _SCAN:
+        if segment.kind == JPEG_SCAN:
             # The pixels follow.
             return [*pieces, Stretch(segment.start, get_length(file))]
         if segment == foreign:
             pieces.append(_typed(file, segment, source_type))
-        elif not (segment.marker == _COMMENT and _OURS.match(_content(file, segment))):
+        elif not (segment.kind == _COMMENT and _OURS.match(read_content(file, segment))):
             pieces.append(Stretch(segment.start, segment.stop))
     raise MalformedFile("it has no pixels")
 
@@ -124,35 +121,13 @@ def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
             return
 
 
-def _segments(file: BinaryIO) -> Iterator[_Segment]:
-    """The segments before the pixels."""
-    size, start = get_length(file), 2
-    for _ in range(_MAX_SEGMENTS):
-        if start + 4 > size:
-            return
-        filler, marker, count = struct.unpack(">BBH", read_exactly(file, start, 4))
-        if filler != 0xFF:
-            raise MalformedFile("something stands between its segments")
-        if marker == 0xFF:  # Fill bytes, of which any number may precede a marker.
-            start += 1
-            continue
-        stop = start + 2 + count
-        if count < 2 or stop > size:
-            raise MalformedFile("a segment claims more than the file has")
-        yield _Segment(marker, start, stop)
-        if marker == _SCAN:
-            return
-        start = stop
-    raise MalformedFile("it has too many segments")
+def _segments(file: BinaryIO) -> Iterator[Part]:
+    return parse_jpeg_segments(file, limit=_MAX_SEGMENTS)
 
 
-def _content(file: BinaryIO, segment: _Segment) -> bytes:
-    return read_exactly(file, segment.start + 4, segment.stop - segment.start - 4)
-
-
-def _typed(file: BinaryIO, segment: _Segment, source_type: str) -> Piece:
+def _typed(file: BinaryIO, segment: Part, source_type: str) -> Piece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
-    foreign = _content(file, segment).removeprefix(XMP)
+    foreign = read_content(file, segment).removeprefix(XMP)
     merged = xmp.merge_into_packet(foreign, source_type=source_type)
     if source_type and merged is not None and not xmp.find_source_type(foreign):
         content = XMP + (merged if len(merged) <= _ROOM else xmp.without_padding(merged))
@@ -167,5 +142,5 @@ def _comments(record: bytes) -> list[bytes]:
     return [_segment(_COMMENT, content) for content in contents]
 
 
-def _segment(marker: int, content: bytes) -> bytes:
-    return struct.pack(">BBH", 0xFF, marker, len(content) + 2) + content
+def _segment(marker: bytes, content: bytes) -> bytes:
+    return b"\xff" + marker + struct.pack(">H", len(content) + 2) + content

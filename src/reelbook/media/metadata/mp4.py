@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
+from ...util.containers import MalformedFile, Part, get_length, parse_boxes, read_content, read_exactly
 from . import xmp
-from .file_pieces import MAX_BYTES, MAX_PARTS, MalformedFile, Piece, Stretch, get_length, read_exactly
+from .file_pieces import MAX_BYTES, Piece, Stretch
 
 XMP_BOX = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 """UUID of an XMP packet's box, by the XMP standard."""
@@ -19,32 +19,14 @@ C2PA_BOX = bytes.fromhex("d8fec3d61b0e483c92975828877ec481")
 
 _PURPOSES = (b"manifest", b"original", b"update")
 _NAMES = {b"\xa9cmt": "comment", b"\xa9nam": "title", b"desc": "description"}
-_HEAD, _LONG_HEAD = 8, 16
+_HEAD = 8
 _LARGEST = 2**32 - 1
 _MAX_TAGS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """Position and type of a box."""
-
-    kind: bytes
-    start: int
-    inside: int
-    """Start of its content."""
-    stop: int
-    is_open: bool
-    """Whether it extends to the end of the file, without a stated size."""
-
-    @property
-    def size(self) -> int:
-        """Size of its content in bytes."""
-        return self.stop - self.inside
-
-
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Yield comment, title and description, the tags with custom names, and our record."""
-    for box in _boxes(file, 0, get_length(file)):
+    for box in parse_boxes(file, 0, get_length(file)):
         if box.kind == b"moov":
             yield from _texts_of_index(file, box)
         elif (record := _record(file, box)) is not None:
@@ -53,7 +35,7 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
     """The parts of the manifest, where C2PA places it in an MP4 and in other formats of boxes."""
-    for box in _boxes(file, 0, get_length(file)):
+    for box in parse_boxes(file, 0, get_length(file)):
         if (
             box.kind == b"uuid"
             and box.size >= len(C2PA_BOX)
@@ -69,7 +51,7 @@ def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
     """Yield the XMP packets."""
-    for box in _boxes(file, 0, get_length(file)):
+    for box in parse_boxes(file, 0, get_length(file)):
         if (packet := _packet(file, box)) is not None:
             yield packet
 
@@ -80,7 +62,7 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     There it moves no other box: the offsets in the index stay valid, and playback starts as early.
     """
     end = get_length(file)
-    boxes = list(_boxes(file, 0, end))
+    boxes = list(parse_boxes(file, 0, end))
     if not boxes or boxes[-1].stop != end or not any(box.kind in (b"moov", b"moof") for box in boxes):
         raise MalformedFile("it has no index, or something stands after its last box")
     packets = {box: packet for box in boxes if (packet := _packet(file, box)) is not None}
@@ -100,39 +82,21 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     return [*pieces, ours, *(Stretch(box.start, box.stop) for box in table)]
 
 
-def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[_Box]:
-    """The consecutive boxes; `MalformedFile` if one exceeds the range."""
-    for _ in range(MAX_PARTS):
-        if start + _HEAD > stop:
-            return
-        size, kind = struct.unpack(">I4s", read_exactly(file, start, _HEAD))
-        inside, is_open = start + _HEAD, size == 0
-        if size == 1:
-            size = struct.unpack(">Q", read_exactly(file, inside, 8))[0]
-            inside = start + _LONG_HEAD
-        end = stop if is_open else start + size
-        if not inside <= end <= stop:
-            raise MalformedFile("a box claims more than the file has")
-        yield _Box(kind, start, inside, end, is_open)
-        start = end
-    raise MalformedFile("it has too many boxes")
-
-
-def _packet(file: BinaryIO, box: _Box) -> bytes | None:
+def _packet(file: BinaryIO, box: Part) -> bytes | None:
     """The XMP packet of a box, if it contains one."""
     if box.kind != b"uuid" or not len(XMP_BOX) <= box.size <= 2 * MAX_BYTES:
         return None
-    content = read_exactly(file, box.inside, box.size)
+    content = read_content(file, box)
     return content[len(XMP_BOX) :] if content.startswith(XMP_BOX) else None
 
 
-def _record(file: BinaryIO, box: _Box) -> str | None:
+def _record(file: BinaryIO, box: Part) -> str | None:
     """Our record, if this box contains it."""
     packet = _packet(file, box)
     return None if packet is None else xmp.find_record(packet)
 
 
-def _remaining_pieces(box: _Box, *, is_removed: bool) -> list[Piece]:
+def _remaining_pieces(box: Part, *, is_removed: bool) -> list[Piece]:
     """A box with a stated size; if removed, as free space, so that the boxes after it do not move."""
     after_kind = Stretch(box.start + _HEAD, box.stop)
     if box.is_open:
@@ -144,15 +108,15 @@ def _remaining_pieces(box: _Box, *, is_removed: bool) -> list[Piece]:
     return [Stretch(box.start, box.stop)]
 
 
-def _first_of_each(file: BinaryIO, start: int, stop: int) -> dict[bytes, _Box]:
+def _first_of_each(file: BinaryIO, start: int, stop: int) -> dict[bytes, Part]:
     """The first box of each type; others are not parsed, because a file of tiny boxes would take minutes."""
-    found: dict[bytes, _Box] = {}
-    for box in _boxes(file, start, stop):
+    found: dict[bytes, Part] = {}
+    for box in parse_boxes(file, start, stop):
         found.setdefault(box.kind, box)
     return found
 
 
-def _texts_of_index(file: BinaryIO, index: _Box) -> Iterator[tuple[str, str]]:
+def _texts_of_index(file: BinaryIO, index: Part) -> Iterator[tuple[str, str]]:
     boxes = _first_of_each(file, index.inside, index.stop)
     if b"meta" in boxes:
         yield from _texts_of_tags(file, boxes[b"meta"])
@@ -167,7 +131,7 @@ def _texts_of_index(file: BinaryIO, index: _Box) -> Iterator[tuple[str, str]]:
             yield _NAMES[kind], _text(read_exactly(file, inner[kind].inside + 4, inner[kind].size - 4))
 
 
-def _texts_of_tags(file: BinaryIO, tags: _Box) -> Iterator[tuple[str, str]]:
+def _texts_of_tags(file: BinaryIO, tags: Part) -> Iterator[tuple[str, str]]:
     # QuickTime lacks the four bytes of version and flags that MP4 has here.
     is_quicktime = tags.size >= _HEAD and read_exactly(file, tags.inside + 4, 4) == b"hdlr"
     boxes = _first_of_each(file, tags.inside + (0 if is_quicktime else 4), tags.stop)
@@ -181,12 +145,12 @@ def _texts_of_tags(file: BinaryIO, tags: _Box) -> Iterator[tuple[str, str]]:
             yield names[kind], _text(read_exactly(file, value.inside + 8, value.size - 8))
 
 
-def _keys(file: BinaryIO, box: _Box) -> dict[bytes, str]:
+def _keys(file: BinaryIO, box: Part) -> dict[bytes, str]:
     """Names of the tags that have numbers as types."""
     if not 8 <= box.size <= MAX_BYTES:
         return {}
     # Version and number of names; then each name in the form of a box.
-    keys = islice(_boxes(file, box.inside + 8, box.stop), _MAX_TAGS)
+    keys = islice(parse_boxes(file, box.inside + 8, box.stop), _MAX_TAGS)
     return {
         struct.pack(">I", number): _text(read_exactly(file, key.inside, min(key.size, 200))).rpartition(".")[2]
         for number, key in enumerate(keys, 1)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
+from ...util.containers import (
+    PNG_SIGNATURE,
+    MalformedFile,
+    Part,
+    get_length,
+    parse_png_chunks,
+    read_content,
+    read_exactly,
+)
 from . import xmp
-from .file_pieces import MAX_BYTES, MAX_PARTS, MalformedFile, Piece, Stretch, get_length, read_exactly
+from .file_pieces import MAX_BYTES, Piece, Stretch
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 OURS = b"reelbook"
 """The keyword of our own record."""
 
@@ -23,42 +30,28 @@ _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _LONGEST_KEYWORD = 79
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Position and type of a chunk."""
-
-    kind: bytes
-    start: int
-    stop: int
-
-    @property
-    def size(self) -> int:
-        """Size of its content in bytes."""
-        return self.stop - self.start - 12
-
-
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Yield every text with its keyword, including our own record."""
     room = 4 * MAX_BYTES
-    for chunk in _chunks(file):
+    for chunk in parse_png_chunks(file):
         if chunk.kind in _TEXTS and chunk.size <= min(MAX_BYTES, room):
-            keyword, text = _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))
+            keyword, text = _text(chunk.kind, read_content(file, chunk))
             room -= chunk.size + len(text)
             yield keyword, text
 
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
     """The parts of the manifest, where C2PA places it in a PNG."""
-    for chunk in _chunks(file):
+    for chunk in parse_png_chunks(file):
         if chunk.kind == _MANIFEST:
-            yield Stretch(chunk.start + 8, chunk.stop - 4)
+            yield Stretch(chunk.inside, chunk.stop)
 
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
     """Yield the XMP packets."""
-    for chunk in _chunks(file):
+    for chunk in parse_png_chunks(file):
         if _begins(file, chunk, XMP) and chunk.size <= 2 * MAX_BYTES:
-            yield _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
+            yield _text(chunk.kind, read_content(file, chunk))[1].encode("utf-8", "replace")
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
@@ -66,42 +59,24 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
 
     An earlier record is removed; a foreign XMP packet gets the source type added.
     """
-    pieces: list[Piece] = [Stretch(0, len(SIGNATURE))]
-    foreign = next((chunk for chunk in _chunks(file) if _begins(file, chunk, XMP)), None)
+    pieces: list[Piece] = [Stretch(0, len(PNG_SIGNATURE))]
+    foreign = next((chunk for chunk in parse_png_chunks(file) if _begins(file, chunk, XMP)), None)
     ours = [_itxt(OURS, record)]
     if source_type and foreign is None:
         ours.append(_itxt(XMP, xmp.make_packet(source_type=source_type).decode()))
     is_written = False
-    for chunk in _chunks(file):
+    for chunk in parse_png_chunks(file):
         if chunk.kind == b"IDAT" and not is_written:
             pieces += ours
             is_written = True
         if chunk == foreign:
             pieces.append(_typed(file, chunk, source_type))
         elif not _begins(file, chunk, OURS):
-            pieces.append(Stretch(chunk.start, chunk.stop))
-        end = chunk.stop
-    if not is_written or chunk.kind != b"IEND":
-        raise MalformedFile("it has no pixels, or no end")
+            pieces.append(Stretch(chunk.start, chunk.end))
+    if not is_written:
+        raise MalformedFile("it has no pixels")
     # Data that other programs append after the end are kept.
-    return [*pieces, Stretch(end, get_length(file))]
-
-
-def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
-    """The chunks up to the end of the picture; `MalformedFile` if one exceeds the file."""
-    size, start = get_length(file), len(SIGNATURE)
-    for _ in range(MAX_PARTS):
-        if start == size:
-            return
-        count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
-        stop = start + count + 12
-        if stop > size:
-            raise MalformedFile("a chunk claims more than the file has")
-        yield _Chunk(kind, start, stop)
-        if kind == b"IEND":
-            return
-        start = stop
-    raise MalformedFile("it has too many chunks")
+    return [*pieces, Stretch(chunk.end, get_length(file))]
 
 
 def _text(kind: bytes, content: bytes) -> tuple[str, str]:
@@ -132,20 +107,20 @@ def _utf8_or_latin(text: bytes) -> str:
         return text.decode("latin-1")
 
 
-def _begins(file: BinaryIO, chunk: _Chunk, keyword: bytes) -> bool:
+def _begins(file: BinaryIO, chunk: Part, keyword: bytes) -> bool:
     """Whether a chunk is a text with this keyword."""
     head = keyword + b"\0"
-    return chunk.kind in _TEXTS and chunk.size >= len(head) and read_exactly(file, chunk.start + 8, len(head)) == head
+    return chunk.kind in _TEXTS and chunk.size >= len(head) and read_exactly(file, chunk.inside, len(head)) == head
 
 
-def _typed(file: BinaryIO, chunk: _Chunk, source_type: str) -> Piece:
+def _typed(file: BinaryIO, chunk: Part, source_type: str) -> Piece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     if source_type and chunk.size <= MAX_BYTES:
-        foreign = _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))[1].encode()
+        foreign = _text(chunk.kind, read_content(file, chunk))[1].encode()
         merged = xmp.merge_into_packet(foreign, source_type=source_type)
         if merged is not None and not xmp.find_source_type(foreign):
             return _itxt(XMP, merged.decode())
-    return Stretch(chunk.start, chunk.stop)
+    return Stretch(chunk.start, chunk.end)
 
 
 def _itxt(keyword: bytes, text: str) -> bytes:

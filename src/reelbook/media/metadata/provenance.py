@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ...errors import ReelbookError
 from ...settings import options
+from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get_length
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
-from .file_pieces import MAX_BYTES, MalformedFile, Piece, Stretch, assemble, get_length
+from .file_pieces import MAX_BYTES, Piece, Stretch, assemble
 from .input_record import parse_record_input
 from .parameters_text import parse_settings
 from .run_record import NAMES, format_record, parse_record
@@ -232,9 +233,9 @@ Edited = Callable[[BinaryIO, str, str], list[Piece]]
 
 def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
     """The functions to read and write metadata of a file with these first bytes."""
-    if head.startswith(png.SIGNATURE):
+    if head.startswith(PNG_SIGNATURE):
         return png.read_texts, png.build_pieces
-    if head.startswith(jpeg.SIGNATURE):
+    if head.startswith(JPEG_SIGNATURE):
         return jpeg.read_texts, jpeg.build_pieces
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return webp.read_texts, webp.build_pieces

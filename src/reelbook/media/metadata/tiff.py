@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from .file_pieces import Stretch, get_length, read_exactly
+from ...util.containers import get_length, read_exactly
+from .file_pieces import Stretch
 
 SIGNATURES = (b"II*\0", b"MM\0*")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import struct
-import zlib
-from collections.abc import Iterator
 
 import av
 import numpy as np
 
+from ...util.containers import PNG_SIGNATURE, MalformedFile, has_valid_checksum, parse_png_chunks, read_content
+
 Size = tuple[int, int]
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _RGB = (8, 2, 0, 0, 0)
 """Bit depth, colour type, compression, filter and interlace of the only kind that is decoded."""
 
@@ -44,34 +44,22 @@ def plain(data: bytes, size: Size) -> av.VideoFrame | None:
 
 def _stripped(data: bytes, size: Size) -> bytes | None:
     """The file reduced to its header and its pixels; None unless it is plain."""
-    if not data.startswith(_SIGNATURE):
+    if not data.startswith(PNG_SIGNATURE):
         return None
-    parts, ended = [_SIGNATURE], False
+    file, parts = io.BytesIO(data), [PNG_SIGNATURE]
     try:
-        for name, body, chunk in _chunks(data):
-            if name == b"IHDR" and struct.unpack(">II5B", body) != (*size, *_RGB):
+        for chunk in parse_png_chunks(file):
+            if chunk.kind in _CHANGING or not has_valid_checksum(file, chunk):
                 return None
-            if name in _CHANGING or (name == b"iTXt" and _may_turn(body)):
+            if chunk.kind == b"IHDR" and struct.unpack(">II5B", read_content(file, chunk)) != (*size, *_RGB):
                 return None
-            if name in (b"IHDR", b"IDAT", b"IEND"):
-                parts.append(chunk)
-            ended = name == b"IEND"
-    except (struct.error, ValueError):
+            if chunk.kind == b"iTXt" and _may_turn(read_content(file, chunk)):
+                return None
+            if chunk.kind in (b"IHDR", b"IDAT", b"IEND"):
+                parts.append(data[chunk.start : chunk.end])
+    except (struct.error, MalformedFile):
         return None
-    return b"".join(parts) if ended else None
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield the name, content and all bytes of each chunk; raises ValueError where one is damaged."""
-    place = len(_SIGNATURE)
-    name = b""
-    while name != b"IEND":
-        length, name = struct.unpack_from(">I4s", data, place)
-        end = place + 12 + length
-        if end > len(data) or zlib.crc32(data[place + 4 : end - 4]) != struct.unpack_from(">I", data, end - 4)[0]:
-            raise ValueError("damaged")
-        yield name, data[place + 8 : end - 4], data[place:end]
-        place = end
+    return b"".join(parts)
 
 
 def _may_turn(text: bytes) -> bool:
