@@ -52,7 +52,7 @@ DRAIN_SECONDS = 15.0
 class Client(NameHints):
     """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
 
-    _internal = ("context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit")
+    _internal = ("context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit_run")
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class Client(NameHints):
         self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, entry.id))
         return self._submit_and_wait(Submission(context, request, take=entry.take))
 
-    async def submit(self, submission: Submission, *, watched: bool = False) -> Run:
+    async def submit_run(self, submission: Submission, *, watched: bool = False) -> Run:
         """Submit on the background loop and return the run, for callers that start many at once."""
         try:
             verdict, answer = await submission.submit()
@@ -277,7 +277,7 @@ class Client(NameHints):
             from .display.waiting_line import waiting_line
 
             with waiting_line() as show:
-                work = self.submit(submission, watched=watched)
+                work = self.submit_run(submission, watched=watched)
                 return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:

@@ -186,7 +186,7 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
                 try:
                     if order.way == "naive":
                         _check_naively(client, order.limit or 0)
-                    run = await client.submit(submission(number))
+                    run = await client.submit_run(submission(number))
                     await run.wait_finished()
                     if run.failure is not None:
                         raise run.failure

@@ -302,7 +302,7 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
 
         ledger.submit = submit_late  # type: ignore[method-assign]
         with pytest.raises(ReelbookError, match="nothing was paid"):
-            background.wait(client.submit(submission), PATIENCE)
+            background.wait(client.submit_run(submission), PATIENCE)
         del ledger.submit
         story = ledger.transact_now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
 

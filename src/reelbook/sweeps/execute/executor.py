@@ -50,7 +50,7 @@ class Client(Protocol):
     @property
     def context(self) -> ClientContext: ...
 
-    async def submit(self, submission: Submission, *, watched: bool = False) -> Run: ...
+    async def submit_run(self, submission: Submission, *, watched: bool = False) -> Run: ...
 
 
 class Executor:
@@ -260,7 +260,7 @@ class Executor:
         try:
             # A task of the client, so that closing the client waits for it. The first run is polled often, because its
             # duration determines how many runs are sent next.
-            return await self.context.create_task(self._client.submit(submission, watched=not self._is_proven))
+            return await self.context.create_task(self._client.submit_run(submission, watched=not self._is_proven))
         finally:
             submission.budget_taken.set()
             del self._submitting[standing]
