@@ -21,7 +21,7 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import Input
 from reelbook.models.service_file import File
-from reelbook.storage.file_marks import find_marks
+from reelbook.storage.recorded_marks import find_marks
 from reelbook.storage.run_identity import dumps
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made

@@ -33,7 +33,7 @@ table = rb.sweep(rb.TextToVideo(prompt="a green tram in the rain", num_frames=9,
     "frame": "table",
     "sheet": "table.reel.sheet()",
     "library": "rb.library()",
-    "gallery": "display(HTML(gallery([table.reel.file(row) for row in (0, 1, 2)])))",
+    "gallery": "display(HTML(render_gallery([table.reel.file(row) for row in (0, 1, 2)])))",
 }
 """What a day with a sweep shows, cell by cell."""
 LAPTOP, PHONE = (1280, 800), (480, 800)

@@ -326,7 +326,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     gate = Gate(served)
     held = gate.hold("/status")
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
-        monkeypatch.setattr(submit_wait, "_until", late)
+        monkeypatch.setattr(submit_wait, "_wait_until", late)
         with pytest.raises(Interrupted) as caught:
             client.start(rb.ImagesToVideo(**clip(1)))
         monkeypatch.undo()

@@ -89,7 +89,9 @@ class Place:
 
     def script(self, code: str) -> Process:
         """A script that has connected."""
-        before = CONNECT.format(address=self.served.base_url, key=KEY, library=str(self.library))
+        # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
+        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        before += CONNECT.format(address=self.served.base_url, key=KEY, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
     def process(self, command: list[str], **environment: str) -> Process:

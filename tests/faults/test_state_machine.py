@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -22,7 +23,7 @@ from reelbook.storage.ledger import claims, crash_recovery, transitions
 from reelbook.storage.ledger.claims import Budget, RunRequest, Verdict
 from reelbook.storage.ledger.owners import Owner
 from reelbook.storage.ledger.schema import SCHEMA
-from reelbook.storage.ledger.transitions import Entry, Moved
+from reelbook.storage.ledger.transitions import Entry, Moved, State
 
 LEGAL = """
 planned   → intent accepted uncertain
@@ -455,7 +456,7 @@ def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None)
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "clear_owner", _sent_again),
     "an uncertain run is claimed like any other": lambda patch: (
-        patch.setattr(claims, "UNCERTAIN", "never"),
+        patch.setattr(claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})),
         patch.setattr(
             transitions, "MOVES", {**transitions.MOVES, "uncertain": transitions.MOVES["uncertain"] | {"intent"}}
         ),

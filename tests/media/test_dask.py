@@ -96,14 +96,14 @@ def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path
 def _deadly() -> None:
     """From now on, this worker dies over a file of that name, as it would over a decoder with a flaw."""
     one: Any = import_module("reelbook.media.measuring.measure_file")
-    opened = one.opened
+    opened = one.open_frames
 
     def deadly(path: Path) -> object:
         if path.name == "deadly.png":
             os._exit(1)
         return opened(path)
 
-    one.opened = deadly
+    one.open_frames = deadly
 
 
 def test_a_worker_that_dies_costs_its_file_and_no_other(client: Any, files: list[Path], tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ class TestRightToLeft:
     def test_words_of_two_fonts_stand_in_the_order_of_reading(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """A sentence that begins at the right goes on to the left, where Pillow can turn letters around."""
         only.setattr(
-            labels, "font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),)
+            labels, "find_font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),)
         )
 
         found = [run.text.strip() for run in split_by_font(f"{ARABIC} boat")]

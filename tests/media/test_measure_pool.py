@@ -184,7 +184,7 @@ import signal, sys
 from reelbook.media.measuring.measures import measure_files
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
-    measured([sys.argv[1]], ["sharpness"])
+    measure_files([sys.argv[1]], ["sharpness"])
 except KeyboardInterrupt:
     print("back", flush=True)
 """

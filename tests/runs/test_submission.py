@@ -221,7 +221,7 @@ def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -
             for number in range(20)
         ]
 
-        outcomes = [background.submit(client.submit(one)) for one in submissions]
+        outcomes = [background.submit(client.submit_run(one)) for one in submissions]
         errors = [future.exception(60) for future in outcomes]
 
     assert [type(error) for error in errors].count(rb.OverBudget) == 15

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
+from reelbook.sweeps.results import cost
 from reelbook.sweeps.results.cost import COLUMNS, Costs, make_costs
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
@@ -169,7 +170,7 @@ def test_ten_thousand_runs_are_added_up_without_looking_at_a_file() -> None:
     """Frames and rate are in the table, so that no path is opened; the paths here lead nowhere."""
     frame = pd.concat([table()] * 1000, ignore_index=True).assign(output_video="/nowhere.mp4")
 
-    costs = make_costs(frame, ["resolution"], list(frame.reel._seconds()))
+    costs = make_costs(frame, ["resolution"], list(cost._find_seconds(frame)))
 
     assert row(costs, "480p")[:6] == [3000, 2000, 93_000, 159_000, 93_000, 6000.0]
 

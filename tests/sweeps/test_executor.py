@@ -341,7 +341,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
     """Nothing was sent, so the run goes back into the queue; from the very first, it is the address that is wrong."""
     scripted = Scripted(hosted)
     scripted.end.set()
-    submit, tries = Client.submit, iter(range(100))
+    submit, tries = Client.submit_run, iter(range(100))
 
     async def sometimes(self: Client, submission: object, **facts: bool) -> rb.Run:
         if next(tries) in (1, 2):
@@ -350,7 +350,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
         return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
     monkeypatch.setattr("reelbook.sweeps.execute.rate_limit.FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(Client, "submit", sometimes)
+    monkeypatch.setattr(Client, "submit_run", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()
     nobody = sweep(BOAT, seed=range(4, 8)).run(budget=4 * PRICE)

@@ -18,8 +18,8 @@ from ..models.base import Input, Output
 from ..models.catalog import CATALOG
 from ..models.images import Image
 from ..models.queue_status import COMPLETED, IN_PROGRESS
-from ..storage.file_marks import find_marks
 from ..storage.ledger.transitions import ATTACHED, Entry, State
+from ..storage.recorded_marks import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.interrupts import raise_once

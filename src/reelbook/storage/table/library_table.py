@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from ...models.catalog import CATALOG
-from ..file_marks import find_marks
 from ..ledger import transitions
 from ..ledger.transitions import Entry, State
+from ..recorded_marks import find_marks
 from .output_columns import build_output_columns
 from .typed_columns import ColumnBuilder, Kind, build_column, order_columns
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ...storage.file_marks import find_marks
 from ...storage.ledger.transitions import State
+from ...storage.recorded_marks import find_marks
 from ...storage.table import INPUT_JSON
 from ...storage.table.library_table import FileColumns, ObjectColumns
 from ...storage.table.output_columns import build_output_columns
