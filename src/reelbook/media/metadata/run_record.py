@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import math
-import urllib.parse
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ...models.base import Input
+from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 from .file_pieces import MAX_BYTES
 from .input_record import make_record_input
 
@@ -75,7 +73,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str):
-        return _hashed(value) if value[:5].lower() == "data:" and len(value) > LONGEST_TEXT else value
+        return _hashed(value) if is_data_address(value) and len(value) > LONGEST_TEXT else value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int)):
@@ -89,10 +87,9 @@ def _plain(value: Any) -> Any:
 
 def _hashed(address: str) -> str:
     """The hash of the picture in a `data:` URL."""
-    head, _, body = address.partition(",")
     try:
-        content = base64.b64decode(body) if head.lower().endswith(";base64") else urllib.parse.unquote_to_bytes(body)
-    except binascii.Error:
+        content = parse_data_address(address)
+    except DataAddressError:
         content = address.encode("utf-8", "replace")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
