@@ -167,7 +167,7 @@ def test_a_rescue_that_breaks_off_is_done_again(folder: Path, monkeypatch: pytes
     steps = [
         (os, "link"),
         (Path, "replace"),
-        (connection, "sync_folder"),
+        (salvage, "sync_folder"),
         (salvage, "_set_aside"),
         (salvage, "reconcile"),
     ]
