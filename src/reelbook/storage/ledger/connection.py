@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import LibraryError
-from ..file_locks import LockTimeout
+from ...util.file_locks import LockTimeout
 
 NAME = "ledger.sqlite"
 BUSY_SECONDS = 60.0

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import LibraryError
-from .. import file_locks
+from ...util import file_locks
 from . import connection, crash_recovery, open_ledger, reconcile, second_copy
 from .owners import Owner
 from .unavailable import LibraryClosed, LibraryGone, save_lines
