@@ -11,6 +11,7 @@ from typing import Any
 
 from ...models.base import Input
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
+from ...util.printable import map_texts, replace_surrogates
 from .file_pieces import MAX_BYTES
 from .input_record import make_record_input
 
@@ -57,7 +58,8 @@ def parse_record(text: str) -> dict[str, Any] | None:
     # Nested too deeply, or a number with too many digits.
     except (ValueError, RecursionError):
         return None
-    return _sound(found) if isinstance(found, dict) and _is_shallow(found) else None
+    # A lone surrogate would cause errors when the record is displayed or written.
+    return map_texts(found, replace_surrogates) if isinstance(found, dict) and _is_shallow(found) else None
 
 
 def _json(fields: Mapping[str, Any]) -> str:
@@ -102,15 +104,6 @@ def _shortened(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(item) for name, item in value.items()}
     return [_shortened(item) for item in value] if isinstance(value, list) else value
-
-
-def _sound(value: Any) -> Any:
-    """The value without lone surrogates, which would cause errors when it is displayed or written."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_sound(name): _sound(item) for name, item in value.items()}
-    return [_sound(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_shallow(found: dict[str, Any]) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.catalog import CATALOG
+from ...util.printable import replace_surrogates
 from ..ledger import transitions
 from ..ledger.transitions import Entry, State
 from .output_columns import build_output_columns
@@ -304,7 +305,7 @@ def _parse_one(text: str) -> Any:
 def _plain(value: Any) -> Any:
     """A value with pictures of the library in short form, and without lone surrogates, which no file can store."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return replace_surrogates(value)
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

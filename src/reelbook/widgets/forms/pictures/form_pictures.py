@@ -18,6 +18,7 @@ from ....models.images import Image
 from ....models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
 from ....models.picture_headers import parse_header
 from ....util.data_address import is_data_address
+from ....util.printable import replace_surrogates
 from ..json_values import sendable
 from .earlier_pictures import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
 from .picture_previews import (
@@ -385,7 +386,7 @@ class Pictures:
 def _format_name(given: Any) -> str:
     """The name of a file for a sentence; a page may send anything."""
     text = given if isinstance(given, str) and given.strip() else "The picture"
-    return shorten(text.encode("utf-8", "replace").decode(), MAX_NAME_LENGTH)
+    return shorten(replace_surrogates(text), MAX_NAME_LENGTH)
 
 
 def _suffix(content: bytes) -> str:
