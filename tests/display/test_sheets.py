@@ -379,7 +379,7 @@ class TestGif:
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("reelbook.display.sheets.animated_sheet.os.replace", full)
+        monkeypatch.setattr(Path, "replace", full)
         with pytest.raises(rb.ReelbookError, match="No space left"):
             write_animation(table_of(clip), tmp_path / "out.gif")
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from reelbook.storage.file_locks import try_lock, unlock
+from reelbook.util.file_locks import try_lock, unlock
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "build" / "kernels"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from reelbook.models.queue_status import STATUSES, QueueStatus, find_new_lines
+from reelbook.models.queue_status import STATUSES, QueueStatus
 from tests.spec import tables
 
 
@@ -99,24 +99,3 @@ def test_what_else_the_queue_says_is_kept() -> None:
 def test_an_odd_value_in_an_optional_field_counts_as_missing(field: str, value: object, read: object) -> None:
     """It is no reason to lose sight of a run that is paid for."""
     assert getattr(status(**{field: value}), field) == read
-
-
-@pytest.mark.parametrize(
-    ("known", "told", "fresh"),
-    [
-        ("", "", ""),
-        ("", "ab", "ab"),
-        ("ab", "ab", ""),
-        ("ab", "abc", "c"),
-        ("ab", "a", ""),
-        ("ab", "", ""),
-        ("abc", "bcd", "d"),
-        ("abc", "cde", "de"),
-        ("abc", "xyz", "xyz"),
-        ("aa", "aaa", "a"),
-        ("abab", "ababc", "c"),
-    ],
-)
-def test_of_a_log_that_is_told_again_only_the_new_lines_count(known: str, told: str, fresh: str) -> None:
-    """Services send all of it each time, or a window that moves along it."""
-    assert list(find_new_lines(list(known), list(told))) == list(fresh)

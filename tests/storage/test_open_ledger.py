@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from reelbook.errors import LibraryError
-from reelbook.storage import file_locks
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, salvage, second_copy, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
+from reelbook.util import file_locks
 
 RUNS = 400
 PAGE = 4096
@@ -167,7 +167,7 @@ def test_a_rescue_that_breaks_off_is_done_again(folder: Path, monkeypatch: pytes
     steps = [
         (os, "link"),
         (Path, "replace"),
-        (connection, "sync_folder"),
+        (salvage, "sync_folder"),
         (salvage, "_set_aside"),
         (salvage, "reconcile"),
     ]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.storage import file_locks
 from reelbook.storage.ledger.owners import Owner
+from reelbook.util import file_locks
 
 ENTERS = """
 import sys
@@ -31,6 +31,7 @@ FORKS = """
 import os, sys
 from pathlib import Path
 from reelbook.storage.ledger.writer import Ledger
+from reelbook.util import file_locks
 ledger = Ledger(Path(sys.argv[1]))
 if os.fork() == 0:
     print(ledger._owner.name, os.getpid(), flush=True)

@@ -1,15 +1,14 @@
-"""Prompts come from templates, whose words stay in the table, and from files."""
+"""Prompts come from templates, whose words stay in the table."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reelbook.errors import InvalidInput
 from reelbook.sweeps.plan.axes import zipped
-from reelbook.sweeps.plan.prompt_templates import prompts_from, template
+from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.sweeps.axes import BOAT
 
@@ -66,26 +65,3 @@ def test_a_template_that_cannot_be_filled_says_why(make: Any, sentence: str) -> 
         make()
 
     assert sentence in str(caught.value)
-
-
-def test_a_file_has_a_prompt_on_each_line(tmp_path: Path) -> None:
-    """Without empty lines and notes; whatever the system that wrote it."""
-    path = tmp_path / "prompts.txt"
-    path.write_bytes("\ufeff# boats\r\na paper boat\r\n\r\n  ein Böötchen  \n\\#1 boat\n".encode())
-
-    assert prompts_from(path) == ["a paper boat", "ein Böötchen", "#1 boat"]
-    assert len(sweep(BOAT, prompt=prompts_from(str(path)), seed=[1, 2])) == 6
-
-
-def test_a_file_without_prompts_says_so(tmp_path: Path) -> None:
-    """Missing, of another kind, or only notes."""
-    (tmp_path / "notes.txt").write_text("# nothing yet\n", encoding="utf-8")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
-
-    for name, sentence in (
-        ("none.txt", "could not be read"),
-        ("picture.png", "UTF-8"),
-        ("notes.txt", "holds no prompts"),
-    ):
-        with pytest.raises(InvalidInput, match=sentence):
-            prompts_from(tmp_path / name)

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from ..sweeps.results.cost import COLUMNS, HEADINGS
 from ..sweeps.results.cost import format_number as _number
+from ..util.printable import replace_surrogates
 from .formatting import format_credits, join_with_dots, shorten
-from .tables.table_cells import replace_surrogates
 from .theme import render_style
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..settings import options
+from ..util.data_address import is_data_address
 from . import run_text
 from .fact_table import render_card, render_fact_table, render_heading, render_small_print
 from .figure import render_figure, render_with_assets
@@ -82,7 +83,7 @@ def format_file_facts(file: File) -> list[tuple[str, str]]:
         *((name, value) for name, value in file if name not in type(file).model_fields or name in ("width", "height")),
         (
             "address",
-            "inside the answer itself" if file.url.startswith("data:") else shorten(file.url, MAX_ADDRESS_LENGTH),
+            "inside the answer itself" if is_data_address(file.url) else shorten(file.url, MAX_ADDRESS_LENGTH),
         ),
     ]
     return [

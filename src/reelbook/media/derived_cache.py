@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
+
+from ..util.replace_file import PRIVATE, replace_file
 
 SHELF = "media"
 VERSION = 2
@@ -73,16 +74,6 @@ def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
 
 def store(place: Path, content: bytes) -> None:
     """Write an entry; disk errors are ignored, because it can be made again."""
-    part = place.with_name(f"{uuid4().hex}.part")
-    try:
+    with contextlib.suppress(OSError):
         place.parent.mkdir(mode=0o700, exist_ok=True)
-        with open(part, "wb", opener=_private) as file:
-            file.write(content)
-        part.replace(place)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+        replace_file(place, content, mode=PRIVATE)

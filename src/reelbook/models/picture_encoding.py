@@ -10,6 +10,7 @@ from inspect import getattr_static
 from pathlib import PurePath
 from typing import Any
 
+from ..util.data_address import DataAddressError, parse_data_address
 from .picture_headers import guess_kind, parse_header
 
 MAX_BYTES = 50_000_000
@@ -75,6 +76,14 @@ def encode_picture(value: Any) -> tuple[bytes, str]:
     if _is_array(value):
         return _encode_array(value), f"array {' × '.join(map(str, _shape(value)))}"
     raise NotAPicture(f"needs a picture and has {_named(value)}. {_ACCEPTED_KINDS}")
+
+
+def parse_picture_address(address: str) -> bytes:
+    """The content of a `data:` address; raises `NotAPicture` if it is malformed."""
+    try:
+        return parse_data_address(address)
+    except DataAddressError as error:
+        raise NotAPicture(f"is a data: address {error}.") from None
 
 
 def require_picture(content: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -92,18 +92,3 @@ class QueueStatus(Output):
         skipped = 0 if limit is None else max(len(entries) - limit, 0)
         messages = (entry.get("message", entry) if isinstance(entry, dict) else entry for entry in entries[skipped:])
         return [printable(str(entry)) for entry in messages], skipped
-
-
-def find_new_lines(known: Sequence[str], reported: Sequence[str]) -> Sequence[str]:
-    """The lines of a log that are new; services send the complete log each time, or its last lines.
-
-    >>> find_new_lines(["a", "b"], ["a", "b", "c"]), find_new_lines(["a", "b"], ["b", "c"]), find_new_lines(["a", "b"], ["a"])
-    (['c'], ['c'], [])
-    """
-    known, reported = list(known), list(reported)
-    if reported == known[: len(reported)]:
-        return []
-    overlap = next(
-        (size for size in range(min(len(known), len(reported)), 0, -1) if known[-size:] == reported[:size]), 0
-    )
-    return reported[overlap:]

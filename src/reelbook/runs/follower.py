@@ -38,6 +38,7 @@ from ..transport.paid_outcome import RESULT_SECONDS
 from ..transport.polling.run_log import RunLog
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS
+from ..util.data_address import is_data_address
 from ..util.printable import readable_id
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ class RunFollower:
         """Store inlined files on the shelf, and return the answer with their URLs replaced by their hashes."""
         if isinstance(value, dict):
             url = value.get("url")
-            if isinstance(url, str) and url.startswith("data:"):
+            if isinstance(url, str) and is_data_address(url):
                 stored = await self._context.downloader.download(File.model_validate(value), self.request_id)
                 return {**value, "url": STORED_SCHEME + stored.sha256, "content_type": stored.content_type}
             return {name: await self._shelve_inlined_files(item) for name, item in value.items()}

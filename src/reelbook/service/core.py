@@ -23,6 +23,7 @@ from ..models.catalog import CATALOG, Endpoint, get_endpoint
 from ..models.images import pictures_of
 from ..models.pricing import Estimate
 from ..models.queue_status import COMPLETED, IN_QUEUE
+from ..util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .fetch_pictures import SourceError, decode_data_uri
@@ -96,7 +97,7 @@ class Service:
         except ValidationError as error:
             raise invalid(row.input, error, at) from None
         for loc, address in pictures_of(request):
-            if address.lower().startswith("data:"):
+            if is_data_address(address):
                 try:
                     decode_data_uri(address)
                 except SourceError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..errors import FolderInUse, Unreachable
+from ..util.replace_file import PRIVATE, replace_file
 from .accounts import NewAccount, new_key
 from .service_settings import Settings
 
@@ -103,13 +104,12 @@ class Embedded:
             if saved := path.read_text(encoding="utf-8").strip():
                 return saved
         key = new_key()
-        _write_private(path, key)
+        replace_file(path, key.encode(), mode=PRIVATE)
         return key
 
     def _write_address(self, address: Address) -> None:
-        _write_private(
-            self._address_file, json.dumps({"base_url": address.base_url, "key": address.key, "id": address.id})
-        )
+        facts = {"base_url": address.base_url, "key": address.key, "id": address.id}
+        replace_file(self._address_file, json.dumps(facts).encode(), mode=PRIVATE)
 
     def _read_address(self) -> Address | None:
         try:
@@ -122,15 +122,6 @@ class Embedded:
         """Drop the handles in a forked child, which has none of the parent's threads."""
         if self._pid != os.getpid():
             self._pid, self._server, self._address = os.getpid(), None, None
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Atomically write a file that only its owner can read."""
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)
 
 
 def _is_answering(address: Address) -> bool:

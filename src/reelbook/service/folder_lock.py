@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
 from pathlib import Path
 from typing import IO
 
 from ..errors import FolderInUse
+from ..util.file_locks import try_lock
 
 
 class FolderLock:
@@ -14,30 +15,14 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         self._file: IO[str] | None = (folder / "lock").open("a+")
-        if not _lock(self._file):
-            self.release()
-            raise FolderInUse(str(folder))
+        with contextlib.suppress(OSError):
+            if try_lock(self._file.fileno()):
+                return
+        self.release()
+        raise FolderInUse(str(folder))
 
     def release(self) -> None:
         """Release the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _lock(file: IO[str]) -> bool:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

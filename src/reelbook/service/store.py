@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..util.queue_batches import take_batch
+
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
-
-MAX_BATCH = 256
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -81,7 +81,7 @@ class Store:
             ready.set_exception(error)
             return
         ready.set_result(None)
-        while (batch := self._batch()) is not None:
+        while (batch := take_batch(self._pending)) is not None:
             self._commit(connection, batch)
         connection.close()
 
@@ -93,22 +93,6 @@ class Store:
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(SCHEMA)
         return connection
-
-    def _batch(self) -> list[tuple[Work[Any], Future[Any]]] | None:
-        first = self._pending.get()
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < MAX_BATCH:
-            try:
-                item = self._pending.get_nowait()
-            except queue.Empty:
-                break
-            if item is None:
-                self._pending.put(None)  # Handled again after this batch is committed.
-                break
-            batch.append(item)
-        return batch
 
     def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []

@@ -22,6 +22,7 @@ from typing import Any
 from ..models.base import WIRE, Input
 from ..models.catalog import get_endpoint
 from ..models.images import pictures_of
+from ..util.data_address import is_data_address
 from .fetch_pictures import Fetcher, SourceError, decode_data_uri
 from .prompt_check import ContentRefused, check_prompt
 
@@ -125,7 +126,7 @@ def _fetch_sources(
         emit({"stage": f"fetching picture {number} of {len(addresses)}", "fraction": 0.0})
         if address in local:
             yield address, Path(local[address]).read_bytes()
-        elif address.lower().startswith("data:"):
+        elif is_data_address(address):
             yield address, decode_data_uri(address)
         else:
             yield address, Fetcher().fetch(address)

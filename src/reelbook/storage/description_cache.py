@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from ..util.replace_file import PRIVATE, replace_file
 
 CACHE_SECONDS = 24 * 3600.0
 
@@ -33,12 +33,9 @@ class DescriptionCache:
     def save(self, endpoint_id: str, document: Mapping[str, Any]) -> None:
         """Store a description. Disk errors are ignored: it is then requested again."""
         path = self._path(endpoint_id)
-        part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(document, file)
-            part.replace(path)
+            replace_file(path, json.dumps(document).encode(), mode=PRIVATE)
 
     def _path(self, endpoint_id: str) -> Path:
         # Hashed: a model's id may contain anything.

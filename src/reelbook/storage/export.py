@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..errors import ReelbookError
 from ..settings import options
+from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
 from .table.library_table import STATUS_BY_STATE, get_credits_source, parse_texts
@@ -259,12 +260,7 @@ def _escape_formula(text: str) -> str:
 
 
 def _write_text(path: Path, text: str) -> None:
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        part.write_text(text, encoding="utf-8", errors="replace", newline="")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    replace_file(path, text.encode(errors="replace"))
 
 
 def _format_time(seconds: float | None) -> str | None:

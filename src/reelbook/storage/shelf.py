@@ -17,6 +17,7 @@ from uuid import uuid4
 import platformdirs
 
 from ..errors import ReelbookError
+from ..util.replace_file import sync_folder
 from .remote_shelf import RemoteShelf
 
 SUFFIXES = (
@@ -110,7 +111,7 @@ class Shelf:
             if not (path.exists() and self.verify(sha256)):
                 raise
             part.unlink()
-        self._sync_folder()
+        sync_folder(self.folder)
         self._upload(path)
         return path
 
@@ -200,7 +201,7 @@ class Shelf:
                 part.chmod(0o600)
                 _sync_file(part)
                 path = part.replace(self.folder / remote[0])
-                self._sync_folder()
+                sync_folder(self.folder)
                 return path
             finally:
                 part.unlink(missing_ok=True)
@@ -231,15 +232,6 @@ class Shelf:
     def _create_folder(self) -> None:
         if not self.folder.is_dir():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def _sync_folder(self) -> None:
-        """Sync the folder, so that a rename survives a power cut."""
-        if os.name == "posix":
-            folder = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
     def _sweep(self) -> None:
         """Remove abandoned partial downloads."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import difflib
 import errno
 import hashlib
@@ -17,15 +16,16 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from ..errors import InvalidInput, Problem
 from ..models.base import Input
 from ..models.images import Image, pictures_of, replace_pictures
-from ..models.picture_encoding import MAX_BYTES, NotAPicture, require_picture
+from ..models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address, require_picture
 from ..models.picture_headers import parse_header
 from ..models.problems import compact_value, format_literal, format_subject
+from ..util.data_address import is_data_address
 from .uploads import UploadCalls, Uploads
 
 __all__ = ["Source", "Uploads", "build_request_input", "read_sources"]
@@ -96,7 +96,7 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
     # A picture that is used in many fields is read once.
     known: dict[str, Source | NotAPicture] = {}
     for loc, picture in pictures_of(request):
-        if not isinstance(picture, Image) and not _is_data(picture):
+        if not isinstance(picture, Image) and not is_data_address(picture):
             continue
         if picture not in known:
             known[picture] = _source(picture, loc, library)
@@ -113,7 +113,7 @@ def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, So
 def _source(picture: str, loc: Loc, library: Callable[[str], Path | None]) -> Source | NotAPicture:
     try:
         if not isinstance(picture, Image):
-            return _make_source(loc, require_picture(_decoded(picture)), "data: address")
+            return _make_source(loc, require_picture(parse_picture_address(picture)), "data: address")
         if picture.content is not None:
             return _make_source(loc, picture.content, picture.label)
         path = _path_of(picture) if picture.sha256 is None else _find_in_library(library, picture.sha256)
@@ -135,25 +135,6 @@ def _make_source(loc: Loc, content: bytes, label: str, path: Path | None = None)
     cached = content if path is None or len(content) <= MAX_CACHED_BYTES else None
     sha256 = hashlib.sha256(content).hexdigest()
     return Source(loc, sha256, header.content_type, header.suffix, len(content), label, path, cached)
-
-
-def _is_data(address: str) -> bool:
-    return address[:5].lower() == "data:"
-
-
-def _decoded(address: str) -> bytes:
-    """The bytes of a `data:` address."""
-    head, comma, body = address.partition(",")
-    if not comma:
-        raise NotAPicture("is a data: address without the comma that goes before its data.")
-    if not head.lower().endswith(";base64"):
-        return unquote_to_bytes(body)
-    # Both base64 alphabets, with or without padding, as services accept them.
-    body = body.strip().rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return binascii.a2b_base64(body + "=" * (-len(body) % 4), strict_mode=True)
-    except ValueError:
-        raise NotAPicture("is a data: address whose base64 is damaged or cut short.") from None
 
 
 def _find_in_library(library: Callable[[str], Path | None], sha256: str) -> Path:
@@ -255,7 +236,7 @@ async def build_request_input(
         # In a thread, because encoding megabytes would block the event loop.
         addresses |= await asyncio.to_thread(_encode_embedded, type(request).__name__, embedded)
     wire = replace_pictures(request.wire(), {loc: addresses[source.sha256] for loc, source in replaced.items()})
-    if embedded or any(_is_data(picture) for _, picture in pictures):
+    if embedded or any(is_data_address(picture) for _, picture in pictures):
         await asyncio.to_thread(_check_length, type(request).__name__, wire)
     return wire
 

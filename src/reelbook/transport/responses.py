@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..errors import ServiceBroken, ServiceError
+from ..util.printable import format_line, map_texts, replace_surrogates
 from .api_key import Key
 from .paid_outcome import has_refusal_shape
 
@@ -217,7 +218,7 @@ def _loose_text(answer: Answer) -> str:
 
 def _plain(text: str) -> str:
     """A text on one line, without control characters."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:MAX_TEXT_LENGTH]
+    return format_line(text)[:MAX_TEXT_LENGTH]
 
 
 def _request_id(answer: Answer, body: Mapping[str, Any], key: Key) -> str | None:
@@ -235,11 +236,5 @@ def _text(value: Any) -> str | None:
 
 def _clean(value: Any, key: Key | None) -> Any:
     """The same JSON without the key, and without lone surrogates, which cannot be encoded."""
-    if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode()
-        return key.scrubbed(text) if key is not None else text
-    if isinstance(value, list):
-        return [_clean(item, key) for item in value]
-    if isinstance(value, dict):
-        return {_clean(name, key): _clean(item, key) for name, item in value.items()}
-    return value
+    value = map_texts(value, replace_surrogates)
+    return value if key is None else map_texts(value, key.scrubbed)

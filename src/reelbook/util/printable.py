@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 MAX_ID_LENGTH = 100
 """Longer ids are truncated for printing."""
 MAX_SENTENCE_LENGTH = 1_800
@@ -24,6 +27,37 @@ def printable(text: str) -> str:
     'busy�[2J�31m,\\ntry later'
     """
     return text.replace("\r\n", "\n").translate(CONTROLS)
+
+
+def format_line(text: str) -> str:
+    """The text on one line: unprintable characters are spaces, and a row of spaces is one.
+
+    >>> format_line(" busy\\x1b[2J,\\r\\n\\t try\\u2028later ")
+    'busy [2J, try later'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def replace_surrogates(text: str) -> str:
+    """A text that UTF-8 can encode: each lone surrogate becomes a `?`.
+
+    >>> replace_surrogates("a\\ud800b")
+    'a?b'
+    """
+    return text.encode(errors="replace").decode()
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with `change` applied to each of its texts, names included.
+
+    >>> map_texts({"a": ["b", 1]}, str.upper)
+    {'A': ['B', 1]}
+    """
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): map_texts(item, change) for name, item in value.items()}
+    return [map_texts(item, change) for item in value] if isinstance(value, list) else value
 
 
 def readable_id(request_id: str) -> str:

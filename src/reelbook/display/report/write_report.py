@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import ReelbookError
+from ...util.replace_file import replace_file
 
 INDEX, MANIFEST = "index.html", "reelbook-report.json"
 SUFFIXES = (".html", ".htm")
@@ -62,12 +63,7 @@ def write_page(target: Path, html: str) -> Path:
         # A symbolic link is followed, as by any other write.
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
-        part = real.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            part.write_text(html, encoding="utf-8", errors="replace")
-            part.replace(real)
-        finally:
-            part.unlink(missing_ok=True)
+        replace_file(real, html.encode(errors="replace"))
     return target
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from PIL import Image
 
 from ...errors import ReelbookError
 from ...media import stills
+from ...util.replace_file import replace_file
 from ..report.report_progress import show_progress
 from . import animation_encoding
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
@@ -260,14 +258,10 @@ def _check_target(path: str | Path) -> Path:
 
 def _write(target: Path, content: bytes) -> None:
     """Write the file completely or not at all."""
-    part = target.with_name(f".{uuid4().hex}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        os.replace(part, target)  # noqa: PTH105  # Like part.replace, but the error names both paths.
+        replace_file(target, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
         why = error.strerror or type(error).__name__
         raise ReelbookError(
             f"{target} could not be written ({why}). Make room there, or give another place."

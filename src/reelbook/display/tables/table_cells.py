@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...util.printable import replace_surrogates
+
 MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
 
@@ -68,15 +70,6 @@ def format_cell(value: Any) -> str:
         )
     except Exception:  # A class may fail in its `__str__`; the table is displayed nevertheless.
         return f"<{type(value).__name__}>"
-
-
-def replace_surrogates(text: str) -> str:
-    """A text that can be encoded: each lone surrogate becomes a `?`.
-
-    >>> replace_surrogates("a\\ud800b")
-    'a?b'
-    """
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def format_number(value: float) -> str:

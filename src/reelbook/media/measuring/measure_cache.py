@@ -7,8 +7,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from uuid import uuid4
 
+from ...util.replace_file import replace_file
 from .gauge import Value
 
 
@@ -41,14 +41,10 @@ class Cache:
             return
         # The same names have the same values, so concurrent writers do not matter.
         name = hashlib.sha256(json.dumps(sorted(values)).encode()).hexdigest()[:16]
-        part = self._place(sha256) / f"{uuid4().hex}.part"
-        try:
-            part.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(dict(values)), encoding="utf-8")
-            part.replace(part.with_name(f"{name}.json"))
-        except OSError:
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
+        place = self._place(sha256)
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            replace_file(place / f"{name}.json", json.dumps(dict(values)).encode())
 
     def _place(self, sha256: str) -> Path:
         return self.folder / sha256[:2] / sha256

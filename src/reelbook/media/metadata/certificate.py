@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...util.containers import MalformedFile
 
 _ORGANIZATION, _COMMON_NAME = bytes.fromhex("55040a"), bytes.fromhex("550403")
-_SEQUENCE, _OID, _VERSION = 0x30, 0x06, 0xA0
+_OID, _VERSION = 0x06, 0xA0
 _LATIN, _UTF16, _UTF32 = 0x14, 0x1E, 0x1C
 _MAX_PARTS = 200
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ...util.printable import printable
+from ...util.printable import format_line, printable
 from . import c2pa, xmp
 from .c2pa_claim import Claim, parse_claim
 from .file_pieces import Stretch
@@ -93,6 +93,5 @@ def _content(file: BinaryIO, parts: list[Stretch]) -> bytes:
 
 def _word(text: str) -> str:
     """A short text on one line, without unprintable characters."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in printable(text[: 4 * MAX_NAME]))
-    plain = " ".join(plain.split())
+    plain = format_line(printable(text[: 4 * MAX_NAME]))
     return plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from ...errors import ReelbookError
 from ...settings import options
 from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get_length
+from ...util.replace_file import open_replacement
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
 from .file_pieces import MAX_BYTES, Piece, Stretch, assemble
@@ -291,13 +291,8 @@ def _write_atomically(target: Path) -> Iterator[BinaryIO]:
     # Follow symbolic links, as writing a file does.
     target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with part.open("x+b") as file:
-            yield file
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_replacement(target) as file:
+        yield file
 
 
 def _engine_record(text: str) -> dict[str, Any] | None:

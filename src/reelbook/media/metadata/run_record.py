@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import math
-import urllib.parse
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ...models.base import Input
+from ...util.data_address import DataAddressError, is_data_address, parse_data_address
+from ...util.printable import map_texts, replace_surrogates
 from .file_pieces import MAX_BYTES
 from .input_record import make_record_input
 
@@ -59,7 +58,8 @@ def parse_record(text: str) -> dict[str, Any] | None:
     # Nested too deeply, or a number with too many digits.
     except (ValueError, RecursionError):
         return None
-    return _sound(found) if isinstance(found, dict) and _is_shallow(found) else None
+    # A lone surrogate would cause errors when the record is displayed or written.
+    return map_texts(found, replace_surrogates) if isinstance(found, dict) and _is_shallow(found) else None
 
 
 def _json(fields: Mapping[str, Any]) -> str:
@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str):
-        return _hashed(value) if value[:5].lower() == "data:" and len(value) > LONGEST_TEXT else value
+        return _hashed(value) if is_data_address(value) and len(value) > LONGEST_TEXT else value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int)):
@@ -89,10 +89,9 @@ def _plain(value: Any) -> Any:
 
 def _hashed(address: str) -> str:
     """The hash of the picture in a `data:` URL."""
-    head, _, body = address.partition(",")
     try:
-        content = base64.b64decode(body) if head.lower().endswith(";base64") else urllib.parse.unquote_to_bytes(body)
-    except binascii.Error:
+        content = parse_data_address(address)
+    except DataAddressError:
         content = address.encode("utf-8", "replace")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
@@ -105,15 +104,6 @@ def _shortened(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(item) for name, item in value.items()}
     return [_shortened(item) for item in value] if isinstance(value, list) else value
-
-
-def _sound(value: Any) -> Any:
-    """The value without lone surrogates, which would cause errors when it is displayed or written."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_sound(name): _sound(item) for name, item in value.items()}
-    return [_sound(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_shallow(found: dict[str, Any]) -> bool:

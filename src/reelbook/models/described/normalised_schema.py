@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ...errors import BadDescription
+from ...util.printable import replace_surrogates
 from ..problems import format_literal
 from ..value_types import MAX_DIGITS
 from .references import Document, Scope, child_pointer, format_json_kind, require_mapping, shorten_place
@@ -233,7 +234,7 @@ def _copy_json(value: Any, place: str, level: int) -> Any:
         return [_copy_json(item, child_pointer(place, at), level + 1) for at, item in enumerate(value)]
     if isinstance(value, str):
         # Replace unpaired surrogates, which cannot be displayed.
-        return value.encode(errors="replace").decode()
+        return replace_surrogates(value)
     if value is None or isinstance(value, bool) or (_is_number(value) and abs(value) < 10**MAX_DIGITS):
         return value
     raise BadDescription(
@@ -243,7 +244,7 @@ def _copy_json(value: Any, place: str, level: int) -> Any:
 
 def _require_utf8(name: str, place: str) -> str:
     """The name; raises where UTF-8 cannot encode it."""
-    if name != name.encode(errors="replace").decode():
+    if name != replace_surrogates(name):
         raise BadDescription(
             f"{shorten_place(place)} has the name {format_literal(name)}, which cannot be written as UTF-8."
         )

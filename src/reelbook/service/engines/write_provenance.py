@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote_to_bytes
 from xml.sax.saxutils import quoteattr
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+
+from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 
 LONGEST_TEXT = 4000
 """Longer texts are shortened; a data URI would otherwise embed the source picture in its own result."""
@@ -101,7 +100,7 @@ class Provenance:
 
 def _shortened(value: Any, longest: int = LONGEST_TEXT) -> Any:
     if isinstance(value, str) and len(value) > longest:
-        if value.startswith("data:"):
+        if is_data_address(value):
             # The hash of the picture itself, so that it can be found in a library.
             return f"data:{value[5:60].partition(',')[0]},sha256={hashlib.sha256(_content(value)).hexdigest()}"
         return f"{value[:longest]}… (sha256={hashlib.sha256(value.encode()).hexdigest()})"
@@ -113,8 +112,7 @@ def _shortened(value: Any, longest: int = LONGEST_TEXT) -> Any:
 
 
 def _content(url: str) -> bytes:
-    head, _, body = url.partition(",")
     try:
-        return base64.b64decode(body, validate=True) if head.endswith(";base64") else unquote_to_bytes(body)
-    except binascii.Error:
+        return parse_data_address(url)
+    except DataAddressError:
         return url.encode()

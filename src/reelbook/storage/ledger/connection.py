@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import LibraryError
-from ..file_locks import LockTimeout
+from ...util.file_locks import LockTimeout
 
 NAME = "ledger.sqlite"
 BUSY_SECONDS = 60.0
@@ -86,16 +85,6 @@ def format_reason(error: BaseException) -> str:
         # SQLite reports no more, even for an exceeded quota or file size limit.
         return "the disk does not take any more: it is full, or broken"
     return f"{type(error).__name__}: {error}"
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder's entries to disk, on systems that support it."""
-    if sys.platform != "win32":
-        file = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(file)
-        finally:
-            os.close(file)
 
 
 def get_network_kind(folder: Path) -> str | None:

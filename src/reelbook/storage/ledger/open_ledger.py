@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import LibraryError
+from ...util.replace_file import sync_folder
 from . import connection, row_checks, salvage, second_copy
 from .reconcile import NOTHING, Reconciled, reconcile
 from .schema import SCHEMA, VERSION
@@ -95,8 +96,8 @@ def _create(folder: Path) -> None:
     if is_new:
         for name in (connection.NAME, second_copy.NAME):
             os.close(os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600))
-        connection.sync_folder(folder)
-        connection.sync_folder(folder.parent)
+        sync_folder(folder)
+        sync_folder(folder.parent)
 
 
 def _connect_sound(folder: Path, *, rows: bool = True) -> tuple[sqlite3.Connection, Reconciled]:

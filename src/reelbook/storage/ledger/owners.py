@@ -7,7 +7,7 @@ import os
 import uuid
 from pathlib import Path
 
-from ..file_locks import try_lock
+from ...util.file_locks import try_lock
 
 
 class Owner:

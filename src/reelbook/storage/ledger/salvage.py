@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...util.replace_file import sync_folder
 from . import connection, row_checks, second_copy
 from .reconcile import MARK, SKIPPED_IDS, reconcile
 from .row_checks import AcceptedLog, Damaged, Row, repair_row
@@ -57,7 +58,7 @@ def rescue(folder: Path) -> str:
     (folder / f"{NEW_NAME}-journal").unlink(missing_ok=True)
     aside = _set_aside(damaged)
     new.replace(damaged)
-    connection.sync_folder(folder)
+    sync_folder(folder)
     hurt = f" Not whole any more: {'; '.join(found.hurt[:MAX_NAMED])}." if found.hurt else ""
     hurt += f" So are {len(found.hurt) - MAX_NAMED:,} others." if len(found.hurt) > MAX_NAMED else ""
     cut = " Reading it took too long, so that more may be in it." if found.is_cut_short else ""

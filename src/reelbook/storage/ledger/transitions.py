@@ -118,13 +118,7 @@ class Entry:
     @property
     def credits(self) -> int | None:
         """Its cost; None if unknown."""
-        if self.unpriced:
-            return None
-        if self.charged is not None:
-            return self.charged + self.spent
-        if self.state in (State.PLANNED, State.REJECTED):
-            return self.spent
-        return None if self.price is None else self.price + self.spent
+        return get_known_cost(self.state, self.price, self.charged, self.spent, self.unpriced)
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
@@ -308,12 +302,16 @@ def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
     return 0 if row is None else int(row[0])
 
 
+def get_known_cost(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
+    """The actual or possible cost of a run, from these columns; None if unknown."""
+    last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
+    return None if unpriced or last is None else spent + last
+
+
 def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
     """The `spent` and `unpriced` of a run after its latest attempt, whose charge counts as at least `floor`."""
     last = max(entry.charged, floor) if entry.charged is not None else entry.price
-    if last is None:
-        return {"spent": entry.spent, "unpriced": entry.unpriced + 1}
-    return {"spent": entry.spent + last, "unpriced": entry.unpriced}
+    return {"spent": entry.spent + (last or 0), "unpriced": entry.unpriced + (last is None)}
 
 
 def record_stop(db: sqlite3.Connection, note: str) -> None:

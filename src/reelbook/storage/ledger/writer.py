@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import LibraryError
-from .. import file_locks
+from ...util import file_locks
+from ...util.queue_batches import take_batch
 from . import connection, crash_recovery, open_ledger, reconcile, second_copy
 from .owners import Owner
 from .unavailable import LibraryClosed, LibraryGone, save_lines
@@ -28,7 +29,6 @@ from .unavailable import LibraryClosed, LibraryGone, save_lines
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-MAX_IN_A_COMMIT = 256
 CALL_SECONDS = 180.0
 GONE_SECONDS = 40.0
 """Timeout for a library whose folder is missing: its disk may be mounted again."""
@@ -230,28 +230,12 @@ class Ledger:
 
     def _serve(self) -> None:
         try:
-            while (batch := self._batch()) is not None:
+            while (batch := take_batch(self._steps)) is not None:
                 self._commit(batch)
         finally:
             self._drop()
             self._owner.release()
             self._stopped.set()
-
-    def _batch(self) -> list[_Step] | None:
-        first = self._steps.get()
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < MAX_IN_A_COMMIT:
-            try:
-                step = self._steps.get_nowait()
-            except queue.Empty:
-                break
-            if step is None:
-                self._steps.put(None)  # Handled after this batch is committed.
-                break
-            batch.append(step)
-        return batch
 
     def _commit(self, batch: list[_Step]) -> None:
         """Commit a batch, and resolve its futures."""

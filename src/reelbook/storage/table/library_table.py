@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.catalog import CATALOG
+from ...util.printable import replace_surrogates
 from ..ledger import transitions
 from ..ledger.transitions import Entry, State
 from ..recorded_marks import find_marks
@@ -184,9 +185,9 @@ class RunColumns:
         self.runs += columns["id"]
         self.models |= dict.fromkeys(columns["model"])
         money = zip(*(columns[name] for name in ("state", "price", "charged", "spent", "unpriced")), strict=True)
-        costs = [_credits(*facts) for facts in money]
+        costs = [transitions.get_known_cost(*facts) for facts in money]
         charges = zip(costs, columns["charged"], strict=True)
-        made = {
+        made: dict[str, Sequence[Any]] = {
             "status": [STATUS_BY_STATE.get(state, State.UNCERTAIN) for state in columns["state"]],
             "credits": costs,
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in charges],
@@ -287,7 +288,7 @@ def _parse_one(text: str) -> Any:
 def _plain(value: Any) -> Any:
     """A value with pictures of the library in short form, and without lone surrogates, which no file can store."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return replace_surrogates(value)
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -320,17 +321,6 @@ def _category_column(values: Sequence[Any], known: Sequence[str] = ()) -> pd.Ser
     names = {word: place for place, word in enumerate(known or sorted(set(values)))}
     codes = pd.Categorical.from_codes([names[value] for value in values], categories=pd.Index(list(names), dtype=str))
     return pd.Series(codes)
-
-
-def _credits(state: Any, price: Any, charged: Any, spent: Any, unpriced: Any) -> Any:
-    """`Entry.credits` for values without an entry."""
-    if unpriced:
-        return None
-    if charged is not None:
-        return charged + spent
-    if state in (State.PLANNED, State.REJECTED):
-        return spent
-    return None if price is None else price + spent
 
 
 def _time_column(values: Sequence[Any]) -> pd.Series[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...util.printable import printable
+from ...util.printable import map_texts, printable
 from .typed_columns import ColumnBuilder
 
 
@@ -24,15 +24,7 @@ def build_output_columns(builders: Mapping[str, ColumnBuilder]) -> dict[str, Col
 
 def _escape_controls(value: Any) -> Any:
     """A value of the output with control characters escaped: pandas prints them unescaped."""
-    if isinstance(value, str):
-        return value if value.isprintable() else printable(value)
-    if isinstance(value, list):
-        return [_escape_controls(item) for item in value]
-    return (
-        {_escape_controls(name): _escape_controls(item) for name, item in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    return map_texts(value, lambda text: text if text.isprintable() else printable(text))
 
 
 def _is_file(value: Any) -> bool:

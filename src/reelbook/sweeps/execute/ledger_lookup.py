@@ -22,6 +22,7 @@ from ...storage.run_identity import format_canonical, make_identity
 from ...storage.verify import get_paths
 from ...transport.picture_sources import read_sources
 from ...util.background_loop import background
+from ...util.data_address import is_data_address
 from ..plan.plan_rows import Known, KnownRows
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
 
 def _counts_by_content(picture: str) -> bool:
     """Whether a picture is identified by its content rather than its URL."""
-    return isinstance(picture, Image) or picture[:5].lower() == "data:"
+    return isinstance(picture, Image) or is_data_address(picture)
 
 
 def _make_names(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
 UNDER_WAY = frozenset({SweepStatus.WAITING, SweepStatus.RUNNING})
-OVER = frozenset({SweepStatus.COMPLETED, SweepStatus.FAILED, SweepStatus.CANCELLED})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 MIN_ENDS = 8
 """From this many ended runs on, only their rate determines the remaining time, no longer the forecast."""

@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...models.problems import format_literal
@@ -45,35 +45,27 @@ class Options:
     """Called with the job at its end."""
 
 
-def make_options(
-    *,
-    budget: Any = None,
-    spend: Any = None,
-    concurrency: Any = None,
-    rate: Any = None,
-    take: Any = 0,
-    on_error: str = "continue",
-    price: Any = None,
-    order: str = "coverage",
-    notify: Callable[[Any], Any] | None = None,
-) -> Options:
-    """Validate the options.
+def make_options(**values: Any) -> Options:
+    """Validate the options, which are those of `Options`.
 
     >>> make_options(budget=1300, rate="30/min").rate
     0.5
     """
-    if notify is not None and not callable(notify):
-        raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {format_literal(notify)}.", "notify")  # fmt: skip
-    return Options(
-        budget=None if budget is None else _whole_number("budget", budget, 0),
-        spend=None if spend is None else _whole_number("spend", spend, 0),
-        concurrency=None if concurrency is None else _whole_number("concurrency", concurrency, 1, MAX_AT_ONCE),
-        rate=None if rate is None else parse_rate(rate),
-        take=_whole_number("take", take, 0),
-        on_error=_choice("on_error", on_error, ON_ERROR),
-        price=None if price is None else _whole_number("price", price, 0),
-        order=_choice("order", order, ORDERS),
-        notify=notify,
+    given = Options(**values)
+    if given.notify is not None and not callable(given.notify):
+        raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {format_literal(given.notify)}.", "notify")  # fmt: skip
+    return replace(
+        given,
+        budget=None if given.budget is None else _whole_number("budget", given.budget, 0),
+        spend=None if given.spend is None else _whole_number("spend", given.spend, 0),
+        concurrency=None
+        if given.concurrency is None
+        else _whole_number("concurrency", given.concurrency, 1, MAX_AT_ONCE),
+        rate=None if given.rate is None else parse_rate(given.rate),
+        take=_whole_number("take", given.take, 0),
+        on_error=_choice("on_error", given.on_error, ON_ERROR),
+        price=None if given.price is None else _whole_number("price", given.price, 0),
+        order=_choice("order", given.order, ORDERS),
     )
 
 

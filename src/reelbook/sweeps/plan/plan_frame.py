@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...models.base import Input
+from ...util.printable import replace_surrogates
 from .axis_values import coerce_value
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .plan_rows import Known
@@ -107,7 +108,7 @@ def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
             return pd.array(list(texts), dtype="string")
         except UnicodeEncodeError:
             # Lone surrogates are valid in Python's strings but not in UTF-8.
-            encodable = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in texts]
+            encodable = [None if text is None else replace_surrogates(str(text)) for text in texts]
             return pd.array(encodable, dtype="string")
     # Each object once, because a value that does not vary is the same object in every row.
     groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}

@@ -1,4 +1,4 @@
-"""Lists of prompts, from a template with placeholders or from a file."""
+"""Lists of prompts from a template with placeholders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -84,28 +83,6 @@ def template(text: str, /, **words: Any) -> Template:
         if name not in gaps:
             raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
     return Template(text, {gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
-
-
-def prompts_from(path: str | Path) -> list[str]:
-    r"""Read prompts from a file, one per line; empty lines and lines starting with `#` are skipped.
-
-    A prompt that itself starts with `#` is escaped by a backslash.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:
-        raise usage_error(
-            f"The prompts in {path} could not be read: {error}. It should be a text file in UTF-8.", "unreadable"
-        ) from error
-    stripped = [line.strip() for line in lines]
-    prompts = [
-        line.removeprefix("\\") if line.startswith("\\#") else line
-        for line in stripped
-        if line and not line.startswith("#")
-    ]
-    if not prompts:
-        raise usage_error(f"{path} holds no prompts; write one on each line.", "empty_axis")
-    return prompts
 
 
 def _gaps(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ...storage.ledger.transitions import State
+from ...storage.ledger.transitions import State, get_known_cost
 from ...storage.recorded_marks import find_marks
 from ...storage.table import INPUT_JSON
 from ...storage.table.library_table import FileColumns, ObjectColumns
@@ -121,13 +121,8 @@ def _credits(standing: Standing, row: LedgerRow | None) -> tuple[int | None, str
     """The known cost of a run and its source; None for a run that was never sent."""
     if not _was_requested(row):
         return None, None
-    if row.unpriced:
-        return None, None
-    if row.charged is not None:
-        return row.charged + row.spent, "charged"
-    if row.state in (State.PLANNED, State.REJECTED):
-        return row.spent, "estimated"
-    return (None, None) if row.price is None else (row.price + row.spent, "estimated")
+    cost = get_known_cost(row.state, row.price, row.charged, row.spent, row.unpriced)
+    return cost, None if cost is None else "estimated" if row.charged is None else "charged"
 
 
 def _error(standing: Standing, row: LedgerRow | None) -> str | None:

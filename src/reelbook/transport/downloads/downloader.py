@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import binascii
 import hashlib
 import io
 import random
 import time
-from base64 import b64decode
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,12 +14,13 @@ from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
 from ...errors import DownloadFailed, ReelbookError
 from ...models.service_file import File
+from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 from .allowed_hosts import AllowedHosts
 from .container_check import Damaged
 from .download_body import PermanentFailure, TemporaryFailure, read_body
@@ -102,7 +101,7 @@ class Downloader:
     async def download(self, file: File, request_id: str) -> DownloadedFile:
         """Download a file to the shelf; any failure raises `DownloadFailed`."""
         try:
-            if _is_data(file.url):
+            if is_data_address(file.url):
                 return await asyncio.to_thread(self._store_data, file)
             part = await asyncio.to_thread(PartialDownload.acquire, self._shelf.part, _key(request_id, file.url))
             active = self._active[request_id, file.url] = ActiveDownload(part)
@@ -228,7 +227,11 @@ class Downloader:
 
     def _store_data(self, file: File) -> DownloadedFile:
         """Store a file that the answer itself contains as a `data:` address."""
-        content, content_type = _parse_data(file.url)
+        try:
+            content = parse_data_address(file.url, padded=True)
+        except DataAddressError as error:
+            raise PermanentFailure(f"the answer holds it as a data: address {error}") from None
+        content_type = file.url[5:].partition(",")[0].partition(";")[0]
         kind = validate(io.BytesIO(content), file, Declared(len(content), content_type))
         path = self._shelf.keep(content, kind.suffix)
         return DownloadedFile(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
@@ -270,31 +273,9 @@ def _parse_web_address(url: str) -> httpx.URL:
     return address
 
 
-def _is_data(url: str) -> bool:
-    return url[:5].lower() == "data:"
-
-
-def _parse_data(url: str) -> tuple[bytes, str]:
-    """The bytes of a `data:` address, and its content type.
-
-    >>> _parse_data("data:text/plain;base64,aGVsbG8="), _parse_data("data:,a%20b")
-    ((b'hello', 'text/plain'), (b'a b', ''))
-    """
-    head, comma, body = url[5:].partition(",")
-    content = unquote_to_bytes(body)
-    if head.lower().endswith(";base64"):
-        try:
-            content = b64decode(b"".join(content.split()), validate=True)
-        except binascii.Error:
-            raise PermanentFailure("the data within the answer is damaged") from None
-    if not comma:
-        raise PermanentFailure("the data within the answer is cut off")
-    return content, head.partition(";")[0]
-
-
 def _format_url(url: str) -> str:
     """A URL for messages, without its query and credentials, which can grant access."""
-    if _is_data(url):
+    if is_data_address(url):
         return f"{url[:40].partition(',')[0]},…"
     try:
         parts = urlsplit(url)

@@ -17,6 +17,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from ...models.service_file import File
+from ...util.data_address import is_data_address
 from .container_check import BINARY, PAGE, PROVABLE, Damaged, Kind, check_container
 
 MEDIA_NAMES = {
@@ -98,7 +99,7 @@ def _declared_type(file: File) -> str:
 
 
 def _path(url: str) -> str:
-    if url[:5].lower() == "data:":
+    if is_data_address(url):
         return ""
     try:
         return urlsplit(url).path

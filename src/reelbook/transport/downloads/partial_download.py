@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
+from ...util.file_locks import try_lock
+
 NOTE_BYTES = 1024
 """The note beside a part always has this size: it is overwritten in place, which works on a full disk too."""
 MAX_VALIDATOR_LENGTH = 400
@@ -173,7 +175,10 @@ def _lock_note(path: Path) -> int | None:
     """The open and locked note; None where another owner has it locked."""
     while True:
         note = _open_note(path)
-        if not _try_lock(note):
+        locked = False
+        with contextlib.suppress(OSError):  # A network folder may have no locks.
+            locked = try_lock(note)
+        if not locked:
             os.close(note)
             return None
         # Its owner may have deleted it between opening and locking; then this is a file without a name.
@@ -203,18 +208,3 @@ def _remove(path: Path) -> None:
 
 def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _try_lock(file: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

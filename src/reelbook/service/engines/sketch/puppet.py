@@ -45,16 +45,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Puppet:
-    """A complete figure: its parts from back to front."""
-
-    parts: tuple[Part, ...]
-    width: float = 1.0
-    """Its width in units; it is about one unit tall."""
-    height: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class Pose:
     """The position, size and time at which a figure is drawn."""
 

@@ -13,6 +13,7 @@ from ....models.described.frozen_json import NotJson, freeze, thaw
 from ....models.images import Image
 from ....models.problems import wrong_type
 from ....models.smart_resize import Size
+from ....util.data_address import is_data_address
 from ..json_values import (
     JSON_TEXT,
     MAX_SAFE,
@@ -261,7 +262,7 @@ class Draft:
 
     def _normalise(self, node: Node, value: Any) -> Any:
         """A typed value as the page retains it: a data URL as its short text, a size in the service's notation."""
-        if node["kind"] == "image" and isinstance(value, str) and value[:5].lower() == "data:":
+        if node["kind"] == "image" and isinstance(value, str) and is_data_address(value):
             return self._pictures.remember(value)
         if node.get("special") == "sizes" and isinstance(value, list):
             return [_normalise_size(one) if isinstance(one, str) else one for one in value]

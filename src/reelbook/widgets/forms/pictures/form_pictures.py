@@ -15,8 +15,10 @@ from ....display.formatting import shorten
 from ....errors import ReelbookError
 from ....media.last_frame import read_last_frame
 from ....models.images import Image
-from ....models.picture_encoding import MAX_BYTES, NotAPicture
+from ....models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
 from ....models.picture_headers import parse_header
+from ....util.data_address import is_data_address
+from ....util.printable import replace_surrogates
 from ..json_values import sendable
 from .earlier_pictures import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
 from .picture_previews import (
@@ -26,7 +28,6 @@ from .picture_previews import (
     convert_picture,
     format_too_large,
     last_frame_of_content,
-    parse_data_address,
     parse_path,
     preview_address,
     preview_content,
@@ -110,10 +111,10 @@ class Pictures:
     def remember(self, value: Any) -> str:
         """The text that represents a picture from Python; a picture in memory is stored under it."""
         if isinstance(value, str) and not isinstance(value, Image):
-            if value[:5].lower() != "data:":
+            if not is_data_address(value):
                 return value
             try:
-                return self._store(convert_picture(parse_data_address(value)), "data address")
+                return self._store(convert_picture(parse_picture_address(value)), "data address")
             except NotAPicture:
                 return value
         picture = Image.of(value)
@@ -277,8 +278,8 @@ class Pictures:
             return self._preview_content(name, lambda: read_last_frame(found))
         if text.startswith(IN_LIBRARY):
             return self._preview_stored(text)
-        if text[:5].lower() == "data:":
-            return self._preview_content("data address", lambda: convert_picture(parse_data_address(text)))
+        if is_data_address(text):
+            return self._preview_content("data address", lambda: convert_picture(parse_picture_address(text)))
         if text[:7].lower() in ("http://", "https:/") or text[:5].lower() == "file_":
             return preview_address(text)
         return preview_path(text)
@@ -385,7 +386,7 @@ class Pictures:
 def _format_name(given: Any) -> str:
     """The name of a file for a sentence; a page may send anything."""
     text = given if isinstance(given, str) and given.strip() else "The picture"
-    return shorten(text.encode("utf-8", "replace").decode(), MAX_NAME_LENGTH)
+    return shorten(replace_surrogates(text), MAX_NAME_LENGTH)
 
 
 def _suffix(content: bytes) -> str:

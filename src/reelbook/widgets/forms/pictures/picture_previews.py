@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import errno
 import io
 import stat
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from urllib.parse import unquote, unquote_to_bytes, urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from PIL import Image as Pillow
@@ -177,21 +176,6 @@ def last_frame_of_content(content: bytes) -> bytes:
         path = Path(folder) / f"clip{suffix}"
         path.write_bytes(content)
         return read_last_frame(path)
-
-
-def parse_data_address(address: str) -> bytes:
-    """The content of a `data:` address."""
-    head, comma, body = address.partition(",")
-    if not comma:
-        raise NotAPicture("is a data: address without the comma that goes before its data.")
-    if not head.lower().rstrip().endswith(";base64"):
-        return unquote_to_bytes(body)
-    # Both alphabets, with or without padding, and line breaks: all occur in practice.
-    body = "".join(unquote(body).split()).rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return binascii.a2b_base64(body + "=" * (-len(body) % 4), strict_mode=True)
-    except ValueError:
-        raise NotAPicture("is a data: address whose base64 is damaged or cut short.") from None
 
 
 def format_too_large(count: int) -> str:
