@@ -118,16 +118,16 @@ class Entry:
     @property
     def credits(self) -> int | None:
         """Its cost; None if unknown."""
-        if self.unpriced:
-            return None
-        if self.charged is not None:
-            return self.charged + self.spent
-        if self.state in (State.PLANNED, State.REJECTED):
-            return self.spent
-        return None if self.price is None else self.price + self.spent
+        return get_credits(self.state, self.price, self.charged, self.spent, self.unpriced)
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
+
+
+def get_credits(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
+    """The cost of a run; None if unknown."""
+    last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
+    return None if unpriced or last is None else spent + last
 
 
 def rank(entry: Entry) -> int:
