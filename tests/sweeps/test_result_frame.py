@@ -243,7 +243,12 @@ def test_answers_of_another_kind_than_promised_are_kept() -> None:
 
     table = build_frame(plan, standings(plan, ["completed"] * 3), odd, {})
     table.to_parquet(io.BytesIO())
+    large = build_frame(
+        plan, standings(plan, ["completed"] * 3), [seen(0, output=f'{{"seed": {2**70}}}'), None, None], {}
+    )
+    large.to_parquet(io.BytesIO())
 
+    assert large["output_seed"][0] == str(2**70)
     assert [str(value) for value in table["output_seed"].dropna()] == ["seven", "8"]
     assert table.loc[0, "output_extra"] == {"a": 1}
 

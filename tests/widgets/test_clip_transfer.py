@@ -14,7 +14,7 @@ import pytest
 
 from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
-from reelbook.widgets import clip_transfer
+from reelbook.widgets import clip_transfer, file_messages
 from reelbook.widgets.clip_transfer import MAX_SENDERS, TableFileSender, is_page_attached, show_table
 from tests.clips import film
 
@@ -46,7 +46,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each small enough for a message, with the kind of the file; together they are the file."""
-    monkeypatch.setattr(clip_transfer, "CHUNK_BYTES", 1_000)
+    monkeypatch.setattr(file_messages, "CHUNK_BYTES", 1_000)
 
     sent = brought([[], ["nothing.mp4", str(clip)]], {"want": [1, 1]})
 
@@ -94,11 +94,29 @@ def test_a_file_that_is_too_large_is_named(
     brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says where the file is, and how large."""
-    monkeypatch.setattr(clip_transfer, "MAX_BYTES", 100)
+    monkeypatch.setattr(file_messages, "MAX_BYTES", 100)
 
     ((said, content),) = brought([[str(clip)]], {"want": [0, 0]})
 
     assert said["words"].startswith(f"{clip} has ")
+    assert content == b""
+
+
+def test_a_file_that_goes_while_it_is_brought_is_told(
+    brought: Callable[..., Sent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there a moment ago: words, instead of a page that waits."""
+    (gone := tmp_path / "clip.mp4").touch()
+
+    def is_media(path: str) -> bool:
+        gone.unlink()
+        return True
+
+    monkeypatch.setattr(clip_transfer, "is_media", is_media)
+
+    ((said, content),) = brought([[str(gone)]], {"want": [0, 0]})
+
+    assert said["words"] == f"{gone} is not there any more."
     assert content == b""
 
 

@@ -23,9 +23,7 @@ ORIGINS = {"exact": "exact, quoted by the service"}
 def estimate_table(estimate: Estimate) -> str:
     """The table of an estimate, with its source in small print."""
     total = format_credits(estimate.credits) or "unknown"
-    rows = [
-        ROW.format("td", shorten(line.label, MAX_LABEL_LENGTH), _format_amount(line)) for line in estimate.breakdown
-    ]
+    rows = [ROW.format("td", shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
     origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
     if estimate.is_suspect:
@@ -33,5 +31,6 @@ def estimate_table(estimate: Estimate) -> str:
     return render_card(TABLE.format(Markup("").join(rows)), render_small_print(origin))
 
 
-def _format_amount(line: Line) -> str:
+def format_amount(line: Line) -> str:
+    """The credits of a line, or the factor by which it multiplies those above."""
     return f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"

@@ -7,7 +7,7 @@ import secrets
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,11 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..display.formatting import format_size
 from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
-from ..display.tables.table_media import find_files, get_mime_type, is_media
+from ..display.tables.table_media import find_files, is_media
 from ..sweeps.results.table_files import get_ticked, tick
+from .file_messages import find_refusal, make_messages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
-CHUNK_BYTES = 4_000_000
-"""Bytes of one message."""
-
-MAX_BYTES = 100_000_000
 MAX_SENDERS = 32
 """Tables of a session whose clips can be fetched; each has its own connection."""
 
@@ -80,14 +76,16 @@ class TableFileSender(anywidget.AnyWidget):
 
     def _send_file(self, row: int, place: int) -> None:
         path = self._find_path(row, place)
-        reason = "There is no such file in this table." if path is None else _reason_not_sent(path)
-        parts = [] if reason or path is None else list(_read_parts(path))
-        if path is None or not parts:
-            self.send({"clip": [row, place], "words": reason or f"{path} is not there any more."})
-            return
-        for number, part in enumerate(parts):
-            message = {"clip": [row, place], "part": number, "of": len(parts), "kind": get_mime_type(path)}
-            self.send(message, buffers=[part])
+        reason = "There is no such file in this table." if path is None else find_refusal(Path(path), path)
+        try:
+            # A table may be untrusted, and name any file.
+            if path is not None and not reason and is_media(path):
+                for message, part in make_messages(Path(path), [row, place]):
+                    self.send(message, buffers=[part])
+                return
+        except OSError:
+            reason = f"{path} is not there any more."
+        self.send({"clip": [row, place], "words": reason or f"{path} cannot be read as a clip or a picture."})
 
     def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):
@@ -146,23 +144,3 @@ def is_jupyter_server() -> bool:
 
 
 _open_senders: deque[TableFileSender] = deque()
-
-
-def _reason_not_sent(path: str) -> str:
-    """The reason why a file is not sent; empty if it is. A table may be untrusted, and name any file."""
-    try:
-        count = Path(path).stat().st_size
-    except (OSError, ValueError):
-        return f"{path} is not there any more. Pick the run up with rb.attach, which fetches it anew."
-    if not is_media(path):
-        return f"{path} cannot be read as a clip or a picture."
-    return f"{path} has {format_size(count)}, too much to play here." if count > MAX_BYTES else ""
-
-
-def _read_parts(path: str) -> Iterator[bytes]:
-    try:
-        with Path(path).open("rb") as file:
-            while part := file.read(CHUNK_BYTES):
-                yield part
-    except OSError:
-        return

@@ -20,6 +20,7 @@ from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
 from reelbook.session import Session
+from reelbook.widgets import file_messages
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
 from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
@@ -627,7 +628,7 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(run_clips, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(file_messages, "CHUNK_BYTES", 500)
     form = paper(stitch(8.0))
     form.run()
     path = form.running.runs[0].video.path
@@ -649,7 +650,7 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     form.run()
     path = form.running.runs[0].video.path
 
-    monkeypatch.setattr(run_clips, "MAX_BYTES", 10)
+    monkeypatch.setattr(file_messages, "MAX_BYTES", 10)
     form.press("bring", run="1", file=0)
     form.until(lambda paper: len(paper.sent) == 1)
     path.unlink()

@@ -118,10 +118,16 @@ class Entry:
     @property
     def credits(self) -> int | None:
         """Its cost; None if unknown."""
-        return get_known_cost(self.state, self.price, self.charged, self.spent, self.unpriced)
+        return get_credits(self.state, self.price, self.charged, self.spent, self.unpriced)
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
+
+
+def get_credits(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
+    """The cost of a run; None if unknown."""
+    last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
+    return None if unpriced or last is None else spent + last
 
 
 def rank(entry: Entry) -> int:
@@ -300,12 +306,6 @@ def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
         (run, UNDERREPORTED),
     ).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def get_known_cost(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
-    """The actual or possible cost of a run, from these columns; None if unknown."""
-    last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
-    return None if unpriced or last is None else spent + last
 
 
 def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import re
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Annotated, Any, Union
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from ...models.base import Input
 from ...models.catalog import CATALOG
+from ...models.described.schema_view import rule_at
 from ...util.printable import replace_surrogates
 from ..ledger import transitions
-from ..ledger.transitions import Entry, State
+from ..ledger.transitions import Entry, State, get_credits
 from ..recorded_marks import find_marks
 from .output_columns import build_output_columns
-from .typed_columns import ColumnBuilder, Kind, build_column, order_columns
+from .typed_columns import ColumnBuilder, build_column, order_columns
 
 STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expired", "running", "waiting", "planned")
 """All values of the column `status`."""
@@ -185,7 +183,7 @@ class RunColumns:
         self.runs += columns["id"]
         self.models |= dict.fromkeys(columns["model"])
         money = zip(*(columns[name] for name in ("state", "price", "charged", "spent", "unpriced")), strict=True)
-        costs = [transitions.get_known_cost(*facts) for facts in money]
+        costs = [get_credits(*facts) for facts in money]
         charges = zip(costs, columns["charged"], strict=True)
         made: dict[str, Sequence[Any]] = {
             "status": [STATUS_BY_STATE.get(state, State.UNCERTAIN) for state in columns["state"]],
@@ -200,8 +198,8 @@ class RunColumns:
         """The columns as Series."""
         kinds: Mapping[str, Callable[[Sequence[Any]], pd.Series[Any]]] = {
             "status": partial(_category_column, known=STATUSES), "model": _category_column, "service": _category_column, "created": _time_column,
-            "finished": _time_column, "credits": partial(build_column, kind="whole"), "take": partial(build_column, kind="whole"),
-            "queued_s": partial(build_column, kind="real"), "running_s": partial(build_column, kind="real"),
+            "finished": _time_column, "credits": partial(build_column, kind="integer"), "take": partial(build_column, kind="integer"),
+            "queued_s": partial(build_column, kind="number"), "running_s": partial(build_column, kind="number"),
         }  # fmt: skip
         return {name: builder.series(kinds.get(name)) for name, builder in self._builders.items()}
 
@@ -215,14 +213,14 @@ def _build_frame(
     inputs: Mapping[str, ColumnBuilder], outputs: Mapping[str, ColumnBuilder], runs: RunColumns
 ) -> pd.DataFrame:
     known = [row for row in CATALOG if row.id in runs.models or not runs.models]
-    kinds = {name: kind for row in known for name, kind in _kinds(row.input).items()}
+    kinds = {name: kind for row in known for name, kind in _get_field_types(row.input).items()}
     series: dict[str, pd.Series[Any]] = {}
     # All fields of the models in their order, including unused ones; then other names in the inputs.
     for name in dict.fromkeys([*kinds, *inputs]):
         column = f"input_{name}" if name in outputs or name in _TAKEN else name
         builder = inputs.get(name) or ColumnBuilder(after=len(runs.runs))
         series[_get_free_name(column, {*series, *outputs, *_TAKEN})] = builder.series(
-            partial(build_column, kind=kinds.get(name, "any"))
+            partial(build_column, kind=kinds.get(name, ""))
         )
     series |= {name: builder.series() for name, builder in outputs.items()}
     columns = {**series, **runs.series()}
@@ -324,16 +322,9 @@ def _category_column(values: Sequence[Any], known: Sequence[str] = ()) -> pd.Ser
 
 
 def _time_column(values: Sequence[Any]) -> pd.Series[Any]:
-    try:
-        seconds = pd.Series(np.array(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        seconds = pd.Series([_number(value) for value in values], dtype="float64")
+    seconds = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").astype("float64")
     times = pd.to_datetime(seconds, unit="s", utc=True, errors="coerce")
     return times.astype("datetime64[us, UTC]")
-
-
-def _number(value: Any) -> float:
-    return value if type(value) is float else float(value) if isinstance(value, int) else math.nan
 
 
 def _get_free_name(name: str, taken: set[str]) -> str:
@@ -343,17 +334,8 @@ def _get_free_name(name: str, taken: set[str]) -> str:
 
 
 @cache
-def _kinds(model: Any) -> dict[str, Kind]:
-    return {name: _kind(field.annotation) for name, field in model.model_fields.items()}
-
-
-def _kind(annotation: Any) -> Kind:
-    """The kind of a field's values: integer, float, boolean or any."""
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        return _kind(typing.get_args(annotation)[0])
-    if origin in (Union, types.UnionType):
-        (*kinds,) = {_kind(part) for part in typing.get_args(annotation) if part is not type(None)}
-        return kinds[0] if len(kinds) == 1 else "any"
-    kinds_of: dict[Any, Kind] = {int: "whole", float: "real", bool: "flag"}
-    return kinds_of.get(annotation, "any")
+def _get_field_types(model: type[Input]) -> dict[str, str]:
+    """The JSON type of each field; none for texts, because an unused one is a column of objects here."""
+    schema = model.model_json_schema()
+    types = {name: rule_at(schema, (name,)).get("type", "") for name in schema["properties"]}
+    return {name: "" if kind == "string" else kind for name, kind in types.items()}

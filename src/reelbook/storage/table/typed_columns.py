@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-Kind = Literal["whole", "real", "flag", "any"]
-"""The declared kind of a column, because values do not determine whether 1 is a float, or an empty column's type."""
-
+DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
+"""The type of an empty column of each JSON type."""
 MAX_SIGNED, MAX_EXACT = 2**63, 2**53
 _MIXED = "odd"
 
@@ -71,8 +70,10 @@ def order_columns(names: Iterable[str], first: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*(name for name in first if name in known), *known]))
 
 
-def build_column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
+def build_column(values: Sequence[Any], kind: str = "") -> pd.Series[Any]:
     """The values as a Series; None is missing. Values of mixed types become text, so that nothing is rounded or lost.
+
+    `kind` is the declared JSON type, because values do not determine whether 1 is a float, or an empty column's type.
 
     >>> [str(build_column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
     ['Int64', 'boolean', 'float64']
@@ -81,7 +82,7 @@ def build_column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
     """
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
-        return _empty_column(len(values), kind)
+        return pd.Series([None] * len(values), dtype=DTYPES.get(kind, "object"))
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
     if kinds <= {int, float}:
@@ -111,13 +112,8 @@ def _is_constant(values: Sequence[Any]) -> bool:
     return (same_type or first == []) and values.count(first) == len(values)
 
 
-def _empty_column(count: int, kind: Kind) -> pd.Series[Any]:
-    types = {"whole": "Int64", "real": "float64", "flag": "boolean", "any": "object"}
-    return pd.Series([None] * count, dtype=types[kind])
-
-
-def _number_column(values: Sequence[Any], kinds: set[type], kind: Kind) -> pd.Series[Any]:
-    if float not in kinds and kind != "real":
+def _number_column(values: Sequence[Any], kinds: set[type], kind: str) -> pd.Series[Any]:
+    if float not in kinds and kind != "number":
         return _integer_column(values)
     if int in kinds and any(type(value) is int and abs(value) > MAX_EXACT for value in values):
         return _text_column([_text(value) for value in values])
@@ -140,11 +136,15 @@ def _integer_column(values: Sequence[Any]) -> pd.Series[Any]:
 
 def _text_column(values: Sequence[str | None]) -> pd.Series[Any]:
     """A text column with `<NA>` for missing values, as in integer columns; pandas' default would be NaN."""
-    return pd.Series(values, dtype="string")
+    try:
+        return pd.Series(values, dtype="string")
+    except UnicodeEncodeError:
+        # Lone surrogates are valid in Python's strings but not in UTF-8.
+        return pd.Series([value and value.encode("utf-8", "replace").decode() for value in values], dtype="string")
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else format_json(value)
+    return None if value is None else str(value) if isinstance(value, str) else format_json(value)
 
 
 def _shape_of_all(values: Sequence[Any]) -> Any:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from ...models.base import Input
-from ...util.printable import replace_surrogates
+from ...storage.table.typed_columns import build_column
 from .axis_values import coerce_value
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .plan_rows import Known
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .plan import Plan
 
 PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
@@ -36,8 +37,6 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     >>> list(frame.columns)
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
-    import pandas as pd
-
     own = {
         "take": make_column([row.take for row in plan], {"type": "integer"}),
         "credits": make_column([row.credits for row in plan], {"type": "integer"}),
@@ -80,36 +79,29 @@ def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, st
 def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
     """One column with the dtype of the model's schema for it, or without a schema, of the type that all values have.
 
+    Values of another type, which only impossible runs have, are missing; their problem names them.
+
     >>> make_column([49, None], {"type": "integer"}).dtype, make_column(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
     (Int64Dtype(), ['480p', '720p'])
     """
-    import pandas as pd
-
     # By the set of types only, which is much faster than checking each value.
     types = set(map(type, values)) - {type(None)}
     rule = _common_rule(types) if rule is None else rule
-    kind = "choice" if "enum" in rule and types <= {str, int, float} else rule.get("type")
-    if kind == "choice":
-        choices = dict.fromkeys(choice for choice in rule["enum"] if choice is not None)
-        return pd.Categorical(values, categories=[*choices, *_unlisted_values(values, choices)])
-    if kind == "integer" and not (types == {int} and _is_large(values)):
-        return pd.array(_only_of_type(int, values, types), dtype="Int64")
-    if kind == "integer" and all(value is None or 0 <= value < 2**64 for value in values):
-        # Like the column in the table of results.
-        return pd.array(values, dtype="UInt64")
-    if kind == "number":
-        return pd.array([_as_float(value) for value in values], dtype="float64")
-    if kind == "boolean":
-        return pd.array(_only_of_type(bool, values, types), dtype="boolean")
+    kind = rule.get("type")
+    if "enum" in rule and types <= {str, int, float}:
+        choices = dict.fromkeys(value for value in (*rule["enum"], *values) if value is not None)
+        return pd.Categorical(values, categories=list(choices))
     if kind == "string" and all(issubclass(one, str) for one in types):
         # A source picture is a subclass of text, its path or URL.
-        texts = values if types <= {str} else [None if value is None else str(value) for value in values]
-        try:
-            return pd.array(list(texts), dtype="string")
-        except UnicodeEncodeError:
-            # Lone surrogates are valid in Python's strings but not in UTF-8.
-            encodable = [None if text is None else replace_surrogates(str(text)) for text in texts]
-            return pd.array(encodable, dtype="string")
+        return build_column(values, kind).array
+    if kind == "number":
+        return pd.array([float(value) if type(value) in (int, float) else np.nan for value in values], dtype="float64")
+    if kind in ("integer", "boolean"):
+        fit = int if kind == "integer" else bool
+        known = values if types <= {fit} else [value if type(value) is fit else None for value in values]
+        column = build_column(known, kind)
+        # Integers beyond 64 bits stay integers, as objects.
+        return column.array if column.dtype != "string" else pd.Series(known, dtype=object).array
     # Each object once, because a value that does not vary is the same object in every row.
     groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
     return pd.Series([groupable[id(value)] for value in values], dtype=object).array
@@ -137,26 +129,6 @@ def _common_rule(types: Set[type]) -> Schema:
     """The schema type that all these types match; empty if they are mixed."""
     kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
     return next(({"type": kind} for kind, fits in kinds.items() if types and types <= fits), {})
-
-
-def _only_of_type(kind: type, values: Sequence[Any], types: Set[type]) -> list[Any]:
-    """The values, with None for those of another type, which only impossible runs have; their problem names them."""
-    return list(values) if types <= {kind} else [value if type(value) is kind else None for value in values]
-
-
-def _unlisted_values(values: Sequence[Any], choices: Iterable[Any]) -> list[Any]:
-    """The values outside the choices, which only impossible runs have."""
-    return [value for value in dict.fromkeys(values) if value is not None and value not in choices]
-
-
-def _is_large(values: Sequence[Any]) -> bool:
-    """Whether an integer exceeds the range of int64."""
-    given = [value for value in values if value is not None]
-    return bool(min(given) < -(2**63) or max(given) >= 2**63)
-
-
-def _as_float(value: Any) -> float:
-    return float(value) if type(value) in (int, float) else float("nan")
 
 
 def _groupable(value: Any) -> Any:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ...storage.ledger.transitions import State, get_known_cost
+from ...storage.ledger.transitions import State, get_credits
 from ...storage.recorded_marks import find_marks
 from ...storage.table import INPUT_JSON
-from ...storage.table.library_table import FileColumns, ObjectColumns
+from ...storage.table.library_table import FileColumns, ObjectColumns, get_credits_source
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
@@ -20,7 +20,7 @@ from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_i
 from ..execute.progress import Standing, Tally, cut_data_uris
 from ..execute.sweep_status import STATUSES, SweepStatus
 from ..plan.field_paths import Schema
-from ..plan.plan_frame import get_columns, make_column, make_input_columns
+from ..plan.plan_frame import get_columns, make_input_columns
 from ..plan.plan_rows import Row
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt")
 """Columns that follow those that vary, because pandas displays only the first and last ten columns of a table."""
 SOURCES = ("charged", "estimated")
-_SCALARS: Mapping[str, set[type]] = {"integer": {int}, "number": {int, float}, "boolean": {bool}, "string": {str}}
-_INTEGER, _NUMBER, _TEXT = {"type": "integer"}, {"type": "number"}, {"type": "string"}
+_TEXT = {"type": "string"}
 
 
 def make_result_table(plan: Plan, tally: Tally, context: ClientContext, service: str, *, take: int = 0) -> pd.DataFrame:
@@ -65,22 +64,22 @@ def build_frame(
         f"input_{name}" if name in outputs else name: _storable(values)
         for name, values in make_input_columns(plan).items()
     }
-    costs = list(map(_credits, standings, rows))
+    costs = list(map(_credits, rows))
     run = {
         "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(STATUSES)),
-        "credits": make_column([cost for cost, _ in costs], _INTEGER),
+        "credits": build_column([cost for cost, _ in costs], "integer").array,
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
-        "marks": make_column([row and find_marks(row.media) for row in rows], _TEXT),
-        "credits_estimated": make_column([_price(row) for row in rows], _INTEGER),
-        "queued_s": make_column([row and row.queued_s for row in rows], _NUMBER),
-        "running_s": make_column([row and row.running_s for row in rows], _NUMBER),
-        "error_type": make_column([standing.error_type for standing in standings], _TEXT),
-        "error": make_column(list(map(_error, standings, rows)), _TEXT),
-        "request_id": make_column([row and row.request_id for row in rows], _TEXT),
+        "marks": build_column([row and find_marks(row.media) for row in rows], "string").array,
+        "credits_estimated": build_column([_price(row) for row in rows], "integer").array,
+        "queued_s": build_column([row and row.queued_s for row in rows], "number").array,
+        "running_s": build_column([row and row.running_s for row in rows], "number").array,
+        "error_type": build_column([standing.error_type for standing in standings], "string").array,
+        "error": build_column(list(map(_error, standings, rows)), "string").array,
+        "request_id": build_column([row and row.request_id for row in rows], "string").array,
         "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
-        "take": make_column([row.take + take for row in plan], _INTEGER),
-        "service": make_column([service] * len(plan), _TEXT),
-        INPUT_JSON: make_column([standing.name and standing.name.input for standing in standings], _TEXT),
+        "take": build_column([row.take + take for row in plan], "integer").array,
+        "service": build_column([service] * len(plan), "string").array,
+        INPUT_JSON: build_column([standing.name and standing.name.input for standing in standings], "string").array,
     }
     index = pd.RangeIndex(len(plan), name="run")
     columns = {**inputs, **outputs, **run}
@@ -117,12 +116,10 @@ def _price(row: LedgerRow | None) -> int | None:
     return row.price if _was_requested(row) else None
 
 
-def _credits(standing: Standing, row: LedgerRow | None) -> tuple[int | None, str | None]:
+def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:
     """The known cost of a run and its source; None for a run that was never sent."""
-    if not _was_requested(row):
-        return None, None
-    cost = get_known_cost(row.state, row.price, row.charged, row.spent, row.unpriced)
-    return cost, None if cost is None else "estimated" if row.charged is None else "charged"
+    cost = get_credits(row.state, row.price, row.charged, row.spent, row.unpriced) if _was_requested(row) else None
+    return cost, None if row is None or cost is None else get_credits_source(row.charged)
 
 
 def _error(standing: Standing, row: LedgerRow | None) -> str | None:
@@ -144,20 +141,11 @@ def _output_columns(endpoint_id: str, rows: Sequence[LedgerRow | None], paths: M
         *expected,
         *(name for name, builder in found.items() if name not in expected and any(value is not None for value in builder.values)),
     ]  # fmt: skip
-    return {name: found.get(name, empty).series(partial(_column, rule=expected.get(name))).array for name in names}
-
-
-def _column(values: Sequence[Any], rule: Schema | None) -> pd.Series[Any]:
-    import pandas as pd
-
-    if rule is None and set(map(type, values)) <= {str, type(None)}:
-        rule = _TEXT
-    kind = None if rule is None else rule.get("type")
     # A service's output need not match its schema.
-    fits = _SCALARS.get(str(kind))
-    if fits is not None and set(map(type, values)) - {type(None)} <= fits:
-        return pd.Series(make_column(values, rule), copy=False)
-    return build_column(values)
+    kinds = {name: rule.get("type", "") for name, rule in expected.items()}
+    return {
+        name: found.get(name, empty).series(partial(build_column, kind=kinds.get(name, ""))).array for name in names
+    }
 
 
 def _storable(values: Any) -> Any:

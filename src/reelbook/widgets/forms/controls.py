@@ -12,22 +12,12 @@ import traitlets
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .control_widgets import NotJSON, choice_to_edit, has_choices, make_widget, value_to_edit, widget_value
-from .fields.draft import Draft
+from .fields.draft import Draft, InputTrait
 from .fields.field_tree import Node, get_sheet
 from .pictures.form_pictures import Pictures
 
 if TYPE_CHECKING:
     from ...session import Session
-
-
-class _Value(traitlets.TraitType[Any, Any]):
-    """The inputs as a trait, so that `observe` and `interactive_output` work."""
-
-    def get(self, obj: Any, cls: Any = None) -> Any:
-        return obj.checked()
-
-    def set(self, obj: Any, value: Any) -> None:
-        obj.fill(value)
 
 
 class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
@@ -50,7 +40,7 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
     >>> fields.close()
     """
 
-    value = _Value()
+    value = InputTrait()
     """The inputs; `InvalidInput` if a field is not valid."""
 
     def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:

@@ -16,7 +16,7 @@ from ...display.update_clock import LiveOutput, updater
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .base_widget import Handler, ScriptWidget
-from .fields.draft import Draft
+from .fields.draft import Draft, InputTrait
 from .fields.earlier_prompts import EarlierPrompts
 from .fields.field_tree import Node, get_sheet
 from .fields.row_values import get_row_values
@@ -44,18 +44,6 @@ STALE = (
 )
 
 
-class _Value(traitlets.TraitType[Any, Any]):
-    """The inputs as a trait, so that they can be observed."""
-
-    info_text = "the inputs of a model"
-
-    def get(self, obj: Any, cls: Any = None) -> Any:
-        return obj.checked()
-
-    def set(self, obj: Any, value: Any) -> None:
-        obj.fill(value)
-
-
 class Form(ScriptWidget):
     """Every field of one model with its bounds, the price, and the runs.
 
@@ -74,7 +62,7 @@ class Form(ScriptWidget):
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the form hides where it is displayed."""
     thread_label = "form"
-    value = _Value()
+    value = InputTrait()
     """The inputs; `InvalidInput` if a field is not valid."""
 
     def __init__(

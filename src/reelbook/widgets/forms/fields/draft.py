@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import traitlets
+
 from ....errors import InvalidInput, Problem
 from ....models.base import Input, Part
 from ....models.described.frozen_json import NotJson, freeze, thaw
@@ -25,7 +27,7 @@ from ..json_values import (
     to_page_json,
 )
 from ..pictures.form_pictures import Pictures
-from .field_tree import Node
+from .field_tree import Node, get_fixed_values
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 _STORED_PICTURE = re.compile(r"sha256:[0-9a-f]{64}\Z")
@@ -33,6 +35,18 @@ _TAKES_TEXT = {"text", "image", "json"}
 JSON_TYPES = "a text, a number, True or False, a list or an object"
 ANY_JSON: Node = {"kind": "json"}
 """The node of a value without a known type."""
+
+
+class InputTrait(traitlets.TraitType[Any, Any]):
+    """The inputs as a trait, so that `observe` and `interactive_output` work."""
+
+    info_text = "the inputs of a model"
+
+    def get(self, obj: Any, cls: Any = None) -> Any:
+        return obj.checked()
+
+    def set(self, obj: Any, value: Any) -> None:
+        obj.fill(value)
 
 
 class Draft:
@@ -113,7 +127,7 @@ class Draft:
         if kind in ("whole", "real") and isinstance(value, str):
             return value if is_mixed else _parse_number(value)
         if kind in ("choice", "constant") and is_json_text(value):
-            return decode(value) if any(is_same_json(one, value) for one in _fixed_values(node)) else value
+            return decode(value) if any(is_same_json(one, value) for one in get_fixed_values(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
         if kind == "either" and isinstance(value, (dict, list)):
@@ -160,7 +174,7 @@ class Draft:
                 return any(self._fits(form, value, known) for form in node["forms"])
             case "choice" | "constant":
                 plain = value if is_json_text(value) else exact_json(self._plain(value))
-                return any(is_same_json(one, plain) for one in _fixed_values(node))
+                return any(is_same_json(one, plain) for one in get_fixed_values(node))
             case "text" | "image":
                 return isinstance(value, str)
             case "check":
@@ -324,11 +338,6 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float, list, tuple, Mapping))
 
 
-def _fixed_values(node: Node) -> list[Any]:
-    """The allowed values of a constant or a choice."""
-    return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
-
-
 def _has_all_fields(form: Node, value: Mapping[str, Any]) -> bool:
     """Whether an object has all required fields of this alternative, and no unknown ones."""
     needed = {field["name"] for field in form["fields"] if field.get("required")}
@@ -342,7 +351,7 @@ def _fits_constants(form: Node, value: Any) -> bool:
         return True
     fixed = {field["name"]: field for field in form["fields"] if field["kind"] in ("constant", "choice")}
     return all(
-        any(is_same_json(one, value[name]) for one in _fixed_values(field))
+        any(is_same_json(one, value[name]) for one in get_fixed_values(field))
         for name, field in fixed.items()
         if name in value
     )

@@ -57,14 +57,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
 def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
     reader = _Reader(schema.get("$defs", {}), is_described=issubclass(kind, Described))
-    needed = set(schema.get("required", ()))
-    nodes = []
-    for name, rule in schema.get("properties", {}).items():
-        node = reader.node(name, rule)
-        if name in needed:
-            node["required"] = True
-            node.pop("default", None)
-        nodes.append(node)
+    nodes = reader.fields(schema)
     arranged = find_arrangement(kind.endpoint_id, nodes)
     for node in nodes:
         if node["name"] in arranged.folded:
@@ -157,6 +150,17 @@ class _Reader:
             self.shared[ref] = {"name": ref, "label": _label(ref, rule), **found}
         return found
 
+    def fields(self, rule: Schema) -> list[Node]:
+        """The nodes of an object's fields."""
+        needed, nodes = set(rule.get("required", ())), []
+        for name, inner in rule.get("properties", {}).items():
+            node = self.node(name, inner)
+            if name in needed:
+                node["required"] = True
+                node.pop("default", None)
+            nodes.append(node)
+        return nodes
+
     def _resolve(self, rule: Schema) -> tuple[Schema, bool, str | None]:
         """The rule with references resolved and null removed; whether it allowed null; and its name in the schema."""
         nullable, ref = rule.get("nullable") is True and _allows_null(rule), None
@@ -240,14 +244,7 @@ class _Reader:
         read = [self.node(name, form) for form in forms]
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
-            values = [
-                decode(value)
-                for node in read
-                for value in (
-                    [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
-                )
-            ]
-            return _choices(values)
+            return _choices([decode(value) for node in read for value in get_fixed_values(node)])
         return {"kind": "either", "forms": read} if 1 < len(read) <= 8 else {"kind": "json"}
 
     def _list(self, name: str, rule: Schema) -> Node:
@@ -268,18 +265,15 @@ class _Reader:
                 if _has_rules(more)
                 else {"kind": "json"}
             )
-        needed = set(rule.get("required", ()))
-        fields = []
-        for name, inner in listed.items():
-            node = self.node(name, inner)
-            if name in needed:
-                node["required"] = True
-                node.pop("default", None)
-            fields.append(node)
-        found: Node = {"kind": "object", "fields": fields}
+        found: Node = {"kind": "object", "fields": self.fields(rule)}
         if more is not False:
             found["open"] = self.node("value", more) if _has_rules(more) else True
         return found
+
+
+def get_fixed_values(node: Node) -> list[Any]:
+    """The allowed values of a constant or a choice."""
+    return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
 
 
 def _choices(values: list[Any]) -> Node:

@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ....display.formatting import format_credits
+from ....display.price_table import format_amount
 from ....errors import InvalidInput, Problem, ReelbookError
 from ....models.base import Input
 from ....models.catalog import CATALOG
@@ -127,10 +128,7 @@ def price_json(price: Estimate | None) -> dict[str, Any]:
     if price is None or price.credits is None:
         return {"credits": None, "told": "price unknown", "lines": [], "source": "", "about": True}
     about = price.source != "exact"
-    lines = [
-        [line.label, f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"]
-        for line in price.breakdown
-    ]
+    lines = [[line.label, format_amount(line)] for line in price.breakdown]
     source = "estimated from the catalog" if about else "exact, quoted by the service"
     amount = format_credits(price.credits, price.source)
     return {"credits": price.credits, "told": amount, "lines": lines, "source": source, "about": about}

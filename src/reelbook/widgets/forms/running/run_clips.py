@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....display.embedding import MIME_TYPES
-from ....display.formatting import format_size
 from ....media.posters import get_poster, make_thumbnail
+from ...file_messages import find_refusal, make_messages
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
     from ..form import Form
 
-CHUNK_BYTES = 4_000_000
-"""Bytes of one message."""
-MAX_BYTES = 100_000_000
 SMALL, POSTER_SIDES = (192, 108), (320, 640)
 """The box of a small poster, and the longest sides of the others."""
 MAX_REQUESTS = 500
-MISSING = "This file is not here any more. Pick the run up with rb.attach, which fetches it anew."
 UNKNOWN = "There is no such file in this form."
 UNREADABLE = "This file cannot be read as a clip or a picture."
 
@@ -106,20 +100,18 @@ class RunFileSender:
             else get_poster(file.path, longest=request.longest)
         )
         if content is None:
-            self._send(_failure_message(request, UNREADABLE if file.path.exists() else MISSING))
+            self._send(_failure_message(request, find_refusal(file.path, "This file") or UNREADABLE))
             return
         self._send({"poster": [request.run, request.file, request.longest]}, content)
 
     def _send_clip(self, request: FileRequest) -> None:
         file = self._find_file(request)
-        why = UNKNOWN if file is None else _reason_not_sent(file.path)
+        why = UNKNOWN if file is None else find_refusal(file.path, "This file")
         if file is None or why:
             self._send(_failure_message(request, why))
             return
-        kind = MIME_TYPES[file.path.suffix.lower()]
-        of = max(1, -(-file.path.stat().st_size // CHUNK_BYTES))
-        for number, part in enumerate(_read_parts(file.path)):
-            if not self._send({"clip": [request.run, request.file], "part": number, "of": of, "kind": kind}, part):
+        for message, part in make_messages(file.path, [request.run, request.file]):
+            if not self._send(message, part):
                 return
 
     def _find_file(self, request: FileRequest) -> LocalFile | None:
@@ -145,20 +137,3 @@ def _failure_message(request: FileRequest, words: str) -> dict[str, Any]:
     if request.is_clip:
         return {"clip": [request.run, request.file], "words": words}
     return {"poster": [request.run, request.file, request.longest], "words": words}
-
-
-def _reason_not_sent(path: Path) -> str:
-    """The reason why a file is not sent; empty if it is."""
-    try:
-        count = path.stat().st_size
-    except OSError:
-        return MISSING
-    if path.suffix.lower() not in MIME_TYPES:
-        return UNREADABLE
-    return f"This file has {format_size(count)}, too much to play here. It is {path}." if count > MAX_BYTES else ""
-
-
-def _read_parts(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while part := file.read(CHUNK_BYTES):
-            yield part
