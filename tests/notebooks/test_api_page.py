@@ -150,7 +150,7 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     assert script.partition("</script>")[2].replace("</div>", "") == ""
     job = [one for one in bundles(notebook, "job = plan.start") if one.get("text/plain")]
     assert job
-    assert all("24 of 24" in one["text/plain"] and one["text/html"] for one in job)
+    assert [one["text/plain"] for one in job if "24 of 24" not in one["text/plain"] or not one["text/html"]] == []
     others = [cell for cell in notebook.cells if cell.source not in FORMS]
     assert [kind for cell in others for output in cell.outputs for kind in output.get("data", {}) if "widget" in kind] == []  # fmt: skip
 

@@ -51,6 +51,7 @@ def tick(table: pd.DataFrame, places: Sequence[int]) -> None:
 def format_summary(table: pd.DataFrame) -> str:
     """Format the number, statuses and cost of a table's runs on one line, as far as its columns contain them.
 
+    >>> import pandas as pd
     >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
     '3 runs: 2 completed, 1 failed; 106 credits'
     """
