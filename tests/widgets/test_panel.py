@@ -13,7 +13,8 @@ import reelbook as rb
 from reelbook.errors import ReelbookError
 from reelbook.sweeps.execute.job import SweepJob
 from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.widgets.panel import Panel
+from reelbook.widgets import panel as panel_module
+from reelbook.widgets.panel import Panel, show_job
 from tests.sweeps.dots import BOAT, PRICE, Scripted
 from tests.transport.variants import Hosted
 
@@ -92,7 +93,7 @@ def test_buttons_beside_a_panel_do_not_carry_it_again(job: SweepJob) -> None:
     assert "0 of 6" in whole.html
 
 
-def test_a_plan_without_a_house_has_no_panel(scripted: Scripted, tmp_path: Path) -> None:
+def test_a_plan_without_a_session_has_no_panel(scripted: Scripted, tmp_path: Path) -> None:
     """A plan made below the doors says where to look instead."""
     scripted.end.set()
     with rb.connect(scripted.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
@@ -100,3 +101,29 @@ def test_a_plan_without_a_house_has_no_panel(scripted: Scripted, tmp_path: Path)
         with pytest.raises(ReelbookError, match=r"job\.progress"):
             _ = job.panel
         job.wait(WAIT)
+
+
+def test_a_sweep_that_ends_while_its_panel_is_rendered_is_shown_at_its_end(
+    job: SweepJob, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last update says that it is done, although the first one was of the moment before."""
+    sent: list[str] = []
+    is_final = threading.Event()
+
+    class Handle:
+        def update(self, bundle: dict[str, Any], raw: bool = True) -> None:
+            sent.append(bundle["text/plain"])
+            if "6 of 6" in sent[-1]:
+                is_final.set()
+
+    def displayed(bundle: dict[str, Any]) -> Handle:
+        sent.append(bundle["text/plain"])
+        scripted.end.set()
+        job.wait(WAIT)
+        return Handle()
+
+    monkeypatch.setattr(panel_module, "_display", displayed)
+    show_job(job)
+
+    assert is_final.wait(WAIT), sent
+    assert "6 of 6" not in sent[0]

@@ -86,8 +86,10 @@ class Panel(anywidget.AnyWidget):
 def show_job(job: SweepJob) -> None:
     """Display a sweep as the value of a cell: a live panel that stays, and buttons until the sweep is done."""
     original_links.prepare_links()
+    # Read first: a sweep that ends while its panel is rendered needs one more update.
+    is_done = job.is_done
     handle = _display(panel_bundle(job.progress))
-    if job.is_done:
+    if is_done:
         return
     job.on_change(lambda job: handle.update(panel_bundle(job.progress), raw=True))
     show_buttons(job)
