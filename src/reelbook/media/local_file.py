@@ -37,6 +37,11 @@ _KINDS = [
 """Suffixes of the same format."""
 
 
+def is_video(path: str | Path) -> bool:
+    """Whether a file is a video by its suffix; a GIF counts as a picture."""
+    return Path(path).suffix.lower() in CONTAINERS
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """Size, number of frames and frame rate of a file."""
@@ -76,7 +81,7 @@ class LocalFile(NameHints):
     @property
     def is_video(self) -> bool:
         """Whether this is a video; a GIF counts as a picture."""
-        return self.path.suffix.lower() in CONTAINERS
+        return is_video(self.path)
 
     @cached_property
     def marks(self) -> Marks:

@@ -14,6 +14,7 @@ from PIL import Image
 from ..errors import ReelbookError
 from . import derived_cache, stills
 from .derived_cache import FileVersion
+from .local_file import is_video
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
@@ -71,7 +72,7 @@ def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 
 
 @lru_cache(maxsize=256)  # The only cache for files outside the shelf.
 def _made(file: FileVersion, longest: int) -> bytes:
-    read = stills.read_middle if stills.is_video(file.path) else stills.read_picture
+    read = stills.read_middle if is_video(file.path) else stills.read_picture
     return _jpeg(read(file.path, (longest, longest)), QUALITY)
 
 

@@ -21,6 +21,7 @@ from ..util.containers import MalformedFile, parse_boxes
 from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
+from .local_file import is_video
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """Encoders whose output browsers play in an MP4; the first available is used."""
@@ -86,7 +87,7 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
     file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
-    if not stills.is_video(file.path):
+    if not is_video(file.path):
         return None
     place = derived_cache.get_cache_path(file.path, FOLDER, f"{longest}-{max_bytes}-{gop}.mp4")
     content = derived_cache.read_cached(place, _is_mp4) if place else None

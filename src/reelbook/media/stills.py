@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 from ..errors import ReelbookError
 from . import bounded_open, video_colours
 from .bounded_open import ON_ITS_SIDE, ORIENTATION, open_video
-from .local_file import CONTAINERS
+from .local_file import is_video
 
 if TYPE_CHECKING:
     from av import Packet, VideoFrame, VideoStream
@@ -32,11 +32,6 @@ _TURNS = {
 }  # fmt: skip
 
 Size = tuple[int, int]
-
-
-def is_video(path: str | Path) -> bool:
-    """Whether a file is a video by its suffix; a GIF counts as a picture."""
-    return Path(path).suffix.lower() in CONTAINERS
 
 
 def fit_size(size: Size, box: Size) -> Size:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ...errors import ReelbookError
-from ...media.stills import is_video
+from ...media.local_file import is_video
 from ...sweeps.results.table_files import find_paths
 from ..formatting import format_credits, join_with_dots
 from ..report.layout import find_axes, format_named_value, format_table_value, is_missing

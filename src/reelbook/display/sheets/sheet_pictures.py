@@ -12,6 +12,7 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media import stills
+from ...media.local_file import is_video
 from .sheet_entries import Entry
 
 UNREADABLE, VANISHED = "file cannot be read", "file is gone"
@@ -47,9 +48,7 @@ def read_over_time(entry: Entry, count: int, box: stills.Size) -> RunPictures:
 def read_side_by_side(entry: Entry, count: int, box: stills.Size) -> RunPictures:
     """The first `count` pictures of a run; of a clip, its middle frame."""
     chosen = entry.files[:count]
-    pictures = [
-        stills.read_middle(path, box) if stills.is_video(path) else stills.read_picture(path, box) for path in chosen
-    ]
+    pictures = [stills.read_middle(path, box) if is_video(path) else stills.read_picture(path, box) for path in chosen]
     return RunPictures(pictures, [stills.get_size(path) for path in chosen])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....display.formatting import join_with_dots, shorten
-from ....media import stills
+from ....media.local_file import is_video
 from ....sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
         for path in paths:
             sha256 = Path(path).stem
             if SHA256.fullmatch(sha256):
-                found.setdefault((OF_CLIP if stills.is_video(path) else IN_LIBRARY) + sha256, row)
+                found.setdefault((OF_CLIP if is_video(path) else IN_LIBRARY) + sha256, row)
     return [(row, name) for name, row in found.items()]
 
 

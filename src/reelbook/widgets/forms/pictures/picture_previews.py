@@ -16,7 +16,6 @@ from urllib.request import url2pathname
 from PIL import Image as Pillow
 
 from ....display.formatting import format_size, join_with_dots, shorten
-from ....media import stills
 from ....media.bounded_open import PICTURES
 from ....media.last_frame import read_last_frame
 from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
@@ -201,12 +200,14 @@ def _check_pixels(seen: tuple[int, int]) -> None:
 
 
 def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
+    from ....media.stills import read_picture
+
     with _decoder_errors():
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:
             # The first picture of a GIF may be larger than its header says.
             _check_pixels(opened.size)
             on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
-        small = stills.read_picture(io.BytesIO(content), BOX)
+        small = read_picture(io.BytesIO(content), BOX)
     out = io.BytesIO()
     small.save(out, "JPEG", quality=80)
     return out.getvalue(), (header.height, header.width) if on_its_side else (header.width, header.height)
