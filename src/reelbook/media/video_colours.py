@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PIL import Image
 
 if TYPE_CHECKING:
+    import numpy as np
     from av import VideoCodecContext, VideoFrame
     from numpy.typing import NDArray
 
@@ -87,6 +87,8 @@ def get_colours(frame: VideoFrame, codec: str) -> Colours:
 
 def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
     """The frame as a picture in sRGB, resized if a size is given."""
+    import numpy as np  # Here, because displays import this module for a note on colours alone.
+
     width, height = size or (frame.width, frame.height)
     # Resized while its colours are converted, which is five times as fast as two steps.
     small = frame.reformat(width, height, "rgb24", interpolation=SMOOTH, dst_color_range=FULL, **_source(colours))
@@ -128,6 +130,8 @@ def _source(colours: Colours) -> dict[str, int]:
 
 def _in_srgb(pixels: NDArray[np.uint8], colours: Colours) -> NDArray[np.uint8]:
     """The pixels converted to the primaries and the transfer of sRGB."""
+    import numpy as np
+
     codes = np.arange(256) / 255
     gamma = _GAMMAS.get(colours.transfer)
     curve = codes**gamma if gamma else np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
@@ -141,10 +145,14 @@ def _in_srgb(pixels: NDArray[np.uint8], colours: Colours) -> NDArray[np.uint8]:
 @lru_cache
 def _to_srgb(primaries: int) -> NDArray[np.float32]:
     """The matrix from linear light in other primaries to that in sRGB's."""
+    import numpy as np
+
     return (np.linalg.inv(_to_xyz(BT709)) @ _to_xyz(primaries)).astype(np.float32)
 
 
 def _to_xyz(primaries: int) -> NDArray[np.float64]:
+    import numpy as np
+
     *points, white = (np.array([x / y, 1.0, (1 - x - y) / y]) for x, y in _PRIMARIES[primaries])
     columns = np.stack(points, axis=1)
     return columns * np.linalg.solve(columns, white)
