@@ -28,10 +28,8 @@ TRIAL_STEPS = 4.0
 """Durations of earlier sessions are verified by the first run: it is polled at every so many steps of a scout."""
 POLL_PRICE = 0.4
 """What a poll costs, in calls, for `Durations.next_poll_age`: less than 1, because ends should be noticed soon."""
-MAX_PAUSE_SECONDS = 15.0
-"""The longest time between two polls of a run."""
-MANY_RUNS, MAX_CROWDING = 120, 4.0
-"""With more runs than that, pauses and prices grow in proportion, up to this factor."""
+MAX_PAUSE_SECONDS, MAX_PAUSE_OF_MANY_SECONDS, MANY_RUNS = 15.0, 60.0, 120
+"""The longest time between two polls of a run; with more than so many runs it grows, up to a minute."""
 CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
 """A run that a person is watching is polled this often, or after this share of its age if that is more."""
 FIRST_EVENT_SECONDS, SILENT_SECONDS = 2.0, 20.0
@@ -177,8 +175,8 @@ class TrackedRun:
             return self.retry_at
         if self.stream is not None:
             return max(self.polled_at + SILENT_SECONDS, self.tracked_since + FIRST_EVENT_SECONDS)
-        crowding = 1.0 if shared else min(max(run_count / MANY_RUNS, 1.0), MAX_CROWDING)
-        max_pause = crowding * MAX_PAUSE_SECONDS
+        crowding = 1.0 if shared else max(run_count / MANY_RUNS, 1.0)
+        max_pause = min(crowding * MAX_PAUSE_SECONDS, MAX_PAUSE_OF_MANY_SECONDS)
         if self.closely:
             max_pause = min(max_pause, max(CLOSE_PAUSE_SECONDS, CLOSE_SHARE * self.polled_age))
         return min(
