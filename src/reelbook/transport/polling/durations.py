@@ -49,7 +49,7 @@ class Durations:
         """The age at which to poll a run that is unfinished at this one; None if it takes longer than all others did.
 
         That is the longest known duration up to which the delays of the ends before it cost less than a poll does. The
-        price of a poll is in calls, and what a delay costs is told by `tolerable_delay`.
+        price of a poll is in calls, and the cost of a delay follows from `tolerable_delay`.
         """
         later = self._sorted[bisect_right(self._sorted, age / MARGIN + 1e-9) :]
         total, best = 0.0, None

@@ -26,7 +26,7 @@ QUEUE_DECAY = 0.95
 """What an observed move in the queue still weighs after the next one."""
 TRIAL_STEPS = 4.0
 """Durations of earlier sessions are verified by the first run: it is polled at every so many steps of a scout."""
-POLL_PRICE = 0.4
+POLL_PRICE = 0.25
 """What a poll costs, in calls, for `Durations.next_poll_age`: less than 1, because ends should be noticed soon."""
 MAX_PAUSE_SECONDS, MAX_PAUSE_OF_MANY_SECONDS, MANY_RUNS = 15.0, 60.0, 120
 """The longest time between two polls of a run; with more than so many runs it grows, up to a minute."""
