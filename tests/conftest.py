@@ -13,10 +13,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
-from reelbook.client import latest_client
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
+from reelbook.session import session
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _no_client_is_left() -> Iterator[None]:
     """A client that a module leaves open would be the latest one of whatever comes next."""
     yield
-    left = latest_client()
+    left = session.current
     if left is not None:
         left.close()
         pytest.fail(f"This module has left a client of {left.base_url} open.", pytrace=False)

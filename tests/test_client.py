@@ -14,8 +14,8 @@ import pytest
 
 import reelbook as rb
 from reelbook import errors
-from reelbook.api.runs import default_client
 from reelbook.service.accounts import NewAccount
+from reelbook.session import session
 from tests.support import KEY, Serve, as_data_uri, png
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
@@ -100,8 +100,8 @@ def test_the_latest_open_client_is_the_default_and_gives_its_place_back(tmp_path
     """rb.run and its kin use it; a closed client refuses to run."""
     with rb.connect(library=tmp_path / "a") as first:
         with rb.connect(library=tmp_path / "b") as second:
-            assert default_client() is second
-        assert default_client() is first
+            assert session.client() is second
+        assert session.client() is first
         with pytest.raises(errors.ReelbookError, match="closed"):
             second.start(rb.TextToVideo(prompt="x"))
 
@@ -180,7 +180,7 @@ def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
     monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], odd: Any
 ) -> None:
     """The sentence says what was given, that nothing was sent, and what to give."""
-    monkeypatch.setattr("reelbook.api.runs.default_client", lambda: pytest.fail("a service was started"))
+    monkeypatch.setattr(session, "client", lambda: pytest.fail("a service was started"))
 
     with pytest.raises(
         errors.ReelbookError, match=r"not (a value of the|the class).*Nothing was sent: give one, such as"

@@ -263,7 +263,7 @@ def test_a_failing_connect_shows_no_key_in_its_frames(
     with pytest.raises((rb.ReelbookError, OSError)) as caught:
         rb.connect(**{"address": hosted.base_url, **key, **WRONG[wrong](tmp_path)})
 
-    assert "connecting.py" in verbose(caught.value)
+    assert "runs.py" in verbose(caught.value)
     assert CANARY.found_in_error(caught.value) == []
 
 

@@ -19,6 +19,7 @@ from reelbook.display.run_text import describe_file, describe_run
 from reelbook.display.tables.table_columns import find_columns
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
+from reelbook.models.base import Input
 from reelbook.models.service_file import File
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.table.library_table import find_marks
@@ -42,7 +43,7 @@ class Maker:
         content = signed_file(path).read_bytes()
         file = {"url": f"{self.hosted.base_url}/{name}", "content_type": TYPES[path.suffix[1:]]}
         self.hosted.on("GET", f"/{name}", Reply(200, content, {"content-type": file["content_type"]}))
-        request: rb.Input
+        request: Input
         if name.endswith(".mp4"):
             request, output = rb.TextToVideo(prompt="a boat", num_frames=9, seed=7), {"video": file, "seed": 7}
         else:
@@ -236,7 +237,7 @@ def test_tables_say_what_files_carry(maker: Maker, tmp_path: Path) -> None:
 
     assert list(frame["marks"]) == [run.row["marks"]] == [SIGNED]
     assert SIGNED in (folder / "runs.csv").read_text(encoding="utf-8")
-    assert [place.is_shown for place in find_columns(frame) if place.cells.name == "marks"] == [True]
+    assert [place.is_visible for place in find_columns(frame) if place.cells.name == "marks"] == [True]
     assert len(rb.library().find(marks="signed by Acme")) == 1
 
 

@@ -12,55 +12,11 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ._version import __version__
+from ._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from .api.forms import controls, form, studio
-    from .api.library import library, provenance
-    from .api.runs import attach, cancel_queued, connect, estimate, model, run, start
-    from .api.sweeps import derived, rows, sampled, sweep, template, zipped
-    from .api.tables import read, strip
-    from .client import Client
-    from .errors import (
-        BadDescription,
-        BadRates,
-        DownloadFailed,
-        FolderInUse,
-        Forbidden,
-        InsufficientCredits,
-        InvalidInput,
-        LibraryError,
-        NotFound,
-        NotReady,
-        OverBudget,
-        ReelbookError,
-        Refused,
-        RunCancelled,
-        RunFailed,
-        RunTimeout,
-        ServiceBroken,
-        ServiceError,
-        TooManyRequests,
-        Unauthorized,
-        UncertainRun,
-        UnknownModel,
-        Unreachable,
-    )
-    from .media.metadata.provenance import Provenance
-    from .models.image_to_video import ImageToVideo
-    from .models.images import Image
-    from .models.images_to_video import Frame, ImagesToVideo
-    from .models.pricing import Estimate
-    from .models.smart_resize import Size, SmartResize
-    from .models.text_to_video import LoRA, TextToVideo
-    from .runs.run import Run
-    from .settings import options
-    from .storage.library import Library
-    from .sweeps.plan.plan import Plan
-
-_HOME = {
+_NAMES = {
     "client": ("Client",),
     "api.runs": ("attach", "cancel_queued", "connect", "estimate", "model", "run", "start"),
     "errors": (
@@ -86,82 +42,23 @@ _HOME = {
 }  # fmt: skip
 """Module → the public names it defines."""
 
-__all__ = [
-    "BadDescription",
-    "BadRates",
-    "Client",
-    "DownloadFailed",
-    "Estimate",
-    "FolderInUse",
-    "Forbidden",
-    "Frame",
-    "Image",
-    "ImageToVideo",
-    "ImagesToVideo",
-    "InsufficientCredits",
-    "InvalidInput",
-    "Library",
-    "LibraryError",
-    "LoRA",
-    "NotFound",
-    "NotReady",
-    "OverBudget",
-    "Plan",
-    "Provenance",
-    "ReelbookError",
-    "Refused",
-    "Run",
-    "RunCancelled",
-    "RunFailed",
-    "RunTimeout",
-    "ServiceBroken",
-    "ServiceError",
-    "Size",
-    "SmartResize",
-    "TextToVideo",
-    "TooManyRequests",
-    "Unauthorized",
-    "UncertainRun",
-    "UnknownModel",
-    "Unreachable",
-    "__version__",
-    "attach",
-    "cancel_queued",
-    "connect",
-    "controls",
-    "derived",
-    "estimate",
-    "form",
-    "library",
-    "model",
-    "options",
-    "provenance",
-    "read",
-    "rows",
-    "run",
-    "sampled",
-    "start",
-    "strip",
-    "studio",
-    "sweep",
-    "template",
-    "zipped",
-]
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted([*_MODULES, "__version__"])  # Their types are in __init__.pyi.
 
 
 def __getattr__(name: str) -> Any:
     if name == "errors":
         return import_module(".errors", __name__)
-    for module, names in _HOME.items():
-        if name in names:
-            from .util.interrupts import raise_once
+    if name in _MODULES:
+        from .util.interrupts import raise_once
 
-            # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
-            with raise_once():
-                value = getattr(import_module(f".{module}", __name__), name)
-                globals()[name] = value
-                _register_with_notebook()
-            return value
+        # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
+        with raise_once():
+            value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+            globals()[name] = value
+            _register_with_notebook()
+        return value
     from .util.name_hints import missing_attribute
 
     raise missing_attribute(sys.modules[__name__], name)
@@ -169,7 +66,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Names for completion; the exceptions are offered under `errors`."""
-    return sorted({"errors", *__all__} - {*_HOME["errors"]})
+    return sorted({"errors", *__all__} - {*_NAMES["errors"]})
 
 
 class _Package(ModuleType):

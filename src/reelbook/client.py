@@ -1,4 +1,4 @@
-"""The door: a client joins the house and a service, hosted or embedded."""
+"""Client: one connection to a service, hosted or embedded, backed by one library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from .models.catalog import CATALOG
 from .models.described.input_class import describe
 from .models.model_list import Models
 from .models.pricing import Estimate, Rates
-from .process_shared import acquire_ledger, get_description, get_embedded_service, make_context, release_ledger
+from .process_shared import (
+    acquire_embedded_service,
+    acquire_ledger,
+    get_description,
+    make_context,
+    release_embedded_service,
+    release_ledger,
+)
 from .runs.cancel import Cancelled, cancel_runs
 from .runs.run import Run, input_from_entry
 from .runs.submission import ClientContext, Submission
@@ -41,16 +48,9 @@ from .util.name_hints import NameHints
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
 
-_guard = threading.Lock()
-_open_clients: list[Client] = []
-_closing: list[Client] = []
-"""Those whose last answers are awaited, or were when somebody interrupted that."""
-_opened_count = 0
-"""How many clients were ever opened here."""
-
 
 class Client(NameHints):
-    """A conversation with one service. Its methods block; its runs can be awaited."""
+    """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
 
     _internal = ("context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit")
 
@@ -63,15 +63,19 @@ class Client(NameHints):
         shelf: str | None = None,
     ) -> None:
         self.library = library
+        self.is_finished = False
+        """Whether it is closed, and has left its library to others."""
+        self._guard = threading.Lock()
         self._ending: Future[None] | None = None
-        """Fulfilled when it is closed; None while it is open."""
+        """Fulfilled when nothing is under way any more; None while it is open."""
         self._embedded: Embedded | None = None
         name = None
         if address is None:
-            self._embedded = get_embedded_service(library, rates)
+            self._embedded = acquire_embedded_service(library, rates)
             try:
                 found = self._embedded.address()
             except (OSError, ValueError) as error:
+                release_embedded_service(self._embedded)
                 raise LibraryError(str(library), connection.format_reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
@@ -79,19 +83,24 @@ class Client(NameHints):
         renew = self._renew_address if self._embedded else None
         # A closure, so that the key is no attribute that anything could show.
         self._new_context: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
-            key, address, renew, rates, self._ledger, Shelf(place), name
+            key, address, renew, rates, self._ledger, Shelf(place), name, self.start
         )
         self._pid = 0
         try:
             self._context()
         except BaseException:
-            release_ledger(library)
+            self._release()
             raise
 
     @property
     def base_url(self) -> str:
         """The address of the service; an embedded one can move to another port."""
         return self._context().calls.base_url
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may send anything."""
+        return self._ending is None
 
     @property
     def is_embedded(self) -> bool:
@@ -151,7 +160,7 @@ class Client(NameHints):
         )
 
     def start_watched(self, request: Input, *, take: int | None = None) -> Run:
-        """The same as `start` for somebody who looks on: the service is asked more often how it stands."""
+        """The same as `start` for a run that a person is watching: it is polled more often."""
         take = check_take(take, False)
         submission = Submission(self._open_context(), check_input(request), take=take, join=False)
         return self._submit_and_wait(submission, watched=True)
@@ -212,11 +221,11 @@ class Client(NameHints):
         """A run from its submission, on the background loop: for those who start many at once."""
         try:
             verdict, answer = await submission.submit()
-            if verdict.action == "join":
+            if verdict.action == claims.Action.JOIN:
                 return cast(Run, self._ledger.live[verdict.entry.id])
             entry = await self._ledger.transact(lambda db: transitions.get_entry(db, verdict.entry.id))
             return Run(
-                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == "await",
+                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
                 watched=watched,
             )  # fmt: skip
         finally:
@@ -241,10 +250,8 @@ class Client(NameHints):
 
     def begin_close(self) -> Future[None]:
         """Send nothing more; the future is fulfilled when nothing is under way."""
-        with _guard:
+        with self._guard:
             if self._ending is None:
-                _open_clients[:] = [client for client in _open_clients if client is not self]
-                _closing.append(self)
                 self._ending = background.submit(self._close_context())
             return self._ending
 
@@ -254,14 +261,16 @@ class Client(NameHints):
 
     def finish_close(self) -> None:
         """Leave the library to others, and stop the embedded service if nobody else uses it."""
-        with _guard:
-            if self not in _closing:
+        with self._guard:
+            if self._ending is None or self.is_finished:
                 return
-            _closing.remove(self)
-            shared = any(client._embedded is self._embedded for client in _open_clients)
+            self.is_finished = True
+        self._release()
+
+    def _release(self) -> None:
         release_ledger(self.library)
-        if self._embedded is not None and not shared:
-            self._embedded.close()
+        if self._embedded is not None:
+            release_embedded_service(self._embedded)
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         with raise_once():
@@ -304,9 +313,9 @@ class Client(NameHints):
                     f"The service knows no request {request_id!r} of {model}.", status=404, error_type=error.error_type
                 ) from None
         verdict = await ledger.transact(lambda db: claims.attach(db, service, model, request_id, ledger))
-        if verdict.action == "join" and verdict.entry.id in ledger.live:
+        if verdict.action == claims.Action.JOIN and verdict.entry.id in ledger.live:
             return cast(Run, ledger.live[verdict.entry.id])
-        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == "await")
+        return Run(self._context, verdict.entry, owned_elsewhere=verdict.action == claims.Action.AWAIT)
 
     def _context_for(self, entry: Entry) -> ClientContext:
         context = self._open_context()
@@ -328,7 +337,6 @@ class Client(NameHints):
         """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
         if self._pid != os.getpid():
             self._current_context = background.wait(self._new_context(), CALL_SECONDS)
-            self._current_context.start = self.start
             self._pid = os.getpid()
         return self._current_context
 
@@ -352,42 +360,3 @@ class Client(NameHints):
     def __repr__(self) -> str:
         kind = "embedded service" if self._embedded else "service"
         return f"<Client of the {kind} at {self.base_url}, library {self.library}>"
-
-
-def register_client(client: Client) -> Client:
-    """The client, which is the default one from now on."""
-    global _opened_count
-    with _guard:
-        _open_clients.append(client)
-        _opened_count += 1
-    return client
-
-
-def has_closed_client() -> bool:
-    """Whether a client was open here before the latest one, and is closed."""
-    with _guard:
-        return _opened_count > len(_open_clients)
-
-
-def latest_client() -> Client | None:
-    """The client that was opened last, if one is open."""
-    with _guard:
-        return _open_clients[-1] if _open_clients else None
-
-
-def open_clients() -> tuple[Client, ...]:
-    """Those that are open, the latest last."""
-    with _guard:
-        return tuple(_open_clients)
-
-
-def unclosed_clients() -> tuple[Client, ...]:
-    """Those that are open, or not closed to the end."""
-    return (*_open_clients, *_closing)
-
-
-def close_all() -> tuple[Client, ...]:
-    """Begin to close every client; gives those that are not closed to the end."""
-    for client in [*_open_clients]:
-        client.begin_close()
-    return tuple(_closing)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .models.base import Input
 from .models.pricing import Rates
 from .runs.submission import ClientContext
 from .service.embedded import Embedded
@@ -29,11 +31,12 @@ KEYRING = "reelbook"
 
 _guard = threading.Lock()
 _embedded: dict[Path, Embedded] = {}
+_embedded_users: Counter[Embedded] = Counter()
 _ledgers: dict[Path, tuple[Ledger, int]] = {}
 
 
-def get_embedded_service(library: Path, rates: Rates | None) -> Embedded:
-    """The one embedded service of a library that this process knows."""
+def acquire_embedded_service(library: Path, rates: Rates | None) -> Embedded:
+    """The embedded service of a library; one for all clients of this process."""
     with _guard:
         folder = library / "service"
         known = _embedded.get(library)
@@ -45,7 +48,18 @@ def get_embedded_service(library: Path, rates: Rates | None) -> Embedded:
             known = None
         if known is None:
             known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
+        _embedded_users[known] += 1
         return known
+
+
+def release_embedded_service(service: Embedded) -> None:
+    """Stop the service when no other client of this process uses it."""
+    with _guard:
+        _embedded_users[service] -= 1
+        if _embedded_users[service] > 0:
+            return
+        del _embedded_users[service]
+    service.close()
 
 
 def acquire_ledger(library: Path) -> Ledger:
@@ -93,6 +107,7 @@ async def make_context(
     ledger: Ledger,
     shelf: Shelf,
     name: str | None,
+    start: Callable[[Input], Any],
 ) -> ClientContext:
     """What the runs of one client need."""
     # Made on the loop, because that is where all its calls are.
@@ -100,7 +115,9 @@ async def make_context(
     calls = ServiceCalls(http, address, renew, rates)
     past = await ledger.transact(known_services.get_past_seconds)
     poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf, lambda: calls.base_url), name)
+    return ClientContext(
+        http, calls, ledger, shelf, poller, Downloader(shelf, lambda: calls.base_url), name, start=start
+    )
 
 
 async def get_description(context: ClientContext, library: Path, endpoint_id: str) -> Any:

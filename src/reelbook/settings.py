@@ -53,12 +53,12 @@ class Options:
     are signed by C2PA: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files that their maker has signed stay as they are."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, _checked(name, value))
+        object.__setattr__(self, name, _check_option(name, value))
 
     @contextmanager
     def __call__(self, **choices: Any) -> Iterator[Options]:
         """Choose for the length of a block."""
-        checked = {name: _checked(name, value) for name, value in choices.items()}
+        checked = {name: _check_option(name, value) for name, value in choices.items()}
         before = {name: getattr(self, name) for name in checked}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -79,7 +79,7 @@ _NAMES = ("embed", "theme", "max_width", "poster", "concurrency", "file_hosts", 
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 
 
-def _checked(name: str, value: Any) -> Any:
+def _check_option(name: str, value: Any) -> Any:
     """The value, if the option takes it."""
     if name not in _NAMES:
         close = get_close_matches(name, _NAMES, n=1)
@@ -93,23 +93,23 @@ def _checked(name: str, value: Any) -> Any:
     if name in ("concurrency", "poster") and value is None:
         return None
     if name == "sign":
-        return _signing(value)
+        return _parse_signing(value)
     if name == "file_hosts":
-        return _host_names(value)
+        return _parse_host_names(value)
     low, high = _BOUNDS.get(name, (1, 4096))
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
     return value
 
 
-def _host_names(value: Any) -> tuple[str, ...]:
+def _parse_host_names(value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if isinstance(names, (list, tuple, set)) and all(isinstance(one, str) and one and "/" not in one for one in names):
         return tuple(str(one).lower() for one in names)
     raise ReelbookError(f"`file_hosts` is a list of host names, such as ['files.lab'], and not {value!r}.")
 
 
-def _signing(value: Any) -> Signing | None:
+def _parse_signing(value: Any) -> Signing | None:
     """Where certificate and key are. The value itself is never shown: it may be the key."""
     if value is None or isinstance(value, Signing):
         return value

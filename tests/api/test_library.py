@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.storage.ledger.crash_recovery import acceptance
+from reelbook.storage.ledger.crash_recovery import make_acceptance
 from reelbook.storage.library_folder import library_folder
 from tests.storage.made import Made
 from tests.support import KEY, Serve, png
@@ -50,7 +50,7 @@ def test_a_library_is_found_by_its_folder_or_its_project(tmp_path: Path) -> None
     own = tmp_path / "project" / ".reelbook"
     made = Made(own)
     run = made.accepted(BOAT, "r-7")
-    made.ledger.submit(lambda db: None, line=acceptance(made.entry(run), "r-7")).result(10)
+    made.ledger.submit(lambda db: None, line=make_acceptance(made.entry(run), "r-7")).result(10)
     made.close()
     (tmp_path / "new").mkdir()
 

@@ -25,10 +25,11 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger import connection, open_ledger, transitions
+from reelbook.storage.ledger import connection, open_ledger
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
-from reelbook.storage.run_identity import canonical, dumps, identity
+from reelbook.storage.run_identity import dumps, format_canonical, make_identity
 from reelbook.storage.shelf import Shelf
 from tests.bench.results import record
 
@@ -56,13 +57,13 @@ def requests(chance: random.Random) -> tuple[Input, ...]:
 def rows(count: int) -> Iterator[tuple[Any, ...]]:
     """The rows of so many runs, nine in ten of them finished."""
     chance = random.Random(0)
-    shapes = [(request, json.loads(canonical(request))) for request in requests(chance)]
+    shapes = [(request, json.loads(format_canonical(request))) for request in requests(chance)]
     for number in range(count):
         request, values = shapes[sweep % 4 if (sweep := number // SWEEP) % 5 == 0 else 0]
         asked = {**values, "prompt": f"{chance.choice(SUBJECTS)}, variant {number}"}
         if "seed" in asked:
             asked["seed"] = number
-        text, state = dumps(asked), transitions.STORED if number % 10 else transitions.FAILED
+        text, state = dumps(asked), State.STORED if number % 10 else State.FAILED
         address = f"https://example.org/files/{number:032x}"
         video = {
             "url": f"{address}.mp4",
@@ -73,10 +74,10 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
         output = dumps({"video": video, "seed": number, "prompt": asked["prompt"]})
         media = dumps([{**video, "sha256": hashlib.sha256(str(number).encode()).hexdigest(), "suffix": ".mp4"}])
         yield (
-            "https://example.org/api", identity(request.endpoint_id, text), 0, request.endpoint_id, text, state, 1,
-            f"request-{number}", 53, 53 if state == transitions.STORED else 0, output if state == transitions.STORED else None,
-            media if state == transitions.STORED else None, None if state == transitions.STORED else "source_unreadable",
-            None if state == transitions.STORED else "The picture could not be read.", 1.5, 8.25, 1.7e9 + number, 1.7e9 + number,
+            "https://example.org/api", make_identity(request.endpoint_id, text), 0, request.endpoint_id, text, state, 1,
+            f"request-{number}", 53, 53 if state == State.STORED else 0, output if state == State.STORED else None,
+            media if state == State.STORED else None, None if state == State.STORED else "source_unreadable",
+            None if state == State.STORED else "The picture could not be read.", 1.5, 8.25, 1.7e9 + number, 1.7e9 + number,
             1.7e9 + number + 10.5,
         )  # fmt: skip
 

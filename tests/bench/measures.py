@@ -19,7 +19,7 @@ from pathlib import Path
 import av
 import numpy as np
 
-from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measured
+from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measure_files
 from tests.bench.results import record
 from tests.media.moving import Pixels, texture, written
 
@@ -87,7 +87,7 @@ def many_clips(clip: Path, folder: Path, count: int) -> None:
     cache = Cache(folder / "cache")
     for label in ("measured", "from the cache"):
         began = time.perf_counter()
-        if any(figures["error"] for figures in measured(clips, cache=cache)):
+        if any(figures["error"] for figures in measure_files(clips, cache=cache)):
             raise SystemExit("A clip could not be measured: no figures to compare.")
         print(f"{count} clips {label}: {time.perf_counter() - began:.2f} s on the clock")
 

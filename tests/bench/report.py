@@ -26,7 +26,7 @@ from playwright.sync_api import sync_playwright
 
 import reelbook as rb
 from reelbook.display.report.make_report import write_report
-from reelbook.storage.run_identity import canonical
+from reelbook.storage.run_identity import format_canonical
 from tests.bench.results import record
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.test_report import SAMPLES, WATCH
@@ -84,7 +84,7 @@ def _table(folder: Path, runs: int) -> pd.DataFrame:
             {
                 "prompt": asked.prompt, "seed": asked.seed, "num_frames": asked.num_frames, "output_video": str(path),
                 "status": "completed", "credits": 53, "credits_source": "charged", "request_id": f"request-{run}",
-                "model": asked.endpoint_id, "take": 0, "input_json": canonical(asked),
+                "model": asked.endpoint_id, "take": 0, "input_json": format_canonical(asked),
             }
         )  # fmt: skip
     return pd.DataFrame(rows).rename_axis("run")

@@ -63,7 +63,7 @@ def made(shelf: Path, seed: int) -> Path:
 
 def ours(paths: list[Path]) -> str:
     """Posters and the markup around them."""
-    found = posters.posters(paths)
+    found = posters.get_posters(paths)
     if None in found:
         raise SystemExit("A clip has no poster: unfair")
     return str(Markup("").join(

@@ -32,10 +32,11 @@ import pandas as pd
 
 import reelbook as rb
 from reelbook.api.sweeps import sweep
-from reelbook.storage.ledger import open_ledger, transitions
+from reelbook.storage.ledger import open_ledger
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.execute.ledger_lookup import RunName, run_names
-from reelbook.sweeps.execute.order import spread
+from reelbook.sweeps.execute.ledger_lookup import RunName, name_runs
+from reelbook.sweeps.execute.order import spread_rows
 from reelbook.sweeps.execute.progress import Standing, Tally
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.results.result_frame import make_result_table
@@ -154,12 +155,12 @@ def _table(address: str, library: Path) -> tuple[float, float, float]:
     """Seconds for the table of ten thousand finished runs, for their order, and for the whole of a run at no cost."""
     plan = sweep(rb.TextToVideo(prompt="a paper boat"), **AXES)
     began = time.perf_counter()
-    spread(plan)
+    spread_rows(plan)
     order = time.perf_counter() - began
     runs = [(row.input, row.take) for row in plan if row.input is not None]
     with rb.connect(address, api_key=KEY, library=library) as client:
         context = client.context
-        service, found = background.wait(context.name(), 60), background.wait(run_names(runs, context.shelf.find), 60)
+        service, found = background.wait(context.name(), 60), background.wait(name_runs(runs, context.shelf.find), 60)
     names = [name for name in found if isinstance(name, RunName)]
     _fill(library, service, names)
     tally = Tally()
@@ -200,7 +201,7 @@ def _facts(service: str, number: int, name: RunName) -> dict[str, Any]:
     video = {"content_type": "video/mp4", "url": f"https://example.org/{number}.mp4"}
     return {
         "service": service, "identity": name.identity, "take": name.take, "model": rb.TextToVideo.endpoint_id,
-        "input": name.input, "state": transitions.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
+        "input": name.input, "state": State.STORED, "attempt": 1, "request_id": f"r{number}", "price": 53, "charged": 53,
         "output": dumps({"prompt": "a paper boat", "seed": number, "video": video}),
         "media": dumps([{**video, "sha256": f"{number:064x}", "suffix": ".mp4"}]),
         "queued_s": 0.5, "running_s": 8.25, "created": 1.7e9, "sent": 1.7e9, "finished": 1.7e9 + 10,

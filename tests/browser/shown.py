@@ -12,7 +12,10 @@ from typing import Any, cast
 import pandas as pd
 
 import reelbook as rb
-from reelbook.api import tables  # noqa: F401  # Hires whoever draws for tables.
+from reelbook.api import (
+    table_accessor,  # noqa: F401  # Gives tables their `.reel`.
+    tables,  # noqa: F401  # Hires whoever draws for tables.
+)
 from reelbook.display.client_card import client_card
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.figure import file_figure
@@ -40,7 +43,6 @@ from reelbook.storage.library import Recent, Summary
 from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
 from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts
-from reelbook.sweeps.results import accessor  # noqa: F401  # Gives tables their `.reel`.
 from tests.clips import film
 from tests.display.stand_in import run_of
 from tests.support import png

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from reelbook.display.embedding import MIME_TYPES, data_uri
-from reelbook.media.posters import poster
-from reelbook.media.previews import preview
+from reelbook.media.posters import get_poster
+from reelbook.media.previews import get_preview
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip
 
 NEAR = 4
@@ -57,8 +57,8 @@ def seen(page: Page, kind: str, content: bytes | None) -> Any:
 def check(page: Page, clip: Path, *, is_near_poster: bool = True) -> None:
     """Copy and poster beside the original, in the same browser."""
     original = seen(page, MIME_TYPES[clip.suffix], clip.read_bytes())
-    small = preview(clip, longest=480, most_bytes=1_000_000)
-    still = poster(clip, longest=640)
+    small = get_preview(clip, longest=480, max_bytes=1_000_000)
+    still = get_poster(clip, longest=640)
 
     assert np.abs(seen(page, "video/mp4", small) - original).max() <= NEAR
     if is_near_poster:

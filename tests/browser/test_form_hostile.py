@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -13,12 +13,12 @@ from playwright.sync_api import Browser
 from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described.input_class import describe
+from reelbook.session import Session
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.form_scripts import pack_studio_script
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS
 from tests.models.described_inputs import with_fields
-from tests.widgets.forms.page import Alone
 
 pytestmark = pytest.mark.browser
 
@@ -142,7 +142,7 @@ PARTS = [WHOLE[start : start + 2 * AT_ONCE : 2] for start in range(0, len(WHOLE)
 @pytest.mark.parametrize("texts", PARTS, ids=range(len(PARTS)))
 def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: list[str]) -> None:
     """As its title, names, help, choices, defaults, problems, prices and runs; pressed, unfolded and typed into everywhere."""
-    form = Form(kind_of(texts), shop=cast(Any, Alone()))
+    form = Form(kind_of(texts), session=Session())
     content = page_with(form._script, told_by(form, texts))
 
     with page_of(chromium, content) as watched:
@@ -170,7 +170,7 @@ def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: lis
 @pytest.mark.parametrize("texts", PARTS, ids=range(len(PARTS)))
 def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[str]) -> None:
     """A saved notebook shows what was typed, and what was wrong with it, without running any of it."""
-    form = Form(kind_of(texts), shop=cast(Any, Alone()))
+    form = Form(kind_of(texts), session=Session())
     told = told_by(form, texts)
     pictures = []
     for number, text in enumerate(texts):

@@ -99,7 +99,9 @@ class Kernel:
     """The kernel's side: the pictures of a form, with a library in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.shop, self.folder = self, folder
+        self.session: Any = self
+        self.folder = folder
+        self.current = self.shelf = self
         self.out: list[tuple[dict[str, Any], list[str]]] = []
         self.runs = pd.DataFrame()
         self.pictures = Pictures(self)
@@ -115,13 +117,17 @@ class Kernel:
     def in_background(self, name: str, function: Callable[[], None]) -> None:
         function()
 
-    def shelf_find(self, sha256: str) -> Path | None:
+    def find(self, sha256: str) -> Path | None:
         return next(iter(self.folder.glob(f"{sha256}.*")), None)
 
-    def shelf_keep(self, content: bytes, suffix: str) -> None:
+    def keep(self, content: bytes, suffix: str) -> None:
         (self.folder / f"{hashlib.sha256(content).hexdigest()}{suffix}").write_bytes(content)
 
-    def library_frame(self) -> pd.DataFrame:
+    def library(self) -> Any:
+        return self
+
+    @property
+    def frame(self) -> pd.DataFrame:
         return self.runs
 
 
@@ -368,9 +374,9 @@ def test_earlier_outputs_are_chosen_by_keys(opened: Callable[..., Form], tmp_pat
     shots = [drawn(number) for number in range(14)]
     clip = film(tmp_path / "clip.mp4", frames=4).path.read_bytes()
     for content in shots:
-        kernel.shelf_keep(content, ".png")
-    kernel.shelf_keep(clip, ".mp4")
-    paths = [str(kernel.shelf_find(named(content)[7:])) for content in (*shots, clip)]
+        kernel.keep(content, ".png")
+    kernel.keep(clip, ".mp4")
+    paths = [str(kernel.find(named(content)[7:])) for content in (*shots, clip)]
     kernel.runs = pd.DataFrame(
         {"prompt": "a boat", "status": "completed", "credits": 53, "output_video": [*[None] * 14, paths[-1]],
          "output_images": [*([path] for path in paths[:-1]), None]}

@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook.display.theme import read_asset
 from reelbook.errors import InvalidInput
 from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
-from reelbook.widgets.forms.fields.control_data import control_facts
+from reelbook.widgets.forms.fields.control_data import get_control_data
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 
@@ -67,7 +67,7 @@ globalThis.rule = {sizesRead, sizesSplit, sizesPreset, sizesTrouble};
 
 SIZES = {
     "name": "target_sizes", "kind": "list", "label": "Target sizes", "required": True, "special": "sizes", "least": 1, "most": 9,
-    "item": {"name": "", "label": "Size", "kind": "text"}, "beside": control_facts(rb.SmartResize, "target_sizes", "sizes"),
+    "item": {"name": "", "label": "Size", "kind": "text"}, "beside": get_control_data(rb.SmartResize, "target_sizes", "sizes"),
 }  # fmt: skip
 SEED = {"name": "seed", "kind": "whole", "label": "Seed", "nullable": True, "special": "seed"}
 DURATION = {
@@ -77,11 +77,11 @@ DURATION = {
 ASPECT = {
     "name": "aspect_ratio", "kind": "choice", "label": "Aspect ratio", "default": "16:9", "special": "aspect",
     "choices": [{"value": shape, "label": shape} for shape in ("9:16", "1:1", "16:9")],
-    "beside": control_facts(rb.TextToVideo, "aspect_ratio", "aspect"),
+    "beside": get_control_data(rb.TextToVideo, "aspect_ratio", "aspect"),
 }  # fmt: skip
 FRAMES = {
     "name": "num_frames", "kind": "whole", "label": "Frames", "default": 121, "min": 9, "max": 1441, "special": "frames",
-    "beside": control_facts(rb.TextToVideo, "num_frames", "frames"),
+    "beside": get_control_data(rb.TextToVideo, "num_frames", "frames"),
 }  # fmt: skip
 LORAS = {
     "name": "loras", "kind": "list", "label": "LoRAs", "default": [], "special": "loras",
@@ -423,7 +423,7 @@ def test_what_the_kernel_finds_wrong_with_a_size_stands_beside_it(build: Build) 
 def test_without_canvases_the_targets_alone_are_drawn(build: Build) -> None:
     """A model that nobody knows: sizes are typed and drawn, nothing is said about what is composed."""
     page = build(
-        {**SIZES, "beside": control_facts(rb.TextToVideo, "sizes", "sizes")},
+        {**SIZES, "beside": get_control_data(rb.TextToVideo, "sizes", "sizes")},
         draft={"target_sizes": ["300x600", "auto"]},
     )
 

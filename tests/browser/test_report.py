@@ -17,16 +17,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, Request
 
 import reelbook as rb
+from reelbook.api import table_accessor
 from reelbook.display.report.make_report import write_report
-from reelbook.storage.run_identity import canonical
-from reelbook.sweeps.results import accessor
+from reelbook.storage.run_identity import format_canonical
 from tests.browser.looks import contrast, overflow, shot
 from tests.clips import DARKEST, STEP, film
 from tests.hostile import PAYLOADS, TEXTS
 
 pytestmark = pytest.mark.browser
 
-assert accessor.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
+assert table_accessor.MEASURES  # The import hangs `table.reel` into pandas.
 
 FRAMES = (25, 49, 73)
 RATE = 24
@@ -84,7 +84,7 @@ def table_of(folder: Path, *, seeds: int = 4) -> pd.DataFrame:
                     "prompt": asked.prompt, "seed": seed, "num_frames": frames, "output_video": str(path), "output_seed": seed,
                     "status": "completed", "credits": 53, "credits_source": "charged", "running_s": 2.5, "error_type": None,
                     "error": None, "request_id": f"request-{len(rows)}", "model": asked.endpoint_id, "take": 0,
-                    "input_json": canonical(asked),
+                    "input_json": format_canonical(asked),
                 }
             )  # fmt: skip
     failed = {

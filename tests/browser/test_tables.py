@@ -21,7 +21,7 @@ from reelbook.display.tables.table_html import SCRIPT, STYLES, format_table, ren
 from reelbook.display.tables.table_media import KnownPoster
 from reelbook.display.theme import render_script, render_style
 from reelbook.media.local_file import LocalFile
-from reelbook.media.posters import poster
+from reelbook.media.posters import get_poster
 from reelbook.models.service_file import File
 from reelbook.settings import options
 from reelbook.widgets import clip_transfer
@@ -599,7 +599,7 @@ def test_posters_of_a_page_keep_their_shape(opened: Open, clips: list[str]) -> N
 
 def film_poster(path: str) -> str:
     """The address of a picture of a clip."""
-    content = poster(Path(path))
+    content = get_poster(Path(path))
     assert content is not None
     return data_uri("image/jpeg", content)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reelbook.display.cost_chart import BAR, NOTHING, render_cost_svg, render_costs
-from reelbook.sweeps.results.cost import Costs, costs_of
+from reelbook.sweeps.results.cost import Costs, make_costs
 
 DRAWN = "{http://www.w3.org/2000/svg}"
 FULL = 100 - 31 - 4 - 4 * 2.3
@@ -22,7 +22,7 @@ def costs(rows: list[tuple[object, int | None, str, int | None]], by: str = "val
     names = [by, "credits", "credits_source", "credits_estimated"]
     table = pd.DataFrame(rows, columns=names).assign(status="completed")
     table = table.astype({"credits": "Int64", "credits_estimated": "Int64"})
-    return costs_of(table, [by], [1.0] * len(table))
+    return make_costs(table, [by], [1.0] * len(table))
 
 
 def bars(svg: str) -> list[list[tuple[float, float]]]:
@@ -85,7 +85,7 @@ def test_tables_that_do_not_know_who_charged_have_bars_of_one_kind() -> None:
     """And no legend, for there is nothing to tell apart."""
     table = pd.DataFrame({"seed": [1, 2], "status": "completed", "credits": [53, 106]})
 
-    svg = render_cost_svg(costs_of(table, ["seed"], [1.0, 1.0]))
+    svg = render_cost_svg(make_costs(table, ["seed"], [1.0, 1.0]))
 
     assert [len(parts) for parts in bars(svg)] == [1, 1]
     assert words(svg) == ["Credits by seed", "1", "53", "2", "106"]
@@ -111,7 +111,7 @@ def test_two_columns_are_drawn_in_groups() -> None:
         {"tier": ["1K", "1K", "2K"], "seed": [1, 2, 1], "status": "completed", "credits": [11, 11, 22]}
     )
 
-    svg = render_cost_svg(costs_of(table, ["tier", "seed"], [1.0] * 3))
+    svg = render_cost_svg(make_costs(table, ["tier", "seed"], [1.0] * 3))
 
     assert words(svg) == ["Credits by tier · seed", "1K", "1", "11", "2", "11", "2K", "1", "22"]
 
@@ -155,7 +155,7 @@ def test_half_a_character_breaks_nothing(value: object) -> None:
     values = pd.Series([value, "a\udfffb", "a", value], dtype=object)
     table = pd.DataFrame({"kind": values, "status": "completed", "credits": [60, 10, 1, 40]})
     table.columns = pd.Index(["n\ud800", "status", "credits"], dtype=object)
-    found = costs_of(table, ["n\ud800"], [1.0] * 4)
+    found = make_costs(table, ["n\ud800"], [1.0] * 4)
 
     shown = render_costs(found)
 
@@ -171,7 +171,7 @@ def test_a_category_may_have_half_a_character() -> None:
     kinds = pd.Categorical.from_codes([0, 1], categories=pd.Index(["a\ud800b", "c"], dtype=object))
     table = pd.DataFrame({"kind": kinds, "status": "completed", "credits": [1, 2]})
 
-    shown = render_costs(costs_of(table, ["kind"], [1.0, 1.0]))
+    shown = render_costs(make_costs(table, ["kind"], [1.0, 1.0]))
 
     assert shown.encode()
     assert "a?b" in shown

@@ -377,6 +377,6 @@ def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
     first = strip_jpeg(clip)
     strip_html._strip.cache_clear()
-    monkeypatch.setattr(stills, "spread", lambda *_: pytest.fail("the clip was decoded again"))
+    monkeypatch.setattr(stills, "read_spread", lambda *_: pytest.fail("the clip was decoded again"))
 
     assert strip_jpeg(at(clip.path)) == first

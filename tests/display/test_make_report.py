@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.api import table_accessor
 from reelbook.display import run_progress
 from reelbook.display.formatting import format_size
 from reelbook.display.report import report_media, report_progress
@@ -28,14 +29,14 @@ from reelbook.display.report.make_report import write_report
 from reelbook.display.report.report_entries import group_entries
 from reelbook.display.synced_clips import Clip, render_synced_clips
 from reelbook.errors import ReelbookError
-from reelbook.storage.run_identity import canonical
-from reelbook.sweeps.results import accessor
+from reelbook.storage.run_identity import format_canonical
+from reelbook.sweeps.results.table_files import find_paths
 from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS
 from tests.support import png
 
-assert accessor.VIDEO == "output_video"  # The import hangs `table.reel` into pandas.
+assert table_accessor.MEASURES  # The import hangs `table.reel` into pandas.
 
 MODEL = rb.TextToVideo.endpoint_id
 ATTRIBUTES = re.compile(r'(?:src|href|poster)="([^"]*)"')
@@ -62,7 +63,7 @@ def table_of(clips: Sequence[str | None], **columns: Any) -> pd.DataFrame:
         "error_type": [None if clip else "image_load_error" for clip in clips],
         "error": [None if clip else "It is no picture." for clip in clips],
         "request_id": [f"request-{run}" for run in range(runs)], "model": [MODEL] * runs, "take": [0] * runs,
-        "input_json": [one and canonical(one) for one in inputs],
+        "input_json": [one and format_canonical(one) for one in inputs],
     }  # fmt: skip
     return pd.DataFrame({**asked, **{name: value for name, value in after.items() if name not in columns}}).rename_axis(
         "run"
@@ -258,7 +259,7 @@ class TestRecipes:
 
     def test_a_run_without_a_seed_names_the_one_that_was_drawn(self, clips: list[str], tmp_path: Path) -> None:
         """Otherwise nobody could make it again."""
-        asked = canonical(rb.TextToVideo(prompt="a paper boat"))
+        asked = format_canonical(rb.TextToVideo(prompt="a paper boat"))
         table = table_of(clips[:1], seed=[None], output_seed=[1234], input_json=[asked])
 
         assert "seed=1234" in page_of(table, tmp_path)
@@ -268,7 +269,7 @@ class TestRecipes:
         asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
         table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
 
-        code = group_entries(table, list(table.reel.paths()))[0].entries[0].code
+        code = group_entries(table, list(find_paths(table)))[0].entries[0].code
 
         assert code is not None
         assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
@@ -432,7 +433,7 @@ class TestLayout:
         """The inputs know of it, though the table does not any more."""
         table = table_of(clips[:2]).drop(columns="seed")
 
-        held = group_entries(table, list(table.reel.paths()))[0].held
+        held = group_entries(table, list(find_paths(table)))[0].common
 
         assert held == {"prompt": "a paper boat", "num_frames": "25"}
 
@@ -444,7 +445,7 @@ class TestLayout:
 
         page = page_of(mixed, tmp_path)
 
-        assert [len(group.entries) for group in group_entries(mixed, list(mixed.reel.paths()))] == [2, 2]
+        assert [len(group.entries) for group in group_entries(mixed, list(find_paths(mixed)))] == [2, 2]
         assert "2 models: " in page
         assert page.count("<h3>") == 4
 
@@ -492,7 +493,7 @@ def test_work_that_takes_longer_says_how_far_it_is(
 
     terminal = Terminal()
     monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(report_media, "preview", slow)
+    monkeypatch.setattr(report_media, "get_preview", slow)
     monkeypatch.setattr(sys, "stderr", terminal)
     write_report(table_of(clips), tmp_path / "x.html")
 
@@ -516,7 +517,7 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
 
     release = threading.Event()
     monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(report_media, "preview", lambda *_, **__: release.wait(0.2) and None)
+    monkeypatch.setattr(report_media, "get_preview", lambda *_, **__: release.wait(0.2) and None)
     monkeypatch.setattr(report_progress, "get_kernel_shell", lambda: object())
     monkeypatch.setattr(run_progress, "new_output", displayed)
     written = write_report(table_of(clips), tmp_path / "<b>.html")

@@ -309,7 +309,7 @@ class TestGif:
         whole, told = [], []
 
         def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
-            whole.extend([len(steps)] if options.get("tell") else [])
+            whole.extend([len(steps)] if options.get("on_step") else [])
             return encode_animation(steps, *others, **options)
 
         @contextmanager

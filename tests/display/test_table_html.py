@@ -449,7 +449,7 @@ class TestWeight:
             out = io.BytesIO()
             Image.fromarray(picture).save(out, "JPEG", quality=75)
             made.append(out.getvalue())
-        monkeypatch.setattr(posters, "posters", lambda paths: [made[n % 32] for n, _ in enumerate(paths)])
+        monkeypatch.setattr(posters, "get_posters", lambda paths: [made[n % 32] for n, _ in enumerate(paths)])
 
     @pytest.mark.usefixtures("noise")
     @pytest.mark.parametrize("count", [24, 240, 1_200])
@@ -484,11 +484,11 @@ class TestWeight:
         """The same table again makes no picture anew."""
         table = runs(40, output_video=clips * 20)
         render_table(table)
-        before = table_media._within.cache_info().misses
+        before = table_media._shrink.cache_info().misses
 
         render_table(table)
 
-        assert table_media._within.cache_info().misses == before
+        assert table_media._shrink.cache_info().misses == before
 
     @pytest.mark.usefixtures("noise")
     def test_a_sweep_of_24_runs_leaves_room(self) -> None:

@@ -69,7 +69,7 @@ for number in range(runs):
         continue
     say("post", run.id)
     request = f"r{run.id}"
-    line = crash_recovery.acceptance(run, request)
+    line = crash_recovery.make_acceptance(run, request)
     surely(lambda: ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
     surely(lambda: ledger.transact_now(lambda db: transitions.mark_completed(db, run.id, "{}", 5, None, None)))
@@ -278,7 +278,7 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
         request = f"r{run.id}"
         step = ledger.submit(
             lambda db, run=run, request=request: transitions.mark_accepted(db, run.id, request),  # type: ignore[misc]
-            line=crash_recovery.acceptance(run, request),
+            line=crash_recovery.make_acceptance(run, request),
         )
         step.result(30)
         tape.told("accepted", str(run.id))

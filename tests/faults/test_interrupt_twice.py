@@ -38,7 +38,9 @@ SCRIPTS = {
     "a run": f"rb.run({CLIP})\n",
     "a client in a block": f"with client:\n    client.run({CLIP})\n",
     "a sweep": f"rb.sweep({CLIP}, fps=range(1, 9)).run(budget=9999)\n",
-    "something else": f"import time\njob = rb.sweep({CLIP}, fps=range(1, 9)).start(budget=9999, concurrency=1)\ntime.sleep(60)\n",
+    # Short sleeps: a signal that comes in the very moment in which one begins is handled after it.
+    "something else": f"import time\njob = rb.sweep({CLIP}, fps=range(1, 9)).start(budget=9999, concurrency=1)\n"
+    "for _ in range(600):\n    time.sleep(0.1)\n",
 }
 
 

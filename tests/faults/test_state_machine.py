@@ -243,7 +243,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert post is not None
         if answer.startswith("told") and post.request is not None:
             request = post.request
-            self.lines.append(crash_recovery.acceptance(entry, request))
+            self.lines.append(crash_recovery.make_acceptance(entry, request))
             if dies:
                 self.die(process)
                 return
@@ -460,8 +460,8 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
             transitions, "MOVES", {**transitions.MOVES, "uncertain": transitions.MOVES["uncertain"] | {"intent"}}
         ),
     )[0],
-    "a failed attempt is forgotten": lambda patch: patch.setattr(claims, "past_cost", _forgotten),
-    "a lost attempt is forgotten": lambda patch: patch.setattr(transitions, "past_cost", _forgotten),
+    "a failed attempt is forgotten": lambda patch: patch.setattr(claims, "get_past_cost", _forgotten),
+    "a lost attempt is forgotten": lambda patch: patch.setattr(transitions, "get_past_cost", _forgotten),
     "an uncertain run costs nothing": lambda patch: patch.setattr(
         claims, "COST", claims.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
     ),

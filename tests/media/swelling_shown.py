@@ -12,8 +12,8 @@ from PIL import Image
 from reelbook.display.figure import file_figure, render_gallery
 from reelbook.display.strip_html import strip_jpeg
 from reelbook.errors import ReelbookError
-from reelbook.media.posters import poster, posters
-from reelbook.media.previews import preview
+from reelbook.media.posters import get_poster, get_posters
+from reelbook.media.previews import get_preview
 from tests.clips import at, film
 from tests.support import peak_mib
 
@@ -23,12 +23,12 @@ def main(folder: Path) -> None:
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     Path(folder / "warm").mkdir()
     warm = film(folder / "warm" / "clip.mp4", size=(640, 360))
-    file_figure(warm), strip_jpeg(warm), preview(warm.path)
+    file_figure(warm), strip_jpeg(warm), get_preview(warm.path)
     before = peak_mib()
     paths = sorted(path for path in folder.iterdir() if path.is_file())
     for path in paths:
         file = at(path)
-        has_poster = poster(path) is not None
+        has_poster = get_poster(path) is not None
         html = file_figure(file)
         try:
             strip_jpeg(file)
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
         told = "too large to show here" in html and str(path) in html
         print(json.dumps([path.name, size, peak_mib() - before, has_poster, told, saved]), flush=True)
     # Several at the same time, as a table does.
-    posters(paths), render_gallery([at(path) for path in paths])
+    get_posters(paths), render_gallery([at(path) for path in paths])
     print(json.dumps(["together", (0, 0), peak_mib() - before, True, False, True]), flush=True)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measured
+from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measure_files
 from tests.clips import film
 from tests.media.moving import noise, picture
 
@@ -65,7 +65,7 @@ def test_many_files_have_the_same_figures_on_a_cluster(client: Any, files: list[
     told: list[tuple[int, int]] = []
 
     with client.get_executor() as executor:
-        there = measured(
+        there = measure_files(
             files, reference=files[0], executor=executor, progress=lambda done, of: told.append((done, of))
         )
 
@@ -83,11 +83,11 @@ def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path
     """What a cluster has measured, this machine finds in the library, and the other way round."""
     some = files[: FILMS + PICTURES]
     with client.get_executor() as executor:
-        there = measured(some, executor=executor, cache=Cache(tmp_path / "there"))
-    ours = measured(some)
+        there = measure_files(some, executor=executor, cache=Cache(tmp_path / "there"))
+    ours = measure_files(some)
     told: list[tuple[int, int]] = []
 
-    kept = measured(some, cache=Cache(tmp_path / "there"), progress=lambda done, of: told.append((done, of)))
+    kept = measure_files(some, cache=Cache(tmp_path / "there"), progress=lambda done, of: told.append((done, of)))
 
     assert ours == there == kept
     assert told == [(len(some), len(some))]
@@ -112,7 +112,7 @@ def test_a_worker_that_dies_costs_its_file_and_no_other(client: Any, files: list
     client.run(_deadly)
 
     with client.get_executor() as executor:
-        lost, *others = measured([deadly, *files[:4]], FEW, executor=executor)
+        lost, *others = measure_files([deadly, *files[:4]], FEW, executor=executor)
 
     assert lost["sharpness"] is None
     assert str(lost["error"]).startswith(f"{deadly} could not be measured: the executor lost it (KilledWorker")

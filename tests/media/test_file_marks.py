@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.media.metadata import c2pa
-from reelbook.media.metadata.c2pa_claim import claim_in
-from reelbook.media.metadata.cbor import decoded
+from reelbook.media.metadata.c2pa_claim import parse_claim
+from reelbook.media.metadata.cbor import decode
 from reelbook.media.metadata.certificate import stated_names
 from reelbook.media.metadata.file_marks import Marks, read_marks
-from reelbook.media.metadata.file_pieces import OddFile
+from reelbook.media.metadata.file_pieces import MalformedFile
 from reelbook.media.metadata.source_types import PREFIX
 from tests.media.makers import FOUR, maker, report_of, signed, signed_file
 from tests.media.making import plain
@@ -99,7 +99,7 @@ def test_any_damage_to_a_manifest_is_read_without_an_error(manifest: bytes, data
     for at in data.draw(st.lists(st.integers(0, max(len(content) - 1, 0)), max_size=6)) if content else []:
         content[at] = data.draw(st.integers(0, 255))
 
-    claim = claim_in(bytes(content))
+    claim = parse_claim(bytes(content))
 
     assert all(isinstance(text, str) for text in (claim.organization, claim.name, claim.generator, *claim.source_types))
 
@@ -107,10 +107,10 @@ def test_any_damage_to_a_manifest_is_read_without_an_error(manifest: bytes, data
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_are_no_error_but_ours(content: bytes) -> None:
     """A decoder says that it makes no sense, and nothing else."""
-    for read in (decoded, stated_names):
-        with suppress(OddFile, ValueError, StopIteration):
+    for read in (decode, stated_names):
+        with suppress(MalformedFile, ValueError, StopIteration):
             read(content)
-    claim_in(content)
+    parse_claim(content)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ def test_bytes_of_any_kind_are_no_error_but_ours(content: bytes) -> None:
 def test_cbor_is_read_as_its_standard_says(text: str, value: object) -> None:
     """Examples of RFC 8949, and the shape of a COSE signature."""
     if value is None and text != "f6":
-        with pytest.raises(OddFile):
-            decoded(bytes.fromhex(text))
+        with pytest.raises(MalformedFile):
+            decode(bytes.fromhex(text))
     else:
-        assert decoded(bytes.fromhex(text)) == value
+        assert decode(bytes.fromhex(text)) == value
 
 
 def test_a_bomb_of_cbor_ends_early() -> None:
     """Nested without end, or of a length that nobody has."""
     for content in (b"\x81" * 100_000, b"\x9b" + b"\xff" * 8 + b"\x00" * 300_000, b"\x5b" + b"\xff" * 8):
-        with pytest.raises(OddFile):
-            decoded(content)
+        with pytest.raises(MalformedFile):
+            decode(content)
 
 
 def test_a_manifest_in_parts_that_point_at_each_other_ends(tmp_path: Path) -> None:
     """Boxes of no length, and one that claims to hold itself."""
     box = struct.pack(">I4s", 8, b"jumb")
     for content in (box * 1000, struct.pack(">I4s", 0, b"jumb") * 100, struct.pack(">I4sQ", 1, b"jumb", 3)):
-        assert claim_in(content).organization == ""
+        assert parse_claim(content).organization == ""

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image, ImageDraw, features
 
 from reelbook.media.lettering import font_files, labels
-from reelbook.media.lettering.font_coverage import coverage
+from reelbook.media.lettering.font_coverage import read_coverage
 from reelbook.media.lettering.font_files import FontFile
-from reelbook.media.lettering.labels import Lettering, flat, runs
+from reelbook.media.lettering.labels import Lettering, flatten, split_by_font
 from tests.media.fonts import font
 
 ARABIC, CHINESE = "قارب ورقي", "纸船"
@@ -21,11 +21,11 @@ ARABIC, CHINESE = "قارب ورقي", "纸船"
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A machine whose fonts the test chooses; at first it has none."""
-    for known in (labels.runs, labels._font_for, labels._usual, labels._opens):
+    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._opens):
         known.cache_clear()
-    monkeypatch.setattr(labels, "font_files", lambda: ())
+    monkeypatch.setattr(labels, "find_font_files", lambda: ())
     yield monkeypatch
-    for known in (labels.runs, labels._font_for, labels._usual, labels._opens):
+    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._opens):
         known.cache_clear()
 
 
@@ -40,7 +40,7 @@ class TestCoverage:
     @pytest.mark.parametrize("characters", ["abc", "a\u4e2d\u4e2e\u4e2f", "x\U0001f680\U0001f681", "\uffee"])
     def test_it_has_what_the_font_has_and_nothing_else(self, tmp_path: Path, characters: str) -> None:
         """Characters of the first plane and beyond it, which a font tells in two different tables."""
-        known = coverage(font(tmp_path / "some.ttf", characters))
+        known = read_coverage(font(tmp_path / "some.ttf", characters))
 
         assert all(character in known for character in characters)
         assert not any(character in known for character in "bdyz\u4e2c\u4e30\U0001f682" if character not in characters)
@@ -50,7 +50,7 @@ class TestCoverage:
     )
     def test_what_is_no_font_has_nothing(self, content: bytes) -> None:
         """Broken fonts lie about; they are passed over."""
-        assert "a" not in coverage(content)
+        assert "a" not in read_coverage(content)
 
     def test_a_segment_with_its_own_list_of_glyphs_may_have_holes(self) -> None:
         """A glyph 0 in the list, and one that the delta turns into 0, are not there."""
@@ -61,7 +61,7 @@ class TestCoverage:
         table = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + part
         head = struct.pack(">IHHHH4sIII", 0x10000, 1, 0, 0, 0, b"cmap", 0, 28, len(table))
 
-        known = coverage(head + table)
+        known = read_coverage(head + table)
 
         assert [character for character in "ABCWXYZ" if character in known] == ["A", "C", "X", "Z"]
 
@@ -70,9 +70,9 @@ class TestFonts:
     def test_each_character_is_from_a_font_that_has_it(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """What the usual font lacks comes from another one, and is drawn rather than named."""
         other = FontFile(str(font(tmp_path / "other.ttf", CHINESE)))
-        only.setattr(labels, "font_files", lambda: (other,))
+        only.setattr(labels, "find_font_files", lambda: (other,))
 
-        found = runs(f"boat {CHINESE} 7")
+        found = split_by_font(f"boat {CHINESE} 7")
 
         assert [(run.text, run.font == other) for run in found] == [
             ("boat ", False),
@@ -83,11 +83,11 @@ class TestFonts:
 
     def test_what_no_font_has_is_named(self, only: pytest.MonkeyPatch) -> None:
         """A code point can be looked up; a row of boxes says nothing."""
-        assert "".join(run.text for run in runs("a 船 🚀 \ud83d")) == "a [U+8239] [U+1F680] [U+D83D]"
+        assert "".join(run.text for run in split_by_font("a 船 🚀 \ud83d")) == "a [U+8239] [U+1F680] [U+D83D]"
 
     def test_signs_that_say_the_same_stand_in(self, only: pytest.MonkeyPatch) -> None:
         """On a machine without fonts sizes and estimates stay readable."""
-        assert "".join(run.text for run in runs("1280×720 – ≈ 53")) == "1280x720 - ~ 53"
+        assert "".join(run.text for run in split_by_font("1280×720 – ≈ 53")) == "1280x720 - ~ 53"
 
     def test_a_font_that_cannot_be_opened_is_passed_over(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """It tells its characters and is cut off after them, or is gone by now."""
@@ -95,14 +95,14 @@ class TestFonts:
         torn = tmp_path / "torn.ttf"
         torn.write_bytes(whole.read_bytes()[:-600])
         fonts = (FontFile(str(tmp_path / "gone.ttf")), FontFile(str(torn)), FontFile(str(whole)))
-        only.setattr(labels, "font_files", lambda: fonts)
-        assert "船" in coverage(whole)
+        only.setattr(labels, "find_font_files", lambda: fonts)
+        assert "船" in read_coverage(whole)
 
-        assert [run.font for run in runs(CHINESE)] == [fonts[2]]
+        assert [run.font for run in split_by_font(CHINESE)] == [fonts[2]]
 
     def test_the_fonts_of_this_machine_are_files(self) -> None:
         """Whatever it has; upright ones come before bold ones."""
-        found = font_files.font_files()
+        found = font_files.find_font_files()
 
         assert all(Path(one.path).suffix.lower() in font_files.ENDINGS for one in found)
         ranks = [font_files._rank(one) for one in found]
@@ -116,9 +116,9 @@ class TestFonts:
         (tmp_path / "note.txt").touch()
         monkeypatch.setattr(font_files, "_folders", lambda: [tmp_path, tmp_path / "not there"])
         monkeypatch.setattr("shutil.which", lambda name: None)
-        without = font_files.font_files.__wrapped__()
+        without = font_files.find_font_files.__wrapped__()
         monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "no program"))
-        failing = font_files.font_files.__wrapped__()
+        failing = font_files.find_font_files.__wrapped__()
 
         assert without == failing == (FontFile(str(tmp_path / "mine.ttf")),)
 
@@ -126,9 +126,9 @@ class TestFonts:
 class TestRightToLeft:
     def test_facts_after_a_prompt_stay_where_they_are(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """What follows a prompt that is written from the right does not move before it."""
-        only.setattr(labels, "font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC))),))
+        only.setattr(labels, "find_font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC))),))
 
-        assert [run.text for run in runs(f"{ARABIC} · seed 7")] == [ARABIC, " · ", "seed 7"]
+        assert [run.text for run in split_by_font(f"{ARABIC} · seed 7")] == [ARABIC, " · ", "seed 7"]
 
     def test_words_of_two_fonts_stand_in_the_order_of_reading(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """A sentence that begins at the right goes on to the left, where Pillow can turn letters around."""
@@ -136,13 +136,13 @@ class TestRightToLeft:
             labels, "font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),)
         )
 
-        found = [run.text.strip() for run in runs(f"{ARABIC} boat")]
+        found = [run.text.strip() for run in split_by_font(f"{ARABIC} boat")]
 
         assert found == (["boat", ARABIC] if features.check("raqm") else [ARABIC, "boat"])
 
     def test_nothing_turns_the_rest_around(self) -> None:
         """Signs that steer the order are left out, with those that steer a terminal."""
-        assert flat("a\u202eb\u2066c\x1b[31m\0d\ne\u2028f") == "abc[31md e f"
+        assert flatten("a\u202eb\u2066c\x1b[31m\0d\ne\u2028f") == "abc[31md e f"
 
 
 class TestRoom:

@@ -325,7 +325,7 @@ class TestPreview:
         """The copy of a grainy film is a fraction of it, no side longer than asked, and plays as long."""
         clip = film(tmp_path / "clip.mp4", frames=25, size=(320, 180), noise=15)
 
-        small = clip.preview(longest=160, most_bytes=200_000)
+        small = clip.preview(longest=160, max_bytes=200_000)
 
         assert small is not None
         (tmp_path / "small.mp4").write_bytes(small)
@@ -338,7 +338,7 @@ class TestPreview:
         """With little room it is coarse, and never larger than asked."""
         clip = film(tmp_path / "clip.mp4", frames=48, size=(320, 180), noise=100)
 
-        small = clip.preview(longest=320, most_bytes=150_000)
+        small = clip.preview(longest=320, max_bytes=150_000)
 
         assert small is not None
         assert 30_000 < len(small) <= 150_000
@@ -347,16 +347,16 @@ class TestPreview:
         """Where even a coarse copy does not fit, there is none, rather than a bad one."""
         clip = film(tmp_path / "clip.mp4", frames=10, noise=60)
 
-        assert clip.preview(longest=64, most_bytes=500) is None
+        assert clip.preview(longest=64, max_bytes=500) is None
 
     def test_it_is_made_without_x264_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Distributions whose PyAV has no x264 make it with VP9, which browsers play as well; with neither there is none."""
         clip = film(tmp_path / "clip.mp4", frames=12, size=(160, 90))
 
         monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("libvpx-vp9",))
-        small = clip.preview(longest=80, most_bytes=100_000)
+        small = clip.preview(longest=80, max_bytes=100_000)
         monkeypatch.setattr("reelbook.media.previews.ENCODERS", ("no-such-encoder",))
-        none = clip.preview(longest=80, most_bytes=100_000)
+        none = clip.preview(longest=80, max_bytes=100_000)
 
         assert small is not None
         assert b"vp09" in small
@@ -366,7 +366,7 @@ class TestPreview:
         """Shrinking a tall, narrow film never makes a side odd or empty."""
         clip = film(tmp_path / "clip.mp4", frames=2, size=(16, 480))
 
-        small = clip.preview(longest=90, most_bytes=100_000)
+        small = clip.preview(longest=90, max_bytes=100_000)
 
         assert small is not None
         (tmp_path / "small.mp4").write_bytes(small)

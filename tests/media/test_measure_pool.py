@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import reelbook
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring import measure_pool
-from reelbook.media.measuring.measures import METRICS, Cache, Measured, measure_file, measured
+from reelbook.media.measuring.measures import METRICS, Cache, Measured, measure_file, measure_files
 from tests.media.moving import flat, panned, picture, written
 
 BACK_SECONDS = 2.0
@@ -99,14 +99,14 @@ class TestOwnProcesses:
         paths = [clips[2], tmp_path / "bad.mp4", clips[0], clips[2]]
         told: list[tuple[int, int]] = []
 
-        figures = measured(paths, FEW, progress=lambda done, of: told.append((done, of)))
+        figures = measure_files(paths, FEW, progress=lambda done, of: told.append((done, of)))
 
         assert figures == [measure_file(path, FEW) for path in paths]
         assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
     def test_a_reference_reaches_the_processes(self, clips: list[Path]) -> None:
         """Compared there with the same file as here."""
-        figures = measured(clips[:2], ["ssim", "psnr"], reference=str(clips[0]))
+        figures = measure_files(clips[:2], ["ssim", "psnr"], reference=str(clips[0]))
 
         assert figures == [measure_file(path, ["ssim", "psnr"], reference=clips[0]) for path in clips[:2]]
 
@@ -118,7 +118,7 @@ class TestOwnProcesses:
         monkeypatch.setattr(measure_pool, "_cores", lambda: 1)
         deadly = picture(tmp_path / "deadly.png", flat(1))
 
-        figures = measured([clips[0], deadly, clips[1]], FEW)
+        figures = measure_files([clips[0], deadly, clips[1]], FEW)
 
         assert figures[1] == {
             "sharpness": None,
@@ -134,7 +134,7 @@ class TestOwnProcesses:
         monkeypatch.setattr(measure_pool, "_cores", lambda: 1)
         monkeypatch.setattr(measure_pool, "FILE_SECONDS", 1.5)
 
-        figures = measured([endless, clips[0]], FEW)
+        figures = measure_files([endless, clips[0]], FEW)
 
         assert "took longer than 1.5 s" in str(figures[0]["error"])
         assert figures[1] == measure_file(clips[0], FEW)
@@ -146,21 +146,21 @@ class TestOwnProcesses:
         monkeypatch.setattr(measure_pool, "_MAIN", "raise SystemExit('no numbers today')")
 
         with pytest.raises(ReelbookError, match=r"No process for measuring can be started here \(no numbers today"):
-            measured(clips, FEW)
+            measure_files(clips, FEW)
 
     def test_a_reference_that_is_not_there_is_said_once(self, clips: list[Path], no_processes: Any) -> None:
         """Before anything is started."""
         no_processes()
 
         with pytest.raises(ReelbookError, match=r"There is no reference at .*nowhere\.mp4"):
-            measured(clips, ["ssim"], reference="nowhere.mp4")
+            measure_files(clips, ["ssim"], reference="nowhere.mp4")
 
     def test_scripts_need_no_guard(self, clips: list[Path]) -> None:
         """A script from standard input measures from a thread, and the processes do not run the script again."""
         script = f"""
 import json, threading
-from reelbook.media.measuring.measures import measured
-thread = threading.Thread(target=lambda: print(json.dumps(measured([{str(clips[0])!r}], {FEW!r}))))
+from reelbook.media.measuring.measures import measure_files
+thread = threading.Thread(target=lambda: print(json.dumps(measure_files([{str(clips[0])!r}], {FEW!r}))))
 thread.start()
 thread.join()
 """
@@ -176,12 +176,12 @@ thread.join()
         (tmp_path / "queue.py").write_text("raise SystemExit('the wrong module')")
         monkeypatch.chdir(tmp_path)
 
-        assert measured(clips[:1], FEW)[0]["error"] is None
+        assert measure_files(clips[:1], FEW)[0]["error"] is None
 
 
 INTERRUPTED = """
 import signal, sys
-from reelbook.media.measuring.measures import measured
+from reelbook.media.measuring.measures import measure_files
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     measured([sys.argv[1]], ["sharpness"])
@@ -235,7 +235,7 @@ class TestTheEnd:
                     raise ZeroDivisionError
 
             with pytest.raises(ZeroDivisionError):
-                measured([endless, clips[0]], FEW, progress=fail)
+                measure_files([endless, clips[0]], FEW, progress=fail)
 
             assert opened.result().is_left(within=5)
             opened.result().close()
@@ -291,7 +291,7 @@ class TestExecutors:
         told: list[int] = []
 
         with make() as executor:
-            figures = measured(
+            figures = measure_files(
                 clips, None, reference=clips[1], executor=executor, progress=lambda done, of: told.append(done)
             )
 
@@ -300,7 +300,7 @@ class TestExecutors:
 
     def test_what_an_executor_loses_says_so(self, clips: list[Path]) -> None:
         """A worker that died and an executor that broke cost their files, and no others."""
-        good, lost, never = measured(clips, FEW, executor=Breaking())
+        good, lost, never = measure_files(clips, FEW, executor=Breaking())
 
         assert good == measure_file(clips[0], FEW)
         assert lost["error"] == (
@@ -313,7 +313,7 @@ class TestExecutors:
         """By name, whatever the error; the call comes back with them, and nothing of it is kept."""
         cache = Cache(tmp_path / "measures")
 
-        figures = measured(clips, FEW, executor=Failing(), cache=cache)
+        figures = measure_files(clips, FEW, executor=Failing(), cache=cache)
 
         assert [str(found["error"]) for found in figures] == [
             f"{path} could not be measured: the executor lost it (TimeoutError). Measure it again." for path in clips
@@ -328,10 +328,10 @@ def test_a_process_pool_gives_the_same_figures(clips: list[Path], tmp_path: Path
         f"""
 import json, multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from reelbook.media.measuring.measures import measured
+from reelbook.media.measuring.measures import measure_files
 if __name__ == "__main__":
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        print(json.dumps(measured({[str(path) for path in clips]!r}, executor=executor)))
+        print(json.dumps(measure_files({[str(path) for path in clips]!r}, executor=executor)))
 """
     )
 
@@ -363,11 +363,13 @@ class TestCache:
 
     def test_a_second_call_measures_nothing(self, clips: list[Path], cache: Cache, no_processes: Any) -> None:
         """The same figures, without a single process; progress says at once that all is done."""
-        first = measured(clips[:2], reference=clips[1], cache=cache)
+        first = measure_files(clips[:2], reference=clips[1], cache=cache)
         no_processes()
         told: list[tuple[int, int]] = []
 
-        second = measured(clips[:2], reference=clips[1], cache=cache, progress=lambda done, of: told.append((done, of)))
+        second = measure_files(
+            clips[:2], reference=clips[1], cache=cache, progress=lambda done, of: told.append((done, of))
+        )
 
         assert second == first
         assert told == [(2, 2)]
@@ -375,9 +377,9 @@ class TestCache:
     def test_only_what_is_missing_is_measured(self, clips: list[Path], cache: Cache) -> None:
         """Another metric and another file are measured; what is known is not."""
         executor = Counting()
-        measured(clips[:1], ["sharpness"], cache=cache, executor=executor)
+        measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor)
 
-        figures = measured(clips[:2], FEW, cache=cache, executor=executor)
+        figures = measure_files(clips[:2], FEW, cache=cache, executor=executor)
 
         assert executor.asked == [("1.mp4", ("sharpness",)), ("1.mp4", ("motion",)), ("2.mp4", ("sharpness", "motion"))]
         assert figures == [measure_file(path, FEW) for path in clips[:2]]
@@ -388,11 +390,11 @@ class TestCache:
         """A figure is of one definition and of one reference; the other figures of the file stay."""
         executor = Counting()
         both = ["sharpness", "psnr"]
-        measured(clips[:1], both, reference=clips[1], cache=cache, executor=executor)
+        measure_files(clips[:1], both, reference=clips[1], cache=cache, executor=executor)
 
-        measured(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
+        measure_files(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
         monkeypatch.setitem(METRICS, "sharpness", METRICS["sharpness"]._replace(version=99))
-        measured(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
+        measure_files(clips[:1], both, reference=clips[2], cache=cache, executor=executor)
 
         assert [metrics for _, metrics in executor.asked] == [("sharpness", "psnr"), ("psnr",), ("sharpness",)]
 
@@ -400,12 +402,12 @@ class TestCache:
         """A copy elsewhere is known; another film under the same name is not."""
         copy = tmp_path / "copy.mp4"
         executor = Counting()
-        measured(clips[:1], FEW, cache=cache, executor=executor)
+        measure_files(clips[:1], FEW, cache=cache, executor=executor)
 
         copy.write_bytes(clips[0].read_bytes())
-        measured([copy], FEW, cache=cache, executor=executor)
+        measure_files([copy], FEW, cache=cache, executor=executor)
         copy.write_bytes(clips[1].read_bytes())
-        measured([copy], FEW, cache=cache, executor=executor)
+        measure_files([copy], FEW, cache=cache, executor=executor)
 
         assert [name for name, _ in executor.asked] == ["1.mp4", "copy.mp4"]
 
@@ -414,7 +416,7 @@ class TestCache:
         no_processes()
         cache.keep("ab" * 32, {"sharpness 1": 12.5})
 
-        assert measured([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache) == [
+        assert measure_files([tmp_path / f"{'ab' * 32}.mp4"], ["sharpness"], cache=cache) == [
             {"sharpness": 12.5, "error": None}
         ]
 
@@ -424,7 +426,7 @@ class TestCache:
         executor = Counting()
 
         for _ in range(2):
-            assert measured([tmp_path / "bad.mp4"], FEW, cache=cache, executor=executor)[0]["error"]
+            assert measure_files([tmp_path / "bad.mp4"], FEW, cache=cache, executor=executor)[0]["error"]
 
         assert len(executor.asked) == 2
 
@@ -432,12 +434,12 @@ class TestCache:
     def test_a_torn_file_is_as_if_it_were_not_there(self, clips: list[Path], cache: Cache, content: str) -> None:
         """What cannot be read is measured again, and is whole afterwards."""
         executor = Counting()
-        measured(clips[:1], ["sharpness"], cache=cache, executor=executor)
+        measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor)
         (kept,) = cache.folder.rglob("*.json")
         kept.write_text(content)
 
         for _ in range(2):
-            assert measured(clips[:1], ["sharpness"], cache=cache, executor=executor) == [
+            assert measure_files(clips[:1], ["sharpness"], cache=cache, executor=executor) == [
                 measure_file(clips[0], ["sharpness"])
             ]
 
@@ -447,7 +449,7 @@ class TestCache:
         """Where a file is in the way of the folder, figures come and are not kept."""
         (tmp_path / "in the way").write_text("a file")
 
-        figures = measured(clips[:1], FEW, cache=Cache(tmp_path / "in the way"), executor=Pickling())
+        figures = measure_files(clips[:1], FEW, cache=Cache(tmp_path / "in the way"), executor=Pickling())
 
         assert figures == [measure_file(clips[0], FEW)]
 

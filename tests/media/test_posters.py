@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from reelbook.media import posters as module
-from reelbook.media.posters import poster, posters, thumb
+from reelbook.media.posters import get_poster, get_posters, make_thumbnail
 from tests.clips import film, number_of
 from tests.media.making import contained
 from tests.media.shelves import shelved_film
@@ -36,9 +36,9 @@ class TestOfAClip:
         """A wide film of 640 by 360 is 320 by 180, and never enlarged."""
         clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
 
-        assert picture(poster(clip)).size == (320, 180)
-        assert picture(poster(clip, longest=100)).size == (100, 56)
-        assert picture(poster(clip, longest=2000)).size == (640, 360)
+        assert picture(get_poster(clip)).size == (320, 180)
+        assert picture(get_poster(clip, longest=100)).size == (100, 56)
+        assert picture(get_poster(clip, longest=2000)).size == (640, 360)
 
     @pytest.mark.parametrize("between", ["0", "3"])
     @pytest.mark.parametrize(("every", "number"), [("250", 12), ("10", 10), ("1", 12)])
@@ -48,15 +48,15 @@ class TestOfAClip:
         """One keyframe at the start is not enough: the clips of a sweep may all begin alike."""
         clip = film(tmp_path / "clip.mp4", options={"g": every, "bf": between}).path
 
-        assert number_of(picture(poster(clip))) == number
+        assert number_of(picture(get_poster(clip))) == number
 
     def test_one_frame_is_enough(self, tmp_path: Path) -> None:
         """A clip of a single frame has a poster, and so has one that tells neither length nor number of frames."""
         one = film(tmp_path / "one.mp4", frames=1).path
         webm = contained(film(tmp_path / "clip.mp4", frames=9).path, tmp_path / "clip.webm")
 
-        assert number_of(picture(poster(one))) == 0
-        assert picture(poster(webm)).size == (64, 48)
+        assert number_of(picture(get_poster(one))) == 0
+        assert picture(get_poster(webm)).size == (64, 48)
 
 
 class TestOfAPicture:
@@ -66,7 +66,7 @@ class TestOfAPicture:
         exif[0x0112] = 6
         Image.new("RGB", (640, 320), "red").save(tmp_path / "side.jpg", exif=exif)
 
-        assert picture(poster(tmp_path / "side.jpg")).size == (160, 320)
+        assert picture(get_poster(tmp_path / "side.jpg")).size == (160, 320)
 
     @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "1", "CMYK"])
     def test_every_kind_of_pixel_becomes_rgb(self, tmp_path: Path, mode: str) -> None:
@@ -74,7 +74,7 @@ class TestOfAPicture:
         kind = "jpg" if mode == "CMYK" else "png"
         Image.new("RGB", (1, 1), "white").convert(mode).save(tmp_path / f"dot.{kind}")
 
-        found = picture(poster(tmp_path / f"dot.{kind}"))
+        found = picture(get_poster(tmp_path / f"dot.{kind}"))
 
         assert (found.mode, found.size) == ("RGB", (1, 1))
         assert found.getpixel((0, 0)) == (255, 255, 255)
@@ -83,18 +83,18 @@ class TestOfAPicture:
         """A JPEG knows no transparency; black would look like a picture."""
         Image.new("RGBA", (40, 40), (255, 0, 0, 0)).save(tmp_path / "clear.png")
 
-        assert picture(poster(tmp_path / "clear.png")).getpixel((20, 20)) == (255, 255, 255)
+        assert picture(get_poster(tmp_path / "clear.png")).getpixel((20, 20)) == (255, 255, 255)
 
 
 class TestKept:
     def test_it_is_made_once_and_lies_in_the_library(self, tmp_path: Path) -> None:
         """The second time the clip is not even opened."""
         clip = shelved_film(tmp_path / "library")
-        made = poster(clip)
+        made = get_poster(clip)
         size = clip.stat().st_size
         clip.write_bytes(b"\0" * size)
 
-        again = poster(clip)
+        again = get_poster(clip)
 
         place = tmp_path / "library" / "posters" / f"{clip.stem}-2-320.jpg"
         assert made == again == place.read_bytes()
@@ -104,18 +104,18 @@ class TestKept:
     def test_a_torn_one_is_made_anew(self, tmp_path: Path, harm: bytes) -> None:
         """A power cut may leave nothing, zeros, or a half."""
         clip = shelved_film(tmp_path / "library")
-        made = poster(clip)
+        made = get_poster(clip)
         place = tmp_path / "library" / "posters" / f"{clip.stem}-2-320.jpg"
         place.write_bytes(harm)
 
-        assert poster(clip) == made == place.read_bytes()
+        assert get_poster(clip) == made == place.read_bytes()
 
     def test_a_folder_that_cannot_be_written_is_no_error(self, tmp_path: Path) -> None:
         """There is a file where the folder should be."""
         clip = shelved_film(tmp_path / "library")
         (tmp_path / "library" / "posters").write_text("in the way")
 
-        assert picture(poster(clip)).size == (64, 48)
+        assert picture(get_poster(clip)).size == (64, 48)
 
     def test_a_full_disk_is_no_error_and_nothing_stays_there(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,19 +128,19 @@ class TestKept:
 
         monkeypatch.setattr(Path, "replace", full)
 
-        assert picture(poster(clip)).size == (64, 48)
+        assert picture(get_poster(clip)).size == (64, 48)
         assert list((tmp_path / "library" / "posters").iterdir()) == []
 
     def test_of_a_file_elsewhere_nothing_is_written(self, tmp_path: Path) -> None:
         """It is remembered while it stays what it is; another file under its name has another poster."""
         (tmp_path / "media").mkdir()
         clip = film(tmp_path / "media" / "clip.mp4").path
-        first = poster(clip)
+        first = get_poster(clip)
         film(clip, frames=1)
         os.utime(clip, ns=(1, 1))
 
         assert number_of(picture(first)) > 0
-        assert number_of(picture(poster(clip))) == 0
+        assert number_of(picture(get_poster(clip))) == 0
         assert not (tmp_path / "posters").exists()
 
 
@@ -153,8 +153,8 @@ class TestNone:
         (tmp_path / "cut.mp4").write_bytes(whole.read_bytes()[:400])
 
         names = ("gone.mp4", "empty.mp4", "text.png", "cut.mp4", "bad\0name.mp4")
-        assert [poster(tmp_path / name) for name in names] == [None] * 5
-        assert thumb(tmp_path / "cut.mp4", 32, 32) is None
+        assert [get_poster(tmp_path / name) for name in names] == [None] * 5
+        assert make_thumbnail(tmp_path / "cut.mp4", 32, 32) is None
 
     def test_a_playlist_leads_nowhere(self, tmp_path: Path) -> None:
         """A text that FFmpeg would take for a list of other files is only a broken clip, whatever it is called."""
@@ -162,7 +162,7 @@ class TestNone:
         for name in ("list.mp4", "list.webm", "list.png"):
             (tmp_path / name).write_text("ffconcat version 1.0\nfile secret.mp4\n")
 
-        assert [poster(tmp_path / name) for name in ("list.mp4", "list.webm", "list.png")] == [None] * 3
+        assert [get_poster(tmp_path / name) for name in ("list.mp4", "list.webm", "list.png")] == [None] * 3
 
 
 class TestSeveral:
@@ -170,21 +170,21 @@ class TestSeveral:
         """Each for its file, also where two are the same or one is not there."""
         clips = [film(tmp_path / f"{frames}.mp4", frames=frames).path for frames in (1, 25)]
 
-        found = posters([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]])
+        found = get_posters([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]])
 
         assert found[1] is None
         assert [number_of(picture(one)) for one in (found[0], found[2])] == [12, 0]
         assert found[3] == found[0]
-        assert posters([]) == []
+        assert get_posters([]) == []
 
     def test_threads_may_ask_for_the_same(self, tmp_path: Path) -> None:
         """All get the same bytes, and the library has one whole file."""
         clip = shelved_film(tmp_path / "library")
 
         with ThreadPoolExecutor(8) as threads:
-            found = set(threads.map(poster, [clip] * 24))
+            found = set(threads.map(get_poster, [clip] * 24))
 
-        assert found == {poster(clip)}
+        assert found == {get_poster(clip)}
         assert len(list((tmp_path / "library" / "posters").iterdir())) == 1
 
 
@@ -194,12 +194,12 @@ class TestThumb:
         """The whole picture, sharp also where it is larger than a poster."""
         clip = film(tmp_path / "clip.mp4", size=(640, 360)).path
 
-        assert picture(thumb(clip, *box)).size == size
+        assert picture(make_thumbnail(clip, *box)).size == size
 
     def test_it_is_made_of_the_poster(self, tmp_path: Path) -> None:
         """Only the poster is kept on the disk."""
         clip = shelved_film(tmp_path / "library", size=(640, 360))
 
-        thumb(clip, 40, 40)
+        make_thumbnail(clip, 40, 40)
 
         assert [path.name for path in (tmp_path / "library" / "posters").iterdir()] == [f"{clip.stem}-2-320.jpg"]

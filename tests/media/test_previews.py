@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from reelbook.media import previews as module
-from reelbook.media.previews import preview, previews
+from reelbook.media.previews import get_preview, get_previews
 from tests.clips import film, number_of
 from tests.media.making import contained, grain
 from tests.media.shelves import shelved_film
@@ -46,7 +46,7 @@ def test_it_has_every_frame_at_the_same_rate(tmp_path: Path, rate: Fraction) -> 
     """Grids step through it by the frames of the clip."""
     clip = film(tmp_path / "clip.mp4", frames=25, size=(640, 360), rate=rate).path
 
-    content = preview(clip)
+    content = get_preview(clip)
 
     assert content is not None
     with av.open(io.BytesIO(content), "r", format="mp4") as copy:
@@ -65,7 +65,7 @@ def test_it_begins_to_play_at_once_and_is_silent(tmp_path: Path) -> None:
     with av.open(str(clip), format="mp4") as source:
         assert len(source.streams) == 2
 
-    content = preview(clip)
+    content = get_preview(clip)
 
     assert content is not None
     assert content.index(b"moov") < content.index(b"mdat")
@@ -77,27 +77,27 @@ def test_it_is_kept_for_each_choice(tmp_path: Path) -> None:
     """The second time the clip is not even opened; other choices are other files; a torn one is made anew."""
     clip = shelved_film(tmp_path / "library", size=(320, 180))
     whole = clip.read_bytes()
-    made = preview(clip)
+    made = get_preview(clip)
     clip.write_bytes(b"\0" * len(whole))
 
-    again, other = preview(clip), preview(clip, longest=64)
+    again, other = get_preview(clip), get_preview(clip, longest=64)
 
     folder = tmp_path / "library" / "previews"
     place = folder / f"{clip.stem}-2-320-150000-12.mp4"
     assert made == again == place.read_bytes()
     assert other is None
     clip.write_bytes(whole)
-    assert preview(clip, longest=64, gop=6) is not None
+    assert get_preview(clip, longest=64, gop=6) is not None
     assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-2-64-150000-6.mp4"}
     place.write_bytes((made or b"")[:-50])
-    assert preview(clip) == place.read_bytes() == made
+    assert get_preview(clip) == place.read_bytes() == made
 
 
 def test_a_long_clip_becomes_smaller_rather_than_nothing(tmp_path: Path) -> None:
     """A minute of film stays within the bytes, and has all its frames."""
     clip = film(tmp_path / "clip.mp4", frames=720, size=(320, 180), noise=3, options={"crf": "30"}).path
 
-    content = preview(clip, most_bytes=50_000)
+    content = get_preview(clip, max_bytes=50_000)
 
     assert content is not None
     assert len(content) <= 50_000
@@ -114,15 +114,15 @@ def test_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "list.mp4").write_text("ffconcat version 1.0\nfile clip.mp4\n")
 
     names = ("gone.mp4", "picture.png", "cut.mp4", "list.mp4")
-    assert [preview(tmp_path / name) for name in names] == [None] * 4
-    assert preview(clip, most_bytes=500) is None
+    assert [get_preview(tmp_path / name) for name in names] == [None] * 4
+    assert get_preview(clip, max_bytes=500) is None
 
 
 def test_what_tells_no_number_of_frames_has_them_all_too(tmp_path: Path) -> None:
     """A WebM is counted as it comes."""
     clip = contained(film(tmp_path / "clip.mp4", frames=9, size=(64, 48)).path, tmp_path / "clip.webm")
 
-    content = preview(clip)
+    content = get_preview(clip)
 
     assert content is not None
     with av.open(io.BytesIO(content), "r", format="mp4") as copy:
@@ -134,8 +134,8 @@ def test_several_come_in_order_and_tell_how_far_they_are(tmp_path: Path) -> None
     clips = [film(tmp_path / f"{frames}.mp4", frames=frames).path for frames in (3, 5)]
     told: list[tuple[int, int]] = []
 
-    found = previews([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]], progress=lambda *how: told.append(how))
+    found = get_previews([clips[1], tmp_path / "gone.mp4", clips[0], clips[1]], progress=lambda *how: told.append(how))
 
-    assert found == [preview(clips[1]), None, preview(clips[0]), preview(clips[1])]
+    assert found == [get_preview(clips[1]), None, get_preview(clips[0]), get_preview(clips[1])]
     assert told == [(1, 3), (2, 3), (3, 3)]
-    assert previews([]) == []
+    assert get_previews([]) == []

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from reelbook.media.metadata import c2pa, jpeg, mp4, png, webp
 from reelbook.media.metadata.file_pieces import assemble
 from reelbook.media.metadata.provenance import write
-from reelbook.media.metadata.run_record import record_of
+from reelbook.media.metadata.run_record import format_record
 from tests.media.makers import FOUR, signed, signed_file, state_of
 from tests.media.making import FACTS, KINDS, grain, plain
 from tests.media.making import signed as engine_made
 
-EDITED = {"mp4": mp4.edited, "png": png.edited, "jpeg": jpeg.edited, "webp": webp.edited}
+EDITED = {"mp4": mp4.build_pieces, "png": png.build_pieces, "jpeg": jpeg.build_pieces, "webp": webp.build_pieces}
 
 
 def is_signed(content: bytes) -> bool:
@@ -49,7 +49,7 @@ def test_our_record_in_a_signed_file_would_break_its_signature(kind: str, tmp_pa
     copy = io.BytesIO()
 
     with path.open("rb") as file:
-        assemble(file, copy, EDITED[kind](file, record_of(FACTS)))
+        assemble(file, copy, EDITED[kind](file, format_record(FACTS)))
 
     assert copy.getvalue() != path.read_bytes()
     assert state_of(copy.getvalue(), kind) == "Invalid"

@@ -13,8 +13,8 @@ from PIL import Image, ImageCms
 from reelbook.display import strip_html
 from reelbook.display.figure import file_figure
 from reelbook.media import stills, video_colours
-from reelbook.media.posters import poster, thumb
-from reelbook.media.previews import preview
+from reelbook.media.posters import get_poster, make_thumbnail
+from reelbook.media.previews import get_preview
 from tests.clips import at
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip, bar_values, bars
 
@@ -48,10 +48,10 @@ class TestOfAClip:
         path = bar_clip(tmp_path / "clip.mp4", size, says)
         file = at(path)
 
-        assert off(bar_values(poster(path)), COLOURS) <= NEAR
-        assert off(bar_values(thumb(path, 200, 200)), COLOURS) <= NEAR
-        assert off(bar_values(stills.middle(path, (160, 160))), COLOURS) <= NEAR
-        assert off(bar_values(stills.spread(path, 2, (160, 160)).frames[1]), COLOURS) <= NEAR
+        assert off(bar_values(get_poster(path)), COLOURS) <= NEAR
+        assert off(bar_values(make_thumbnail(path, 200, 200)), COLOURS) <= NEAR
+        assert off(bar_values(stills.read_middle(path, (160, 160))), COLOURS) <= NEAR
+        assert off(bar_values(stills.read_spread(path, 2, (160, 160)).frames[1]), COLOURS) <= NEAR
         assert off(bar_values(next(iter(file.frames()))), COLOURS) <= NEAR
         assert off(bar_values(file.still(0.5)), COLOURS) <= NEAR
         assert off(bar_values(file.spread(2)[1]), COLOURS) <= NEAR
@@ -63,7 +63,7 @@ class TestOfAClip:
         """Its tags are those of the clip, or say what players take for granted of one without; FFmpeg sees the same."""
         path = bar_clip(tmp_path / "clip.mp4", size, says)
 
-        content = preview(path, longest=160, most_bytes=1_000_000)
+        content = get_preview(path, longest=160, max_bytes=1_000_000)
 
         assert content is not None
         found, told = decoded(io.BytesIO(content))
@@ -79,7 +79,7 @@ def test_of_hdr_the_copy_says_that_it_is(tmp_path: Path) -> None:
     """It plays as the original does; of stills it is said that they are near it at best."""
     path = bar_clip(tmp_path / "clip.mp4", (320, 180), Says("PQ", 9, 1, 9, 16))
 
-    content = preview(path, longest=160, most_bytes=1_000_000)
+    content = get_preview(path, longest=160, max_bytes=1_000_000)
 
     assert content is not None
     assert decoded(io.BytesIO(content))[1] == (9, 1, 9, 16) == tags(path)
@@ -90,7 +90,7 @@ def test_wide_primaries_become_those_of_the_screen(tmp_path: Path) -> None:
     """BT.2020 of ordinary lightness: its red is beyond a screen's, and grey stays grey."""
     path = bar_clip(tmp_path / "clip.mp4", (320, 180), Says("BT.2020", 9, 1, 9, 14))
 
-    red, _, _, grey, *_ = bar_values(poster(path))
+    red, _, _, grey, *_ = bar_values(get_poster(path))
 
     assert off([red], [(255, 0, 21)]) <= NEAR
     assert off([grey], [COLOURS[3]]) <= NEAR
@@ -106,7 +106,7 @@ class TestOfAPicture:
             path = tmp_path / name
             Image.merge("RGB", (blue, green, red)).save(path, icc_profile=swapped, quality=98)
 
-            assert off(bar_values(poster(path)), COLOURS) <= NEAR + 2, name
+            assert off(bar_values(get_poster(path)), COLOURS) <= NEAR + 2, name
 
     def test_it_stands_upright_in_every_kind(self, tmp_path: Path) -> None:
         """All eight ways that Exif knows."""
@@ -120,8 +120,8 @@ class TestOfAPicture:
             for name in ("a.jpg", "a.webp", "a.png"):
                 lying.save(tmp_path / name, exif=exif, quality=98)
 
-                assert stills.size_of(tmp_path / name) == (320, 160), (name, turn)
-                assert off(bar_values(poster(tmp_path / name)), COLOURS) <= NEAR + 2, (name, turn)
+                assert stills.get_size(tmp_path / name) == (320, 160), (name, turn)
+                assert off(bar_values(get_poster(tmp_path / name)), COLOURS) <= NEAR + 2, (name, turn)
 
     def test_other_pixels(self, tmp_path: Path) -> None:
         """Four inks, a palette, and 16 bits of grey."""
@@ -130,11 +130,11 @@ class TestOfAPicture:
         grey = np.repeat(np.linspace(0, 65535, 320)[None, :], 160, axis=0).astype(np.uint16)
         Image.fromarray(grey).save(tmp_path / "deep.png")
 
-        with Image.open(io.BytesIO(poster(tmp_path / "deep.png") or b"")) as found:
+        with Image.open(io.BytesIO(get_poster(tmp_path / "deep.png") or b"")) as found:
             ends = [found.convert("L").getpixel((x, 80)) for x in (4, 160, 315)]
 
-        assert off(bar_values(poster(tmp_path / "inks.jpg")), COLOURS) <= NEAR + 2
-        assert off(bar_values(poster(tmp_path / "palette.png")), COLOURS) <= NEAR
+        assert off(bar_values(get_poster(tmp_path / "inks.jpg")), COLOURS) <= NEAR + 2
+        assert off(bar_values(get_poster(tmp_path / "palette.png")), COLOURS) <= NEAR
         assert np.abs(np.array(ends) - (3, 128, 252)).max() <= NEAR
 
 

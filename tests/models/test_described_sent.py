@@ -9,7 +9,7 @@ import pytest
 
 from reelbook.models.base import WIRE
 from reelbook.models.described.input_class import describe
-from reelbook.storage.run_identity import canonical
+from reelbook.storage.run_identity import format_canonical
 from tests.models.described_inputs import with_fields
 
 EITHER = describe(with_fields({"effort": {"anyOf": [{"type": "boolean"}, {"type": "integer"}, {"type": "array"}]}}))
@@ -25,7 +25,7 @@ def test_inputs_are_equal_where_they_send_the_same(one: Any, other: Any, expecte
 
     assert (first == second) is expected
     assert len({first, second}) == (1 if expected else 2)
-    assert (canonical(first) == canonical(second)) is expected
+    assert (format_canonical(first) == format_canonical(second)) is expected
 
 
 def test_inputs_of_two_models_are_never_equal() -> None:

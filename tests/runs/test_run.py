@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.api.runs import default_client
 from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
+from reelbook.session import session
 from tests.support import png
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted
@@ -139,7 +139,7 @@ def test_who_goes_on_after_closing_a_client_is_told_where(
         pass
 
     with caplog.at_level("WARNING", "reelbook"):
-        client = default_client()
+        client = session.client()
         client.close()
 
     assert "The client was closed, so a new one is used" in caplog.text

@@ -12,9 +12,10 @@ from reelbook.models.base import Input
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.claims import RunRequest, find_or_claim
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
-from reelbook.storage.run_identity import canonical, dumps, identity
+from reelbook.storage.run_identity import dumps, format_canonical, make_identity
 from reelbook.storage.shelf import Shelf
 
 Move = Callable[[sqlite3.Connection, int], None]
@@ -36,11 +37,11 @@ class Made:
     def sent(self, request: Input | dict[str, Any] = BOAT, *then: Move, model: str = "svc/other", **others: Any) -> int:
         """A run whose answer has not come yet, or that has made these moves then; all in one commit."""
         if isinstance(request, Input):
-            model, text = request.endpoint_id, canonical(request)
+            model, text = request.endpoint_id, format_canonical(request)
         else:
             text = dumps(request)
         service, price = others.pop("service", SERVICE), others.pop("price", 53)
-        asked = RunRequest(service, identity(model, text), model, text, price, False, False)
+        asked = RunRequest(service, make_identity(model, text), model, text, price, False, False)
         owner = self.ledger.owner
 
         def moves(db: sqlite3.Connection) -> int:
@@ -77,9 +78,7 @@ class Made:
         return self.accepted(
             request,
             request_id,
-            lambda db, run: transitions.mark_ended(
-                db, run, transitions.FAILED, "source_unreadable", "No picture.", charged
-            ),
+            lambda db, run: transitions.mark_ended(db, run, State.FAILED, "source_unreadable", "No picture.", charged),
             **others,
         )
 

@@ -22,7 +22,7 @@ from reelbook.storage.ledger import claims, connection, crash_recovery, second_c
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.ledger.writer import Ledger
-from reelbook.storage.run_identity import identity
+from reelbook.storage.run_identity import make_identity
 
 RUNS = 120
 PAGE = 4096
@@ -38,7 +38,7 @@ def text_of(number: int) -> str:
 
 
 def named(number: int) -> str:
-    return identity("svc/boats", text_of(number))
+    return make_identity("svc/boats", text_of(number))
 
 
 def asked(number: int) -> RunRequest:
@@ -69,7 +69,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound") / "library"
     ledger = Ledger(folder)
     runs = ledger.transact_now(lambda db: [paid(db, ledger, number) for number in range(RUNS)])
-    lines = [crash_recovery.acceptance(run, request_of(number)) for number, run in enumerate(runs)]
+    lines = [crash_recovery.make_acceptance(run, request_of(number)) for number, run in enumerate(runs)]
     second_copy.append(folder, [second_copy.format_line(line) for line in lines])
     ledger.transact_now(
         lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reelbook.errors import ReelbookError
 from reelbook.storage.ledger import connection, transitions
 from reelbook.storage.ledger.schema import SCHEMA
-from reelbook.storage.ledger.transitions import Entry
+from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.merge.run_merge import PROGRESS, merge_run
 from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, SERVICE, Made
@@ -327,7 +327,7 @@ def test_progress_is_told(make: Make) -> None:
 # Any two ledgers.
 
 NAMES = [field.name for field in fields(Entry) if field.name != "id"]
-OPEN = (transitions.PLANNED, transitions.REJECTED, transitions.UNCERTAIN)
+OPEN = (State.PLANNED, State.REJECTED, State.UNCERTAIN)
 
 
 @st.composite
@@ -335,9 +335,7 @@ def ledgers(draw: st.DrawFn, whose: str) -> list[Entry]:
     """Some rows as they may stand in a ledger; some of their requests are known to both."""
     rows: list[Entry] = []
     for number in range(draw(st.integers(0, 4))):
-        state = draw(
-            st.sampled_from([*OPEN, *transitions.PAID, transitions.STORED, transitions.FAILED, transitions.EXPIRED])
-        )
+        state = draw(st.sampled_from([*OPEN, *transitions.PAID, State.STORED, State.FAILED, State.EXPIRED]))
         request = None
         if state not in OPEN:
             request = draw(st.sampled_from([f"{whose}-{number}", *(f"both-{place}" for place in range(2))]))
@@ -383,14 +381,14 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
             merge_run(db, replace(other, id=1))
         twice = all_of(db)
 
-    paid = (*transitions.PAID, transitions.STORED)
+    paid = (*transitions.PAID, State.STORED)
     requests = [row.request_id for row in once if row.request_id]
     wanted = {row.request_id for row in (*first, *theirs) if row.state in paid}
     assert twice == once
     assert len(requests) == len(set(requests))
     assert wanted <= set(requests)
-    lost = [row for row in (*first, *theirs) if row.state == transitions.UNCERTAIN]
-    assert sum(row.state == transitions.UNCERTAIN for row in once) == len(lost)
+    lost = [row for row in (*first, *theirs) if row.state == State.UNCERTAIN]
+    assert sum(row.state == State.UNCERTAIN for row in once) == len(lost)
     for row in once:
         told = [PROGRESS[one.state] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
         assert not told or PROGRESS[row.state] == max(told)

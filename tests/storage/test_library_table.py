@@ -18,9 +18,9 @@ from reelbook.models.base import Input
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger.transitions import COMPLETED, FAILED, PLANNED, STEPS, STORED, UNCERTAIN, Entry
-from reelbook.storage.run_identity import canonical, dumps
-from reelbook.storage.table.library_table import LAST, STATUSES, WORDS, build_table, get_rows
+from reelbook.storage.ledger.transitions import STEPS, Entry, State
+from reelbook.storage.run_identity import dumps, format_canonical
+from reelbook.storage.table.library_table import LAST_COLUMNS, STATUS_BY_STATE, STATUSES, build_table, get_rows
 from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
 
 SHA = "ab" * 32
@@ -34,10 +34,10 @@ VALUES = st.recursive(
 
 def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1, **facts: Any) -> Entry:
     """A row of the ledger."""
-    asked = canonical(request) if isinstance(request, Input) else request
+    asked = format_canonical(request) if isinstance(request, Input) else request
     name = model or (request.endpoint_id if isinstance(request, Input) else "svc/other")
     given = Entry(
-        id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=STORED, owner=None, attempt=1,
+        id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=State.STORED, owner=None, attempt=1,
         attempt_key=None, body=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
         media=None, error_type=None, error=None, queued_s=0.5, running_s=2.0, created=1.7e9 + id, sent=1.7e9, finished=1.7e9,
     )  # fmt: skip
@@ -67,7 +67,7 @@ def test_a_run_is_a_row_with_its_input_under_its_own_names() -> None:
     assert list(found.columns)[:8] == [
         "created", "model", "prompt", "seed", "num_frames", "status", "credits", "output_video"
     ]  # fmt: skip
-    assert set(LAST) <= set(found.columns)
+    assert set(LAST_COLUMNS) <= set(found.columns)
     assert (found.index.name, row["prompt"], row["seed"], row["output_seed"]) == ("library_run", "a paper boat", 7, 7)
     assert (row["output_video"], row["output_video_url"]) == ("/media/0.mp4", "https://example.org/a.mp4")
     assert (row["status"], row["credits"], row["credits_source"]) == ("completed", 53, "charged")
@@ -95,7 +95,7 @@ def test_no_runs_make_an_empty_table_with_the_same_columns() -> None:
     empty = frame()
 
     assert len(empty) == 0
-    assert {"prompt", "seed", "target_sizes", "output_video", "output_images", *LAST} <= set(empty.columns)
+    assert {"prompt", "seed", "target_sizes", "output_video", "output_images", *LAST_COLUMNS} <= set(empty.columns)
     assert empty[empty["prompt"].str.contains("boat")].empty
     assert empty.groupby("num_frames")["credits"].sum().empty
 
@@ -140,20 +140,22 @@ def test_an_answer_without_an_address_has_no_url() -> None:
     assert found["output_images_url"] == [None, "https://example.org/b.png"]
 
 
-@pytest.mark.parametrize("state", [*STEPS, "rejected", "cancelled", FAILED, "expired", UNCERTAIN, "from the future"])
+@pytest.mark.parametrize(
+    "state", [*STEPS, "rejected", "cancelled", State.FAILED, "expired", State.UNCERTAIN, "from the future"]
+)
 def test_every_state_has_a_word(state: str) -> None:
     """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
     word = frame(entry(state=state)).iloc[0]["status"]
 
-    assert word == WORDS.get(state, "uncertain")
+    assert word == STATUS_BY_STATE.get(state, "uncertain")
     assert word in STATUSES
 
 
 @pytest.mark.parametrize(
     ("facts", "credits"),
     [
-        ({"charged": 40}, 40), ({}, 53), ({"spent": 10}, 63), ({"state": PLANNED}, 0), ({"state": "rejected", "spent": 5}, 5),
-        ({"price": None}, None), ({"unpriced": 1}, None), ({"state": UNCERTAIN}, 53), ({"state": COMPLETED, "charged": 0}, 0),
+        ({"charged": 40}, 40), ({}, 53), ({"spent": 10}, 63), ({"state": State.PLANNED}, 0), ({"state": "rejected", "spent": 5}, 5),
+        ({"price": None}, None), ({"unpriced": 1}, None), ({"state": State.UNCERTAIN}, 53), ({"state": State.COMPLETED, "charged": 0}, 0),
     ],
 )  # fmt: skip
 def test_credits_are_those_of_the_ledger(facts: dict[str, Any], credits: int | None) -> None:
@@ -284,7 +286,7 @@ def test_a_name_in_an_answer_cannot_pass_for_a_file() -> None:
 def test_ten_thousand_runs_take_a_moment() -> None:
     """Nothing in it grows faster than the runs; the bench measures a hundred thousand."""
     text, _ = media(".mp4")
-    asked = canonical(BOAT)
+    asked = format_canonical(BOAT)
     rows = [
         entry(asked.replace('"seed":7', f'"seed":{seed}'), model=BOAT.endpoint_id, id=seed, media=text)
         for seed in range(1, 10_001)

@@ -28,7 +28,7 @@ def accepted(ledger: Ledger, name: str, *, price: int | None = 5) -> None:
     asked = RunRequest("svc", name, "m", json.dumps({"prompt": name + " and some more words" * 9}), price, False, True)
     run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    line = crash_recovery.acceptance(run, f"request of {name}")
+    line = crash_recovery.make_acceptance(run, f"request of {name}")
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, str(line["request_id"])), line=line).result(30)
 
 

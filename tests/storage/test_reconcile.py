@@ -22,7 +22,7 @@ from reelbook.storage.ledger import (
     transitions,
 )
 from reelbook.storage.ledger.claims import RunRequest
-from reelbook.storage.ledger.transitions import Entry
+from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
 
@@ -41,7 +41,7 @@ def begun(ledger: Ledger, name: str) -> claims.Verdict:
 def accepted(ledger: Ledger, run: Entry) -> None:
     """A claimed run is paid for now."""
     request = f"request {run.attempt} of {run.identity}"
-    line = crash_recovery.acceptance(run, request)
+    line = crash_recovery.make_acceptance(run, request)
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
 
 
@@ -56,7 +56,7 @@ def paid(ledger: Ledger, name: str) -> None:
 def failed(ledger: Ledger, name: str) -> None:
     paid(ledger, name)
     run = begun(ledger, name).entry
-    ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, transitions.FAILED, "broken", "It broke.", None))
+    ledger.transact_now(lambda db: transitions.mark_ended(db, run.id, State.FAILED, "broken", "It broke.", None))
 
 
 def known(folder: Path) -> dict[str, tuple[str, str | None]]:
@@ -262,7 +262,7 @@ def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> No
     name = ledger.transact_now(lambda db: known_services.register_service(db, address, "a"))
     asked = RunRequest(name, "boat", "m", "{}", 5, False, True)
     run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry
-    line = crash_recovery.acceptance(run, "r", known_services.normalise_address(address))
+    line = crash_recovery.make_acceptance(run, "r", known_services.normalise_address(address))
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, "r"), line=line).result(30)
     ledger.close()
     (tmp_path / LEDGER).unlink()

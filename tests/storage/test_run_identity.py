@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reelbook as rb
 from reelbook.models.images import Image
-from reelbook.storage.run_identity import canonical, dumps, identity
+from reelbook.storage.run_identity import dumps, format_canonical, make_identity
 from tests.support import png
 
 ODD = st.text(st.characters(codec=None), max_size=8)
@@ -60,7 +60,7 @@ def test_a_form_can_be_written_and_read(value: Any) -> None:
 def test_numbers_count_by_their_value_and_texts_by_their_letters(one: Any, other: Any, are_same: bool) -> None:
     """A whole number may be typed with a fraction; a truth value is no number; letters are never made alike."""
     assert (dumps(one) == dumps(other)) == are_same
-    assert (identity("m", dumps(one)) == identity("m", dumps(other))) == are_same
+    assert (make_identity("m", dumps(one)) == make_identity("m", dumps(other))) == are_same
 
 
 def test_what_is_no_number_has_no_form() -> None:
@@ -74,13 +74,13 @@ def test_defaults_are_spelled_out() -> None:
     short = rb.TextToVideo(prompt="a paper boat", seed=7)
     long = rb.TextToVideo(prompt="a paper boat", seed=7, num_frames=121, resolution="720p")
 
-    assert canonical(short) == canonical(long)
-    assert canonical(short) != canonical(short.revised(seed=8))
+    assert format_canonical(short) == format_canonical(long)
+    assert format_canonical(short) != format_canonical(short.revised(seed=8))
 
 
 def test_the_model_is_part_of_the_name() -> None:
     """The same input of another model is another run, also where a name looks like JSON."""
-    names = {identity(model, "{}") for model in ("a", "b", 'a"', '{"input":{},"model":"a"}', "")}
+    names = {make_identity(model, "{}") for model in ("a", "b", 'a"', '{"input":{},"model":"a"}', "")}
 
     assert len(names) == 5
 
@@ -92,10 +92,10 @@ def test_a_picture_counts_by_its_content() -> None:
     again = rb.ImageToVideo(prompt="closer", image_url="elsewhere.png")
     place = ("image_url",)
 
-    one, other = canonical(request, {place: "0" * 64}), canonical(again, {place: "0" * 64})
+    one, other = format_canonical(request, {place: "0" * 64}), format_canonical(again, {place: "0" * 64})
 
     assert one == other
-    assert one != canonical(again, {place: "1" * 64})
+    assert one != format_canonical(again, {place: "1" * 64})
     assert "elsewhere" not in one
 
 
@@ -103,7 +103,7 @@ def test_a_picture_inside_a_list_counts_by_its_content() -> None:
     """The place of a picture may be any depth; the input itself stays as it was."""
     request = rb.ImagesToVideo(images=["a.png", "https://example.org/b.png"])
 
-    text = canonical(request, {("images", 0, "url"): "0" * 64})
+    text = format_canonical(request, {("images", 0, "url"): "0" * 64})
 
     urls = [frame["url"] for frame in json.loads(text)["images"]]
     assert urls == [{"sha256": "0" * 64}, "https://example.org/b.png"]

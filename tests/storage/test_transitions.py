@@ -734,7 +734,7 @@ def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
 def test_the_second_copy_answers_what_the_dead_left_unanswered(db: Ledger) -> None:
     """The line was safe, the ledger's own word was not: the run is paid for and followed, not uncertain."""
     run = sent(db, PLAIN, THERE)
-    line = crash_recovery.acceptance(transitions.get_entry(db, run), "r1")
+    line = crash_recovery.make_acceptance(transitions.get_entry(db, run), "r1")
 
     verdict = choose(db, PLAIN, Keeper("here", {"there"}, [line]))
 
@@ -745,7 +745,7 @@ def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Led
     """An old line is not about today's request, and who is alive writes its own answer down."""
     run = sent(db)
     entry = transitions.get_entry(db, run)
-    line = crash_recovery.acceptance(entry, "r1")
+    line = crash_recovery.make_acceptance(entry, "r1")
 
     for told in (replace(entry, attempt=0), entry):
         crash_recovery.apply_acceptances(db, [{**line, "attempt": told.attempt}])
@@ -756,7 +756,7 @@ def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Led
 def test_recovery_does_not_bring_back_what_a_person_threw_away(db: Ledger) -> None:
     """Only a rescue makes rows anew."""
     accepted(db, UNSEEDED, request="r2")
-    line = crash_recovery.acceptance(transitions.get_entry(db, 1), "r2")
+    line = crash_recovery.make_acceptance(transitions.get_entry(db, 1), "r2")
     db.execute("DELETE FROM runs")
     sent(db, PLAIN, THERE)
 
@@ -769,7 +769,7 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
     """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
     entry = transitions.get_entry(db, accepted(db))
     lines = [
-        {**crash_recovery.acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
+        {**crash_recovery.make_acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
         for attempt, price in ((3, 50), (1, 40), (2, None), (3, 50))
     ]
     db.execute("DELETE FROM runs")

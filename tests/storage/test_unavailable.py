@@ -15,6 +15,7 @@ from reelbook.errors import LibraryError
 from reelbook.runs.submission import ClientContext
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest
+from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.unavailable import LibraryGone
 from reelbook.storage.ledger.writer import Ledger
 from tests.support import KEY, Serve, as_data_uri, png
@@ -40,7 +41,7 @@ AWAY: dict[str, Away] = {
 def paid(one: Ledger, name: str, request: str) -> int:
     asked = RunRequest("svc", name, "m", "{}", 5, False, True)
     run = one.transact_now(lambda db: claims.find_or_claim(db, asked, one, key=None)).entry
-    line = crash_recovery.acceptance(run, request)
+    line = crash_recovery.make_acceptance(run, request)
     one.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
     return run.id
 
@@ -107,7 +108,7 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     one.close()
 
     again = Ledger(tmp_path / "library")
-    assert again.read(lambda db: transitions.get_entry(db, 1)).state == transitions.ACCEPTED
+    assert again.read(lambda db: transitions.get_entry(db, 1)).state == State.ACCEPTED
     again.close()
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.sweeps.results import accessor  # noqa: F401  # Hangs `table.reel` into pandas.
-from reelbook.sweeps.results.cost import COLUMNS, Costs, costs_of
+from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
+from reelbook.sweeps.results.cost import COLUMNS, Costs, make_costs
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
 RUNS: list[tuple[str, str, int | None, str | None, int | None, int]] = [
@@ -169,7 +169,7 @@ def test_ten_thousand_runs_are_added_up_without_looking_at_a_file() -> None:
     """Frames and rate are in the table, so that no path is opened; the paths here lead nowhere."""
     frame = pd.concat([table()] * 1000, ignore_index=True).assign(output_video="/nowhere.mp4")
 
-    costs = costs_of(frame, ["resolution"], list(frame.reel._seconds()))
+    costs = make_costs(frame, ["resolution"], list(frame.reel._seconds()))
 
     assert row(costs, "480p")[:6] == [3000, 2000, 93_000, 159_000, 93_000, 6000.0]
 
@@ -204,8 +204,8 @@ def test_seconds_are_the_same_however_they_are_added_up() -> None:
     frame = table(RUNS[:1]).assign(seed=1)
     three = pd.concat([frame] * 3, ignore_index=True)
 
-    whole = costs_of(three, [], [2.05, 2.1, 2.1])
-    turned = costs_of(three, ["seed"], [2.1, 2.1, 2.05])
+    whole = make_costs(three, [], [2.05, 2.1, 2.1])
+    turned = make_costs(three, ["seed"], [2.1, 2.1, 2.05])
 
     assert whole["seconds"].tolist() == turned["seconds"].tolist() == [6.25]
     assert " 6.3 " in repr(whole)

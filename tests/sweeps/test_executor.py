@@ -22,7 +22,7 @@ from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute.job import StillRunning
-from reelbook.sweeps.execute.order import ordered
+from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.execute.rate_limit import RateLimit
 from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import KEY, Serve, Served, png
@@ -146,12 +146,12 @@ def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path
     """SIGKILL in the middle, twice: 21 results for 21 charges, and the table is the same afterwards."""
     die = (
         "    from reelbook.sweeps.execute.progress import Tally\n"
-        "    ended, left = Tally.ended, [5]\n"
+        "    ended, left = Tally.record_end, [5]\n"
         "    def count(*args, **facts):\n"
         "        ended(*args, **facts)\n"
         "        left[0] -= 1\n"
         "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    Tally.ended = count\n"
+        "    Tally.record_end = count\n"
     )
     codes = []
     for _ in range(2):
@@ -544,7 +544,7 @@ def test_a_limit_is_spent_in_the_order_of_the_runs(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the pictures of some are read more slowly than those of the next ones: the disk of this test is slow."""
-    asked = list(ordered(dots(12), "coverage"))
+    asked = list(order_rows(dots(12), "coverage"))
     places = {row.input: place for place, row in enumerate(asked)}
 
     async def slowly(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:

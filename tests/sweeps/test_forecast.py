@@ -10,7 +10,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.sweeps.execute.progress import Tally
-from reelbook.sweeps.plan.forecast import Past, amount_of_work, estimate_seconds
+from reelbook.sweeps.plan.forecast import Past, estimate_seconds, get_work
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
 
@@ -44,9 +44,9 @@ def test_one_long_run_takes_its_time_whatever_the_pace() -> None:
 
 def test_frames_and_lines_count_as_work() -> None:
     """Where the input tells them; a model without them counts runs."""
-    assert amount_of_work({"num_frames": 100}) == 2 * amount_of_work({"num_frames": 50})
-    assert amount_of_work({"resolution": "720p"}) == amount_of_work({"resolution": "480p"}) * 2.25
-    assert amount_of_work({"image_url": "x"}) == 1.0
+    assert get_work({"num_frames": 100}) == 2 * get_work({"num_frames": 50})
+    assert get_work({"resolution": "720p"}) == get_work({"resolution": "480p"}) * 2.25
+    assert get_work({"image_url": "x"}) == 1.0
 
 
 def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) -> None:

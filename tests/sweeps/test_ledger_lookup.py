@@ -15,7 +15,7 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute import ledger_lookup
-from reelbook.sweeps.execute.ledger_lookup import RunName, budget_scope, find_rows, run_names
+from reelbook.sweeps.execute.ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import KEY, Serve, Served, as_data_uri, png
@@ -35,7 +35,7 @@ def client(served: Served, tmp_path: Path) -> Iterator[Client]:
 
 
 def named(requests: list[rb.ImagesToVideo], client: Client) -> list[RunName | InvalidInput]:
-    return background.wait(run_names([(request, 0) for request in requests], client.context.shelf.find))
+    return background.wait(name_runs([(request, 0) for request in requests], client.context.shelf.find))
 
 
 def test_names_are_those_under_which_runs_are_paid(served: Served, client: Client, tmp_path: Path) -> None:
@@ -145,8 +145,11 @@ def test_a_scope_is_the_same_for_the_same_runs() -> None:
     """In any order, and of one service only."""
     one, other = ("a", 0), ("b", 1)
 
-    assert budget_scope("svc", [one, other]) == budget_scope("svc", [other, one, one])
-    assert len({budget_scope("svc", [one]), budget_scope("svc", [other]), budget_scope("other", [one])}) == 3
+    assert make_budget_scope("svc", [one, other]) == make_budget_scope("svc", [other, one, one])
+    assert (
+        len({make_budget_scope("svc", [one]), make_budget_scope("svc", [other]), make_budget_scope("other", [one])})
+        == 3
+    )
 
 
 def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.execute.order import bit_reversed, ordered, spread
+from reelbook.sweeps.execute.order import order_rows, reverse_bits, spread_rows
 from reelbook.sweeps.execute.rate_limit import GIVE_UP_SECONDS, Backoff, RateLimit
 from reelbook.sweeps.execute.run_options import make_options, parse_rate
 from reelbook.sweeps.plan.axes import zipped
@@ -30,7 +30,7 @@ def test_a_grid_stopped_anywhere_is_balanced(sizes: tuple[int, int, int], cut: f
     frames, seeds, switches = sizes
     plan = sweep(BOAT, num_frames=FRAMES[:frames], seed=SEEDS[:seeds], enable_detail_pass=[False, True][:switches])
 
-    order = spread(plan)
+    order = spread_rows(plan)
     done = order[: round(cut * len(order))]
 
     for name, values in plan.axes.items():
@@ -43,7 +43,7 @@ def test_as_given_the_same_stop_leaves_half_the_values_out() -> None:
     """The control: in plan order, a quarter of the grid has one value of the first axis only."""
     plan = sweep(BOAT, num_frames=FRAMES[:4], seed=SEEDS[:4])
 
-    given_first, spread_first = ordered(plan, "as given")[:4], ordered(plan, "coverage")[:4]
+    given_first, spread_first = order_rows(plan, "as given")[:4], order_rows(plan, "coverage")[:4]
 
     assert len({row.num_frames for row in given_first}) == 1
     assert len({row.num_frames for row in spread_first}) == len({row.seed for row in spread_first}) == 4
@@ -53,7 +53,7 @@ def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
     """Four of the eight runs of three switches are the classical half fraction."""
     plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True])
 
-    half = spread(plan)[:4]
+    half = spread_rows(plan)[:4]
 
     for one, other in [("num_frames", "seed"), ("num_frames", "enable_detail_pass"), ("seed", "enable_detail_pass")]:
         assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
@@ -66,9 +66,9 @@ def test_every_order_has_every_row_once_and_stays_the_same(axes: dict[str, list[
     plan = sweep(BOAT, **axes).repeated(takes)
 
     for name in ("coverage", "as given", "cheapest"):
-        order = ordered(plan, name)
+        order = order_rows(plan, name)
         assert sorted(row.number for row in order) == list(range(len(plan)))
-        assert order == ordered(plan, name)
+        assert order == order_rows(plan, name)
 
 
 def test_axes_that_move_together_count_once() -> None:
@@ -76,7 +76,7 @@ def test_axes_that_move_together_count_once() -> None:
     together = zipped(prompt=["a", "b", "c", "d"], seed=[1, 2, 3, 4])
     plan = sweep(BOAT, together, num_frames=FRAMES[:3])
 
-    first = spread(plan)[:4]
+    first = spread_rows(plan)[:4]
 
     assert sorted(row.seed for row in first) == [1, 2, 3, 4]
     assert len({row.num_frames for row in first}) == 3
@@ -84,17 +84,17 @@ def test_axes_that_move_together_count_once() -> None:
 
 def test_few_of_many_values_reach_from_end_to_end() -> None:
     """Of a hundred seeds the first four lie in different quarters."""
-    assert sorted(step // 25 for step in bit_reversed(100)[:4]) == [0, 1, 2, 3]
-    assert all(sorted(bit_reversed(count)) == list(range(count)) for count in range(40))
+    assert sorted(step // 25 for step in reverse_bits(100)[:4]) == [0, 1, 2, 3]
+    assert all(sorted(reverse_bits(count)) == list(range(count)) for count in range(40))
 
 
 def test_a_large_plan_is_ordered_quickly_enough_to_do_it_every_time() -> None:
     """What is cheapest comes first, and what has no price last; the others keep their order."""
     plan = sweep(BOAT, enable_detail_pass=[True, False], seed=range(3))
 
-    cheapest = [row.number for row in ordered(plan, "cheapest")]
+    cheapest = [row.number for row in order_rows(plan, "cheapest")]
     unknown = [
-        row.number for row in ordered(plan.priced(lambda request: 5 if request["seed"] == 1 else None), "cheapest")
+        row.number for row in order_rows(plan.priced(lambda request: 5 if request["seed"] == 1 else None), "cheapest")
     ]
 
     assert cheapest == [3, 4, 5, 0, 1, 2]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from reelbook.models.described.input_class import describe
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.plan.plan_frame import columns_for
+from reelbook.sweeps.plan.plan_frame import get_columns
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
@@ -77,7 +77,7 @@ def test_a_name_that_the_table_needs_gets_a_prefix() -> None:
 
     frame = sweep(model(status=1, input_status=2, credits=3), [{"credits": 4}]).frame
 
-    assert list(columns_for(model)) == ["status", "input_status", "credits"]
+    assert list(get_columns(model)) == ["status", "input_status", "credits"]
     assert frame.filter(like="status").iloc[0].tolist() == [1, 2]
     assert (frame["input_credits"][0], len(set(frame.columns))) == (4, len(frame.columns))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reelbook.errors import InvalidInput
 from reelbook.storage.run_identity import dumps
 from reelbook.sweeps.execute.ledger_lookup import RunName
-from reelbook.sweeps.execute.progress import IMPOSSIBLE, NOT_STARTED, Standing
+from reelbook.sweeps.execute.progress import Standing, SweepStatus
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
@@ -113,7 +113,11 @@ def _exact(column: pd.Series[Any]) -> list[int | None]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(axes=AXES, takes=st.integers(1, 2), some_statuses=st.lists(st.sampled_from(["failed", NOT_STARTED]), min_size=1))
+@given(
+    axes=AXES,
+    takes=st.integers(1, 2),
+    some_statuses=st.lists(st.sampled_from(["failed", SweepStatus.NOT_STARTED]), min_size=1),
+)
 def test_the_plan_and_the_table_of_results_agree_row_by_row(
     axes: dict[str, list[Any]], takes: int, some_statuses: list[str]
 ) -> None:
@@ -127,7 +131,7 @@ def test_the_plan_and_the_table_of_results_agree_row_by_row(
     alike = [name for name in (*inputs, "take") if name != "seed" or planned["seed"].dtype != object]
     pd.testing.assert_frame_equal(table[alike], planned[alike])
     impossible = planned["problem"].notna()
-    assert ((table["status"] == IMPOSSIBLE) == impossible).all()
+    assert ((table["status"] == SweepStatus.IMPOSSIBLE) == impossible).all()
     assert table.loc[impossible, "error"].tolist() == planned.loc[impossible, "problem"].tolist()
     assert (table["input_json"].isna() == impossible).all()
 
@@ -144,7 +148,7 @@ def test_labels_too_agree_row_by_row(axes: dict[str, list[Any]], cells: list[dic
     plan = sweep(BOAT, template("a {thing}", thing=words), rows(cells, keep=["note"]), **axes)
     plan = plan.derived(long=lambda run: len(run.thing) > 1)
 
-    planned, table = plan.frame, _table(plan, [NOT_STARTED])
+    planned, table = plan.frame, _table(plan, [SweepStatus.NOT_STARTED])
 
     labels = ["thing", "note", "long"]
     assert planned["thing"].tolist() == [row["thing"] for row in plan]
@@ -155,7 +159,7 @@ def test_labels_too_agree_row_by_row(axes: dict[str, list[Any]], cells: list[dic
 def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
     """The table of results of a plan of which nothing is known but how its rows stand."""
     standings = [
-        Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
+        Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
         if row.input is None
         else Standing(row, RunName("x", row.take, dumps(row.input.wire())), status=statuses[row.number % len(statuses)])
         for row in plan
@@ -187,7 +191,7 @@ def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
 ORDERS = """
 import sys
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.execute.order import ordered
+from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
@@ -195,7 +199,7 @@ boat = TextToVideo(prompt="a boat")
 plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])
 for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_ratio", "num_frames")):
     for order in ("coverage", "cheapest", "as given"):
-        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in ordered(one, order)])
+        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in order_rows(one, order)])
 """
 
 

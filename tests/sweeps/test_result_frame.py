@@ -15,9 +15,9 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.storage.run_identity import dumps, identity
+from reelbook.storage.run_identity import dumps, make_identity
 from reelbook.sweeps.execute.ledger_lookup import LedgerRow, RunName
-from reelbook.sweeps.execute.progress import IMPOSSIBLE, Standing
+from reelbook.sweeps.execute.progress import Standing, SweepStatus
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame
@@ -73,7 +73,13 @@ def standings(plan: Plan, statuses: list[str]) -> list[Standing]:
         name = RunName(f"name-{row.number}", row.take, text) if row.input else None
         error = None if status in ("completed", "waiting", "not started") else f"it is {status}"
         found.append(
-            Standing(row, name, status=status if row.input else IMPOSSIBLE, error_type=error and "oops", error=error)
+            Standing(
+                row,
+                name,
+                status=status if row.input else SweepStatus.IMPOSSIBLE,
+                error_type=error and "oops",
+                error=error,
+            )
         )
     return found
 
@@ -222,7 +228,7 @@ def test_a_table_is_tidy_for_pandas(tmp_path: Path) -> None:
 
     assert by_frames.to_dict() == {49: 106, 97: 106}
     assert [(one["num_frames"], one["seed"]) for one in inputs] == list(zip(shuffled["num_frames"], shuffled["seed"], strict=True))  # fmt: skip
-    assert len({identity(TextToVideo.endpoint_id, text) for text in shuffled["input_json"]}) == 4
+    assert len({make_identity(TextToVideo.endpoint_id, text) for text in shuffled["input_json"]}) == 4
 
 
 def test_answers_of_another_kind_than_promised_are_kept() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from reelbook.api.table_accessor import Reel
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import Part
 from reelbook.models.described.input_class import describe
@@ -19,7 +20,6 @@ from reelbook.models.pricing import Estimate
 from reelbook.models.service_file import File
 from reelbook.storage.library import Library
 from reelbook.sweeps.execute.job import SweepJob
-from reelbook.sweeps.results.accessor import Reel
 from reelbook.util.name_hints import NAME_HINTS
 from tests.models.described_inputs import DESCRIPTIONS
 
@@ -152,7 +152,7 @@ def test_completion_shows_what_users_need() -> None:
     assert not [name for name in dir(BOAT) if name.startswith(("model_", "copy", "json", "parse"))]
     plan = rb.sweep(BOAT, seed=[1, 2])
     assert {"run", "start", "frame", "credits"} <= set(dir(plan))
-    assert {"house", "recipe"}.isdisjoint(dir(plan))
+    assert {"session", "recipe"}.isdisjoint(dir(plan))
     assert pickle.loads(pickle.dumps(Estimate(53))) == Estimate(53)
 
 

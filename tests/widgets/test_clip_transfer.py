@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
-from reelbook.sweeps.results.accessor import Reel
 from reelbook.widgets import clip_transfer
-from reelbook.widgets.clip_transfer import MAX_LIVE, TableFileSender, has_page, show_table
+from reelbook.widgets.clip_transfer import MAX_SENDERS, TableFileSender, is_page_attached, show_table
 from tests.clips import film
 
 Sent = list[tuple[dict[str, Any], bytes]]
@@ -46,7 +46,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each small enough for a message, with the kind of the file; together they are the file."""
-    monkeypatch.setattr(clip_transfer, "CHUNK", 1_000)
+    monkeypatch.setattr(clip_transfer, "CHUNK_BYTES", 1_000)
 
     sent = brought([[], ["nothing.mp4", str(clip)]], {"want": [1, 1]})
 
@@ -123,7 +123,7 @@ class Cell:
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
         monkeypatch.setattr(clip_transfer, "get_kernel_shell", lambda: shell)
         monkeypatch.setattr(clip_transfer, "display", self.display)
-        monkeypatch.setattr(clip_transfer, "_live", type(clip_transfer._live)())
+        monkeypatch.setattr(clip_transfer, "_open_senders", type(clip_transfer._open_senders)())
 
     def display(self, bundle: dict[str, Any], **_: Any) -> Any:
         self.shown.append(bundle)
@@ -142,7 +142,7 @@ def test_a_table_is_one_output_on_a_jupyter_page(monkeypatch: pytest.MonkeyPatch
 
     show_table(reel(str(clip)))
 
-    (made,) = clip_transfer._live
+    (made,) = clip_transfer._open_senders
     (shown,) = cell.shown
     assert sorted(shown) == ["text/html", "text/plain"]
     assert f'"key":"{made.key}"' in shown["text/html"]
@@ -156,7 +156,7 @@ def test_elsewhere_the_courier_is_shown_until_the_page_has_it(monkeypatch: pytes
 
     show_table(reel(str(clip)))
     before = dict(cell.shown[1])
-    clip_transfer._live[0]._handle_custom_msg({"here": True}, [])
+    clip_transfer._open_senders[0]._handle_custom_msg({"here": True}, [])
 
     assert "application/vnd.jupyter.widget-view+json" in before
     assert before["text/plain"] == clip_transfer.TEXT
@@ -171,14 +171,14 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
     show_table(reel(*paths))
 
     assert len(cell.shown) == 1
-    assert not clip_transfer._live
+    assert not clip_transfer._open_senders
 
 
 def test_outside_a_kernel_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a script or a terminal there is no page."""
     monkeypatch.setattr(clip_transfer, "get_kernel_shell", run_progress.get_kernel_shell)
 
-    assert not has_page()
+    assert not is_page_attached()
 
 
 def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
@@ -186,13 +186,13 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
     Cell(monkeypatch, {"cellId": "1"})
     show_table(reel(str(clip)))
-    first = clip_transfer._live[0]
+    first = clip_transfer._open_senders[0]
 
-    for _ in range(MAX_LIVE):
+    for _ in range(MAX_SENDERS):
         show_table(reel(str(clip)))
 
-    assert len(clip_transfer._live) == MAX_LIVE
-    assert first not in clip_transfer._live
+    assert len(clip_transfer._open_senders) == MAX_SENDERS
+    assert first not in clip_transfer._open_senders
     assert first.comm is None
 
 

@@ -21,9 +21,9 @@ from tests.display.stand_in import bare
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page on which somebody looks at the cell."""
     monkeypatch.setattr(original_files, "get_kernel_shell", lambda: SimpleNamespace(execution_count=3))
-    monkeypatch.setattr(original_files, "has_page", lambda: True)
+    monkeypatch.setattr(original_files, "is_page_attached", lambda: True)
     monkeypatch.setattr(original_files, "is_jupyter_server", lambda: True)
-    monkeypatch.setattr(original_files, "_open", type(original_files._open)())
+    monkeypatch.setattr(original_files, "_open_senders", type(original_files._open_senders)())
     monkeypatch.setattr(asked, "_providers", [register_file])
 
 
@@ -44,7 +44,7 @@ def test_each_file_has_its_row_and_all_one_key(tmp_path: Path) -> None:
 def test_nothing_but_these_files_is_brought(tmp_path: Path) -> None:
     """A row that was never given out is no file."""
     made = FigureFileSender()
-    made.request_key(tmp_path / "a.mp4")
+    made.register_path(tmp_path / "a.mp4")
 
     assert [made._find_path(row, place) for row, place in ((0, 0), (0, 1), (1, 0), (-1, 0))] == [
         str(tmp_path / "a.mp4"), None, None, None,

@@ -1,4 +1,4 @@
-"""The run or the file that is meant, whatever names it: a row of a table, a request id, a path, a column with one file."""
+"""Arguments that name a run or a file: a row of a table, a request id, a path, a column with one file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.service_file import File
 from ..runs.run import Run, media_of
+from ..session import session
 from ..storage.select_runs import find_table
-from ..sweeps.results.accessor import Reel
-from .library import library
+from ..sweeps.results.table_files import find_paths
+from .table_accessor import Reel
 
 ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them beside each other"
 
 
 def find_run_or_file(given: Any, what: str) -> Any:
-    """The run, the file or the path that is meant; anything else as it is. `what` is the function that asks, for messages."""
+    """The run, file or path that an argument names; any other value unchanged. `what` is the called function, for messages."""
     if isinstance(given, (Run, LocalFile, Path)):
         return given
     if isinstance(given, str):
@@ -37,7 +38,7 @@ def find_run_or_file(given: Any, what: str) -> Any:
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
-        place = library()
+        place = session.library()
         return place.run(*place.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         return find_run_or_file(_single_value(list(given), what), what)
@@ -45,7 +46,7 @@ def find_run_or_file(given: Any, what: str) -> Any:
 
 
 def find_file(given: Any, what: str) -> Any:
-    """The same as a file: of a run its video or its first picture."""
+    """The file that an argument names; of a run its video or its first picture."""
     found = find_run_or_file(given, what)
     if not isinstance(found, Run):
         return found
@@ -55,7 +56,7 @@ def find_file(given: Any, what: str) -> Any:
 
 
 def find_input(given: Any, what: str) -> Any:
-    """The input of a run or of a row of a table; anything else as it is."""
+    """The input of a run or of a row of a table; any other value unchanged."""
     if not isinstance(given, Run) and (isinstance(given, (str, type, Input)) or find_table(given) is None):
         return given
     run = find_run_or_file(given, what)
@@ -68,15 +69,15 @@ def find_input(given: Any, what: str) -> Any:
 
 
 def _find_by_text(text: str) -> Any:
-    """A path, unless there is no such file and a run of the library has this request id."""
+    """The path, or the run with this request id if the text is not a path."""
     path = Path(text).expanduser()
     if path.suffix or path.exists() or len(path.parts) != 1:
         return path
     try:
-        return library().run(text)
+        return session.library().run(text)
     except InvalidInput:
         raise ReelbookError(
-            f"{text[:80]!r} is neither a file nor the request id of a run in {library().folder}. Pass a path, a request id, a run, "
+            f"{text[:80]!r} is neither a file nor the request id of a run in {session.library().folder}. Pass a path, a request id, a run, "
             "or a row of a table, as in table.loc[[7]]."
         ) from None
 
@@ -90,7 +91,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
     try:
         return Reel(rows).run(rows)
     except InvalidInput:
-        # A table from elsewhere, whose runs no library here knows, still says where its files are.
+        # A table from elsewhere, whose runs are in no library here, still has the paths of its files.
         if any(path for found in _paths(rows) for path in found):
             return Reel(rows).file(rows)
         raise
@@ -98,7 +99,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
 
 def _paths(rows: pd.DataFrame) -> list[list[str]]:
     try:
-        return list(Reel(rows).paths())
+        return list(find_paths(rows))
     except ReelbookError:
         return []
 

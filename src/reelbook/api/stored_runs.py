@@ -1,20 +1,24 @@
-"""Runs of a library as `Run`s again, with a client or without one."""
+"""`Run` objects for runs in a library, with a client or without one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from ..client import Client
 from ..errors import InvalidInput, ReelbookError
+from ..media.metadata.provenance import write_with_sidecar
 from ..runs.run import Run
 from ..runs.submission import ClientContext
-from ..storage.ledger import connection, transitions
-from ..storage.ledger.transitions import Entry
+from ..storage.ledger import connection, second_copy
+from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
+from ..storage.library_folder import library_folder, parse_library_folder
+from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
@@ -25,19 +29,45 @@ from ..util.printable import readable_id
 
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
-"""The address where nobody is connected; nothing is sent there."""
-_ENDED = (transitions.FAILED, transitions.CANCELLED, transitions.REJECTED)
+"""The address without a client; nothing is sent there."""
+_ENDED = (State.FAILED, State.CANCELLED, State.REJECTED)
+
+
+def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
+    """The library in this folder, else the client's, else the usual one of this place; a client is used for its own library only."""
+    usual = client.library if client else library_folder()
+    path = _find_folder(parse_library_folder(folder)) if folder else usual
+    if client is None or client.library != path:
+        # Without a client the library can be read, and nothing can be sent.
+        ledger, shelf = cache(lambda: Ledger(path)), Shelf(path / "media")
+        return Library(
+            path,
+            ledger,
+            shelf,
+            write=write_with_sidecar,
+            runs=lambda entries: runs_without_client(ledger(), shelf, entries),
+        )
+    return Library(
+        path,
+        client.ledger,
+        client.shelf,
+        fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
+        resend=client.resend,
+        attach=client.resolve,
+        write=write_with_sidecar,
+        runs=lambda entries: runs_with_client(client, entries),
+    )
 
 
 def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these rows of the client's library: those that are over as they are, the others followed on."""
+    """The runs of these ledger rows; those that are not finished are followed by the client."""
     over = [entry for entry in entries if _is_over(entry, client.shelf)]
     runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
     return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
 
 
 def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
-    """The same where nobody is connected to the library: runs that are over."""
+    """The runs of these ledger rows without a client; raises a ReelbookError if one is not finished."""
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
         raise ReelbookError(
@@ -47,8 +77,8 @@ def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) 
     return _make_runs(entries, lambda: _offline_context(ledger, shelf))
 
 
-def find_library(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
-    """The library that the runs of a table are in: the one it was made with, one that its files lie in, or the one that is open."""
+def find_library_of(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
+    """The library with the runs of a table: the one it was made with, one that contains its files, or the current one."""
     source = table.attrs.get("reelbook")
     named = [source.get("library")] if isinstance(source, dict) else []
     named += [str(Path(path).parent.parent) for path in paths]
@@ -88,8 +118,8 @@ def _attach(client: Client, entry: Entry) -> Run:
 
 
 def _is_over(entry: Entry, shelf: Shelf) -> bool:
-    """Whether nothing has to be asked of anybody."""
-    if entry.state == transitions.STORED:
+    """Whether a run is finished and its files are here, so that no service is needed."""
+    if entry.state == State.STORED:
         return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
     return entry.state in _ENDED
 
@@ -99,4 +129,18 @@ def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
     calls = ServiceCalls(http, NOWHERE)
     return ClientContext(
         http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf, lambda: calls.base_url)
+    )
+
+
+def _find_folder(folder: Path) -> Path:
+    """The folder of the library at this path; raises a ReelbookError without one, which is more often a typo than a new library."""
+    with connection.translate_errors(folder):
+        if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder  # A lost ledger is restored from its second copy.
+        try:
+            return find_library(folder)
+        except ReelbookError:
+            why = f"no {connection.NAME} is in that folder" if folder.is_dir() else "there is no such folder"
+    raise ReelbookError(
+        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) begins a new one there."
     )

@@ -1,29 +1,20 @@
-"""The door to sweeps: what a notebook plans with, with a client behind it."""
+"""`rb.sweep` and what a plan is made of, with the session as the plan's way to a client."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..client import Client, latest_client
 from ..models.base import Input
-from ..models.catalog import CATALOG
-from ..sweeps.execute.job import SweepJob
-from ..sweeps.execute.ledger_lookup import CALL_SECONDS, find_known
+from ..session import session
 from ..sweeps.plan.axes import rows, zipped
-from ..sweeps.plan.forecast import forecast
 from ..sweeps.plan.make_plan import derived
 from ..sweeps.plan.plan import Plan
 from ..sweeps.plan.plan_file import Models
-from ..sweeps.plan.plan_rows import Known
 from ..sweeps.plan.prompt_templates import template
 from ..sweeps.plan.sampling import sampled
 from ..sweeps.plan.sweep_call import Sweep
-from ..util.background_loop import background
-from . import tables  # noqa: F401  # Whoever has tables wants to see them.
-from .runs import default_client
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,70 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["derived", "rows", "sampled", "sweep", "template", "zipped"]
 
 
-class _House:
-    """What plans get from here."""
-
-    def client(self) -> Client:
-        """The latest open client, else a new one."""
-        return default_client()
-
-    def known(self, plan: Plan) -> Known | None:
-        """Which rows the library of the latest client has. Nothing is connected only to show a plan."""
-        client = latest_client()
-        return None if client is None else find_known(plan, client.context)
-
-    def seconds(self, plan: Plan, known: Known | None) -> float | None:
-        """Judged by the runs in the library of the latest client."""
-        client = latest_client()
-        if client is None:
-            return None
-        due = [row for row in plan.distinct if known is None or not known(row)]
-        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
-
-    def panel(self, job: SweepJob) -> object:
-        """One with buttons, to be shown or to be put into a layout."""
-        from ..widgets.panel import Panel
-
-        return Panel(job)
-
-    def is_looked_at(self) -> bool:
-        """In a notebook."""
-        from ..display.run_progress import get_kernel_shell
-
-        return get_kernel_shell() is not None
-
-    def watching(self, job: SweepJob) -> AbstractContextManager[object]:
-        """A panel in a notebook, a line in a terminal."""
-        from ..display.sweep_progress import watch_job
-        from ..widgets.panel import show_buttons
-
-        return watch_job(job, show_buttons)
-
-
 class _Sweep(Sweep):
     __doc__ = Sweep.__doc__
 
     def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
         """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
 
-        Of a run, or of a row of a table of runs such as `table.loc[[7]]`, what was asked there is varied.
+        For a run, or a row of a table of runs such as `table.loc[[7]]`, the input of that run is varied.
         """
         if not isinstance(base, (Input, type)):
             from .run_arguments import find_input
 
             base = cast("Input", find_input(base, "rb.sweep"))
-        return replace(super().__call__(base, *parts, **axes), house=_house)
+        return replace(super().__call__(base, *parts, **axes), session=session)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
         """The plan in a file that `plan.to_toml(path)` wrote."""
-        return replace(super().read(path, models=models or _find_model), house=_house)
+        return replace(super().read(path, models=models or session.model), session=session)
 
 
-def _find_model(endpoint_id: str) -> type[Input]:
-    """The input of a model: of the catalog without anybody's help, else as the service describes it."""
-    known_here = next((row.input for row in CATALOG if row.id == endpoint_id), None)
-    return known_here or default_client().model(endpoint_id)
-
-
-_house = _House()
 sweep = _Sweep()

@@ -32,7 +32,7 @@ JPEG = {
 LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file"),
     ("reelbook.models.service_file", "File"): ("output_card", "format_file"),
-    ("reelbook.sweeps.results.accessor", "Reel"): ("tables.table_html", "format_reel"),
+    ("reelbook.api.table_accessor", "Reel"): ("tables.table_html", "format_reel"),
 }
 """The same for one line of text, for frontends without HTML."""
 

@@ -72,7 +72,7 @@ def embed_clip(file: LocalFile, *, many: bool = False) -> Embedded:
 
 def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
     """What is embedded of a picture: the file where it is small, else a JPEG for this width on the page."""
-    from ..media.posters import poster
+    from ..media.posters import get_poster
 
     whole = file.path.stat().st_size
     mime_type = MIME_TYPES.get(file.path.suffix.lower())
@@ -85,7 +85,7 @@ def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedde
     # Twice the width on the page, for screens of high density, except for one among many.
     small = file.poster(longest=width if many else 2 * width)
     if len(small) > MAX_PREVIEW_BYTES:
-        small = poster(file.path, longest=width) or small
+        small = get_poster(file.path, longest=width) or small
     pixels = _find_size(small)
     note = f"preview {format_pixels(pixels)}, {format_size(len(small))}{_format_original(file)}"
     return _counted(Embedded("image/jpeg", small, note=note, size=pixels))
@@ -124,10 +124,10 @@ def _find_size(copy: bytes) -> tuple[int, int]:
 
 
 def _preview(path: Path) -> bytes | None:
-    from ..media.previews import preview
+    from ..media.previews import get_preview
 
     try:
-        return preview(path, longest=MAX_PREVIEW_SIDE, most_bytes=MAX_PREVIEW_BYTES)
+        return get_preview(path, longest=MAX_PREVIEW_SIDE, max_bytes=MAX_PREVIEW_BYTES)
     except ReelbookError:
         return None
 

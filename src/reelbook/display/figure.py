@@ -53,9 +53,9 @@ def file_figure(file: LocalFile, *, many: bool = False) -> str:
 
 def render_gallery(files: Sequence[LocalFile]) -> str:
     """Figures of many files in rows, with one style sheet and one script."""
-    from ..media.posters import posters
+    from ..media.posters import get_posters
 
-    posters([file.path for file in files], longest=MAX_SMALL_SIDE)  # Several at the same time.
+    get_posters([file.path for file in files], longest=MAX_SMALL_SIDE)  # Several at the same time.
     # Two beside each other at least.
     width = min(MAX_SMALL_SIDE, max(MIN_PLAYER_WIDTH, (options.max_width - GAP) // 2))
     figures = [render_figure(file, run_text.describe_file(file), width=width, many=True) for file in files]
@@ -81,7 +81,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     try:
         box = _fit_box(file, width, MAX_HEIGHT if is_alone else MAX_ROW_HEIGHT)
         width = width if is_alone else max(box[0], MIN_CAPTION_WIDTH)
-        facts = [*facts, stills.colour_words(file.path)]
+        facts = [*facts, stills.format_colour_note(file.path)]
         body, embedded = _body(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
     except TooLarge as error:
         body, embedded = Markup(""), Embedded(note=f"{error.words}; the file is {file.path}")
@@ -202,8 +202,8 @@ def _render_stored_poster(file: LocalFile, max_width: int) -> Markup:
     """The stored poster of a file that is lost or broken; empty if there is none."""
     from ..media.posters import FOLDER
 
-    for place in derived_cache.all_of(str(file.path), FOLDER):
-        content = derived_cache.find(place, lambda found: found.startswith(b"\xff\xd8\xff"))
+    for place in derived_cache.find_cached(str(file.path), FOLDER):
+        content = derived_cache.read_cached(place, lambda found: found.startswith(b"\xff\xd8\xff"))
         if content:
             style = f"display:block;max-width:min(100%,{max_width}px);height:auto;border-radius:6px"
             return Markup('<img src="{}" alt="what it looked like" style="{}">').format(

@@ -158,10 +158,10 @@ def _uncertain_row(entry: Uncertain) -> Markup:
 
 def _poster(run: Recent | PrunedRun) -> Markup:
     """The poster of the run's first file; an empty box where there is none, so that all rows have one height."""
-    from ..media.posters import thumb
+    from ..media.posters import make_thumbnail
 
     # Twice the size on the page, for screens of high density.
-    picture = None if run.path is None else thumb(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    picture = None if run.path is None else make_thumbnail(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
     style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
     if picture is None or run.path is None:
         return Markup('<div class="rb-poster" style="{}"></div>').format(style)

@@ -237,9 +237,9 @@ def _format_charge(paid: str, source: Any) -> str:
 
 
 def _parse_input(model: str, values: Mapping[str, Any]) -> Input | None:
-    from ..media.metadata.input_record import typed_input
+    from ..media.metadata.input_record import parse_record_input
 
-    return typed_input(model, values)
+    return parse_record_input(model, values)
 
 
 def _limit(facts: Iterable[tuple[str, str]]) -> FactRows:

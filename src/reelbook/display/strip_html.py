@@ -20,20 +20,20 @@ FOLDER, WIDTH, QUALITY = "strips", 640, 78
 
 def strip_jpeg(file: LocalFile) -> bytes:
     """Six frames from first to last as one JPEG, cached; of a picture file, the picture."""
-    original = derived_cache.original(file.path)
+    original = derived_cache.get_file_version(file.path)
     if original is None:
         raise ReelbookError(f"{file.path} is not there any more.")
     return _strip(file, original)
 
 
 @lru_cache(maxsize=64)  # A run is displayed repeatedly.
-def _strip(file: LocalFile, original: derived_cache.Original) -> bytes:
-    place = derived_cache.place(original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg")
-    content = derived_cache.find(place, _is_jpeg) if place else None
+def _strip(file: LocalFile, original: derived_cache.FileVersion) -> bytes:
+    place = derived_cache.get_cache_path(original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg")
+    content = derived_cache.read_cached(place, _is_jpeg) if place else None
     if content is None:
         content = _encode(_draw(file))
         if place:
-            derived_cache.keep(place, content)
+            derived_cache.store(place, content)
     return content
 
 
@@ -50,7 +50,7 @@ def _draw(file: LocalFile) -> Image.Image:
 
 
 def _draw_frames(file: LocalFile) -> Image.Image:
-    film = stills.spread(file.path, FRAMES, (WIDTH, HEIGHT))
+    film = stills.read_spread(file.path, FRAMES, (WIDTH, HEIGHT))
     width = min(WIDTH, max(1, round(HEIGHT * film.size[0] / film.size[1])))
     sheet = Image.new("RGB", (FRAMES * (width + GAP) - GAP, HEIGHT), FILM)
     for place, frame in enumerate(film.frames):
@@ -62,7 +62,7 @@ def _draw_frames(file: LocalFile) -> Image.Image:
 
 def _draw_picture(file: LocalFile) -> Image.Image:
     # The height is not limited.
-    return stills.picture(file.path, (WIDTH, 100 * WIDTH))
+    return stills.read_picture(file.path, (WIDTH, 100 * WIDTH))
 
 
 def _encode(picture: Image.Image) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..media.posters import thumb
+from ..media.posters import make_thumbnail
 from ..sweeps.money_text import format_spending
 from .embedding import data_uri
 from .fact_table import render_dotted, render_state
@@ -151,7 +151,7 @@ def _film(progress: Progress) -> Markup:
     # Fewer pixels for each where there are many.
     room, scale = MAX_POSTER_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
     for result in progress.results[: POSTERS if is_moving else None]:
-        picture = thumb(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
+        picture = make_thumbnail(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
         room -= len(picture or b"")
         if picture is not None and room >= 0:
             pictures.append(_poster(result, picture, is_moving))

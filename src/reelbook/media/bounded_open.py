@@ -1,4 +1,4 @@
-"""Files opened for looking at them, within bounds: of one that would take too much memory, no pixel is decoded."""
+"""Open pictures and videos within bounds; those that would take too much memory are not decoded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_BYTES = 290_000_000
 """Of memory that decoding one picture may take."""
 MAX_PIXELS = 89_000_000
 """Of a picture, however little memory it would take; Pillow itself warns of more."""
-MAX_FILM_PIXELS = 8192 * 4320
+MAX_FRAME_PIXELS = 8192 * 4320
 """Of one frame of a video. A decoder holds several of them."""
 MANY_PIXELS = 3840 * 2160
 """Files with more than so many are decoded one after the other, so that together they take no more than one."""
@@ -54,7 +54,7 @@ class TooLarge(ReelbookError):
 
 
 @contextmanager
-def picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[Image.Image]:
+def open_picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[Image.Image]:
     """A picture to be decoded: one that takes too much memory is refused. For a box a JPEG is decoded in a smaller size."""
     if isinstance(path, str | Path):
         head = _head(path)
@@ -69,11 +69,11 @@ def picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[I
         if source.format == "JPEG" and source.info.get("progressive"):
             needed += _PROGRESSIVE * whole[0] * whole[1]
         _check(path, whole, needed)
-        with one_at_a_time(whole):
+        with large_file_lock(whole):
             yield source
 
 
-def picture_size(path: str | Path) -> Size:
+def read_picture_size(path: str | Path) -> Size:
     """Width and height of a picture as it is seen, however large it is."""
     found = _head(path)
     if found and found[0] * found[1] > MAX_PIXELS:
@@ -81,13 +81,13 @@ def picture_size(path: str | Path) -> Size:
         return found
     with Image.open(path, formats=PICTURES) as source:
         # Elsewhere in a PNG it would be looked for behind the pixels, which takes decoding all of them.
-        is_told = source.format != "PNG" or "exif" in source.info
-        turn = source.getexif().get(ORIENTATION) if is_told else None
+        has_orientation = source.format != "PNG" or "exif" in source.info
+        turn = source.getexif().get(ORIENTATION) if has_orientation else None
         return (source.height, source.width) if turn in ON_ITS_SIDE else source.size
 
 
 @contextmanager
-def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputContainer, VideoStream]]:
+def open_video(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputContainer, VideoStream]]:
     """A clip that is open for reading, by one thread: several clips at once are quicker than several threads for one.
 
     Frames that are too large are refused: at once if they are `to_decode`, else when one is decoded after all.
@@ -95,7 +95,7 @@ def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputCon
     import av
 
     kind = CONTAINERS[Path(path).suffix.lower()]
-    bound = {"max_pixels": str(MAX_FILM_PIXELS)}
+    bound = {"max_pixels": str(MAX_FRAME_PIXELS)}
     # Without `skip_frame` FFmpeg decodes the first frame while it opens the file, only to know what we shall see.
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     with av.open(str(Path(path).absolute()), format=kind, options={"skip_frame": "all", **bound}) as container:
@@ -104,17 +104,17 @@ def film(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputCon
         # Frames may be larger than the file says.
         stream.codec_context.options = bound
         size = stream.width, stream.height
-        if to_decode and size[0] * size[1] > MAX_FILM_PIXELS:
+        if to_decode and size[0] * size[1] > MAX_FRAME_PIXELS:
             raise TooLarge(path, size)
         if not to_decode:
             yield container, stream
             return
-        with one_at_a_time(size):
+        with large_file_lock(size):
             yield container, stream
 
 
 @contextmanager
-def one_at_a_time(size: Size) -> Iterator[None]:
+def large_file_lock(size: Size) -> Iterator[None]:
     """Waits for other large files, if this one is large."""
     if size[0] * size[1] <= MANY_PIXELS:
         yield

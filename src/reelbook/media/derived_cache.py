@@ -1,4 +1,4 @@
-"""Small pictures and copies of a library's files, kept in the library so that each is made once.
+"""A cache of posters and previews in a library, so that each is made once.
 
 A file on the shelf `<library>/media` is named by the hash of its content, so what was made from it stays right for
 good. A file elsewhere may change under its name: nothing is kept of it on the disk.
@@ -21,30 +21,30 @@ _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
-    """A file as it is now: another one under the same name is another one."""
+class FileVersion:
+    """Version of a file: path, size, mtime."""
 
     path: str
     size: int
     changed: int
 
 
-def original(path: str | Path) -> Original | None:
-    """The file at a path; None where there is none."""
+def get_file_version(path: str | Path) -> FileVersion | None:
+    """Get the version of the file at a path; None if there is none."""
     place = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve would look at the disk, and may raise.
     try:
         found = os.stat(place)  # noqa: PTH116  # Quicker, and this is asked for each picture that is shown.
     except (OSError, ValueError):
         return None
-    return Original(place, found.st_size, found.st_mtime_ns)
+    return FileVersion(place, found.st_size, found.st_mtime_ns)
 
 
-def place(path: str, folder: str, ending: str) -> Path | None:
-    """Where something made from a file is kept; None for a file that lies on no library's shelf.
+def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
+    """Get the path at which something made from a file is stored; None for a file outside a library's shelf.
 
-    >>> place(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
+    >>> get_cache_path(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
     'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-2-320.jpg'
-    >>> place("/films/holiday.mp4", "posters", "320.jpg")
+    >>> get_cache_path("/films/holiday.mp4", "posters", "320.jpg")
     """
     file = Path(path)
     if file.parent.name != SHELF or not _SHELF_NAME.fullmatch(file.stem):
@@ -52,9 +52,9 @@ def place(path: str, folder: str, ending: str) -> Path | None:
     return file.parent.parent / folder / f"{file.stem}-{VERSION}-{ending}"
 
 
-def all_of(path: str, folder: str) -> list[Path]:
-    """What is kept of a file, also by earlier versions, the largest first."""
-    there = place(path, folder, "")
+def find_cached(path: str, folder: str) -> list[Path]:
+    """Find everything stored for a file, also by earlier versions, largest first."""
+    there = get_cache_path(path, folder, "")
     try:
         found = list(there.parent.glob(f"{Path(path).stem}-*")) if there else []
         return sorted(found, key=lambda one: one.stat().st_size, reverse=True)
@@ -62,8 +62,8 @@ def all_of(path: str, folder: str) -> list[Path]:
         return []
 
 
-def find(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """What is kept there; None where there is nothing, or not the whole of it."""
+def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
+    """Read the content stored there; None if there is none, or it is incomplete."""
     try:
         content = place.read_bytes()
     except OSError:
@@ -71,8 +71,8 @@ def find(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
     return content if is_whole(content) else None
 
 
-def keep(place: Path, content: bytes) -> None:
-    """Keep it there; a full or forbidden disk loses it, and nothing else."""
+def store(place: Path, content: bytes) -> None:
+    """Store content there; errors of the disk are ignored, because it can be made again."""
     part = place.with_name(f"{uuid4().hex}.part")
     try:
         place.parent.mkdir(mode=0o700, exist_ok=True)

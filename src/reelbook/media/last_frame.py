@@ -22,7 +22,7 @@ def is_video(path: Path) -> bool:
         return parse_header(file.read(HEAD_BYTES)) is None
 
 
-def last_frame(path: Path) -> bytes:
+def read_last_frame(path: Path) -> bytes:
     """It as a PNG, the same bytes that `run.video` gives as a picture. `NotAPicture` says why there is none."""
     if path.suffix.lower() not in CONTAINERS:
         kinds = ", ".join(CONTAINERS)

@@ -1,4 +1,4 @@
-"""A file that was brought home: where it is, what it holds, and stills from it."""
+"""A local media file: its path, size, frames and provenance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
 """The suffixes of videos, and what FFmpeg calls their kind.
 
-It is told, and not left to guess: a text can pass for a playlist, and lead it to other files of this machine.
+It is stated, because a guess may take a text for a playlist that leads to other files of this machine.
 """
 _KINDS = [
     {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
@@ -136,17 +136,17 @@ class LocalFile(NameHints):
 
     def poster(self, *, longest: int) -> bytes:
         """The middle of a clip, or a picture, as a small JPEG."""
-        from .posters import made
+        from .posters import make_poster
 
         with self._readable():
-            return made(self.path, longest=longest)
+            return make_poster(self.path, longest=longest)
 
-    def preview(self, *, longest: int, most_bytes: int) -> bytes | None:
+    def preview(self, *, longest: int, max_bytes: int) -> bytes | None:
         """The clip as a small copy, for places where the file is too large; None where that cannot be."""
-        from .previews import made
+        from .previews import make_preview
 
         with self._readable():
-            return made(self.path, longest=longest, most_bytes=most_bytes)
+            return make_preview(self.path, longest=longest, max_bytes=max_bytes)
 
     def save(self, path: str | Path) -> Path:
         """A copy under a name of yours, or in a folder under a name made for it; says where it is.
@@ -205,9 +205,9 @@ class LocalFile(NameHints):
         return target.with_name(target.name + self.path.suffix)
 
     def _opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
-        from .bounded_open import film
+        from .bounded_open import open_video
 
-        return film(self.path, to_decode=False)
+        return open_video(self.path, to_decode=False)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -229,9 +229,9 @@ class LocalFile(NameHints):
                 # A WebM does not say how many frames it has.
                 frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
                 return Probe(stream.width, stream.height, frames, stream.average_rate or stream.guessed_rate)
-        from .bounded_open import picture_size
+        from .bounded_open import read_picture_size
 
-        return Probe(*picture_size(self.path), 1, None)
+        return Probe(*read_picture_size(self.path), 1, None)
 
     def _decoded(self, number: int) -> Image:
         with self._opened() as (container, stream):
@@ -247,4 +247,4 @@ class LocalFile(NameHints):
 def _picture(frame: VideoFrame, stream: VideoStream) -> Image:
     from . import video_colours
 
-    return video_colours.as_rgb(frame, video_colours.of_frame(frame, stream.codec_context.name))
+    return video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, stream.codec_context.name))

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ..errors import ReelbookError
 from . import derived_cache, stills
-from .derived_cache import Original
+from .derived_cache import FileVersion
 
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
@@ -21,46 +21,46 @@ TINY_PIXELS, TINY_QUALITY, SMALL_PIXELS = 96 * 96, 92, 200 * 200
 """In a tiny picture a block holds several colours, and the fewer bytes are not worth their change."""
 
 
-def poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
+def get_poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
     """The middle of a clip, or a picture, as a JPEG with no side longer than this; None where the file cannot be read."""
     try:
-        return made(path, longest=longest)
+        return make_poster(path, longest=longest)
     # Whatever a decoder stumbles over, it is the file.
     except Exception:
         return None
 
 
-def made(path: str | Path, *, longest: int) -> bytes:
-    """What `poster` gives; whatever is wrong with the file is an error here."""
-    file = derived_cache.original(path)
+def make_poster(path: str | Path, *, longest: int) -> bytes:
+    """What `get_poster` gives; whatever is wrong with the file is an error here."""
+    file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
-    place = derived_cache.place(file.path, FOLDER, f"{longest}.jpg")
-    content = derived_cache.find(place, _is_jpeg) if place else None
+    place = derived_cache.get_cache_path(file.path, FOLDER, f"{longest}.jpg")
+    content = derived_cache.read_cached(place, _is_jpeg) if place else None
     if content is None:
         content = _made(file, longest)
         if place:
-            derived_cache.keep(place, content)
+            derived_cache.store(place, content)
     return content
 
 
-def posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
+def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
     """The posters of many files, in their order; several are made at the same time."""
     places = list(map(str, paths))
     different = list(dict.fromkeys(places))
     if len(different) < 2:
-        found = {place: poster(place, longest=longest) for place in different}
+        found = {place: get_poster(place, longest=longest) for place in different}
     else:
         with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8)) as threads:
             found = dict(
-                zip(different, threads.map(lambda place: poster(place, longest=longest), different), strict=True)
+                zip(different, threads.map(lambda place: get_poster(place, longest=longest), different), strict=True)
             )
     return [found[place] for place in places]
 
 
-def thumb(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
+def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
     """The whole picture inside a box, as a JPEG made from the poster; None where the file cannot be read."""
-    file = derived_cache.original(path)
+    file = derived_cache.get_file_version(path)
     if file is None:
         return None
     try:
@@ -70,22 +70,22 @@ def thumb(path: str | Path, width: int, height: int, *, quality: int = 70) -> by
 
 
 @lru_cache(maxsize=256)  # Of files that lie on no shelf, this is all that is kept.
-def _made(file: Original, longest: int) -> bytes:
-    show = stills.middle if stills.is_film(file.path) else stills.picture
+def _made(file: FileVersion, longest: int) -> bytes:
+    show = stills.read_middle if stills.is_video(file.path) else stills.read_picture
     return _jpeg(show(file.path, (longest, longest)), QUALITY)
 
 
 @lru_cache(maxsize=1024)
-def _shrunk(file: Original, width: int, height: int, quality: int) -> bytes:
+def _shrunk(file: FileVersion, width: int, height: int, quality: int) -> bytes:
     longest = LONGEST
     while longest < max(width, height):
         longest *= 2
-    content = poster(file.path, longest=longest)
+    content = get_poster(file.path, longest=longest)
     if content is None:
         # An error is not remembered: the file may be fetched anew.
         raise OSError(f"{file.path} cannot be read")
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
-        size = stills.within(picture.size, (width, height))
+        size = stills.fit_size(picture.size, (width, height))
         if size == picture.size:
             return content
         picture.draft("RGB", size)

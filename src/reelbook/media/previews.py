@@ -18,8 +18,8 @@ from av.container import InputContainer, OutputContainer
 
 from ..errors import ReelbookError
 from . import derived_cache, stills, video_colours
-from .bounded_open import film
-from .derived_cache import Original
+from .bounded_open import open_video
+from .derived_cache import FileVersion
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """What browsers play inside an MP4; the first that this machine has is used."""
@@ -38,33 +38,35 @@ INDEX_BYTES, FRAME_BYTES = 2000, 16
 Progress = Callable[[int, int], object]
 
 
-def preview(path: str | Path, *, longest: int = LONGEST, most_bytes: int = MAX_BYTES, gop: int = GOP) -> bytes | None:
+def get_preview(
+    path: str | Path, *, longest: int = LONGEST, max_bytes: int = MAX_BYTES, gop: int = GOP
+) -> bytes | None:
     """The whole clip, frame for frame, as a small MP4 without sound; None where there is none that small, or no clip."""
     try:
-        return made(path, longest=longest, most_bytes=most_bytes, gop=gop)
+        return make_preview(path, longest=longest, max_bytes=max_bytes, gop=gop)
     # Whatever a decoder stumbles over, it is the file.
     except Exception:
         return None
 
 
-def previews(
+def get_previews(
     paths: Iterable[str | Path],
     *,
     longest: int = LONGEST,
-    most_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
     gop: int = GOP,
     progress: Progress | None = None,
 ) -> list[bytes | None]:
     """The previews of many files, in their order; several are made at the same time.
 
-    `progress` is told how many of the files are done, and of how many; in this thread.
+    `progress` is called with the number of files done and of all files, in this thread.
     """
     places = list(map(str, paths))
     different = list(dict.fromkeys(places))
     found: dict[str, bytes | None] = {}
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
         orders = {
-            threads.submit(preview, place, longest=longest, most_bytes=most_bytes, gop=gop): place
+            threads.submit(get_preview, place, longest=longest, max_bytes=max_bytes, gop=gop): place
             for place in different
         }
         try:
@@ -78,42 +80,42 @@ def previews(
     return [found[place] for place in places]
 
 
-def made(path: str | Path, *, longest: int, most_bytes: int, gop: int = GOP) -> bytes | None:
-    """What `preview` gives; whatever is wrong with the file is an error here."""
-    file = derived_cache.original(path)
+def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = GOP) -> bytes | None:
+    """What `get_preview` gives; whatever is wrong with the file is an error here."""
+    file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
-    if not stills.is_film(file.path):
+    if not stills.is_video(file.path):
         return None
-    place = derived_cache.place(file.path, FOLDER, f"{longest}-{most_bytes}-{gop}.mp4")
-    content = derived_cache.find(place, _is_mp4) if place else None
+    place = derived_cache.get_cache_path(file.path, FOLDER, f"{longest}-{max_bytes}-{gop}.mp4")
+    content = derived_cache.read_cached(place, _is_mp4) if place else None
     if content is None:
         encoder = next((name for name in ENCODERS if name in av.codecs_available), None)
-        content = None if encoder is None else _encoded(file, encoder, longest, most_bytes, gop)
+        content = None if encoder is None else _encoded(file, encoder, longest, max_bytes, gop)
         if place and content is not None:
-            derived_cache.keep(place, content)
+            derived_cache.store(place, content)
     return content
 
 
 @lru_cache(maxsize=16)  # Also what cannot be made small enough, which would be tried each time it is shown.
-def _encoded(file: Original, encoder: str, longest: int, most_bytes: int, gop: int) -> bytes | None:
+def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop: int) -> bytes | None:
     out = io.BytesIO()
-    with film(file.path) as (source, clip), ExitStack() as stack:
+    with open_video(file.path) as (source, clip), ExitStack() as stack:
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
         frames = _frames(source, clip, rate)
         # The index stands at the front, where room is left for it: FFmpeg's own way there needs a file on a disk.
         index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
         target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
-        box = _box((clip.width, clip.height), frames, longest, most_bytes)
+        box = _box((clip.width, clip.height), frames, longest, max_bytes)
         # PyAV knows the type of a stream only where the encoder's name stands in the code.
-        bits = most_bytes * 8 / (frames * box[0] * box[1])
+        bits = max_bytes * 8 / (frames * box[0] * box[1])
         crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
-        options = _options(encoder, crf, most_bytes, max(frames / rate, Fraction(1)))
+        options = _options(encoder, crf, max_bytes, max(frames / rate, Fraction(1)))
         small = cast(VideoStream, target.add_stream(encoder, rate=rate, options=options))
         _prepare(small.codec_context, box, gop)
         _copy(source.decode(clip), clip.codec_context.name, target, small, tick=1 / rate)
     content = out.getvalue()
-    return content if len(content) <= most_bytes else None
+    return content if len(content) <= max_bytes else None
 
 
 def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
@@ -132,9 +134,9 @@ def _copy(
     for number, frame in enumerate(frames):
         if meant is None:
             # Without these a player guesses by the height, and the copy is lower than the clip.
-            meant = video_colours.of_frame(frame, codec)
-            video_colours.tag(small.codec_context, video_colours.encodable(meant))
-        shrunk = video_colours.shrunk(frame, meant, (small.width, small.height))
+            meant = video_colours.get_colours(frame, codec)
+            video_colours.tag(small.codec_context, video_colours.get_encodable_colours(meant))
+        shrunk = video_colours.resize_frame(frame, meant, (small.width, small.height))
         shrunk.pts, shrunk.time_base = number, tick
         target.mux(small.encode(shrunk))
     target.mux(small.encode())
@@ -145,17 +147,17 @@ def _frames(source: InputContainer, film: VideoStream, rate: Fraction) -> int:
     return film.frames or round((source.duration or 0) / 1_000_000 * rate) or 1
 
 
-def _box(size: stills.Size, frames: int, longest: int, most_bytes: int) -> stills.Size:
+def _box(size: stills.Size, frames: int, longest: int, max_bytes: int) -> stills.Size:
     """The size of the copy; its sides are even, because the colours of a video are kept for pairs of pixels."""
-    enough = (most_bytes * 8 / (frames * LEAST_BITS * size[0] * size[1])) ** 0.5
+    enough = (max_bytes * 8 / (frames * LEAST_BITS * size[0] * size[1])) ** 0.5
     fitting = min(longest, max(LEAST_LONGEST, int(enough * max(size))))
     shrink = min(1.0, fitting / max(size))
     return max(2, 2 * round(size[0] * shrink / 2)), max(2, 2 * round(size[1] * shrink / 2))
 
 
-def _options(encoder: str, crf: str, most_bytes: int, seconds: Fraction) -> dict[str, str]:
+def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[str, str]:
     """Good looks at first, and never more bytes than there is room for."""
-    room = most_bytes * 8
+    room = max_bytes * 8
     rate = str(int(room * 0.85 / seconds))
     if encoder == "libx264":
         # The buffer is what a busy moment may borrow beyond the rate. Nothing but gop tells where keyframes are.

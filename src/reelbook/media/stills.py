@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
 from . import bounded_open, video_colours
-from .bounded_open import ON_ITS_SIDE, ORIENTATION, film
+from .bounded_open import ON_ITS_SIDE, ORIENTATION, open_video
 from .local_file import CONTAINERS
 
 if TYPE_CHECKING:
@@ -35,58 +35,58 @@ _TURNS = {
 Size = tuple[int, int]
 
 
-def is_film(path: str | Path) -> bool:
+def is_video(path: str | Path) -> bool:
     """Whether it plays; a GIF counts as a picture."""
     return Path(path).suffix.lower() in CONTAINERS
 
 
-def within(size: Size, box: Size) -> Size:
+def fit_size(size: Size, box: Size) -> Size:
     """The largest size of this shape inside a box, and never larger than it is.
 
-    >>> within((1280, 720), (320, 320)), within((10, 1000), (320, 320)), within((1, 1), (320, 320))
+    >>> fit_size((1280, 720), (320, 320)), fit_size((10, 1000), (320, 320)), fit_size((1, 1), (320, 320))
     ((320, 180), (3, 320), (1, 1))
     """
     shrink = min(1.0, box[0] / size[0], box[1] / size[1])
     return max(1, round(size[0] * shrink)), max(1, round(size[1] * shrink))
 
 
-def size_of(path: str | Path) -> Size:
+def get_size(path: str | Path) -> Size:
     """Width and height as it is seen."""
-    if is_film(path):
-        with film(path, to_decode=False) as (_, stream):
+    if is_video(path):
+        with open_video(path, to_decode=False) as (_, stream):
             return stream.width, stream.height
-    return bounded_open.picture_size(path)
+    return bounded_open.read_picture_size(path)
 
 
-def colour_words(path: str | Path) -> str:
+def format_colour_note(path: str | Path) -> str:
     """What to say of the colours of a clip where its stills cannot show them."""
-    if not is_film(path):
+    if not is_video(path):
         return ""
-    with film(path, to_decode=False) as (_, stream):
-        return video_colours.words_of(stream.codec_context.color_trc)
+    with open_video(path, to_decode=False) as (_, stream):
+        return video_colours.format_colour_note(stream.codec_context.color_trc)
 
 
-def picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
+def read_picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
     """A picture inside a box, upright, in sRGB and opaque."""
-    with bounded_open.picture(path, (max(box), max(box))) as source:
+    with bounded_open.open_picture(path, (max(box), max(box))) as source:
         source.load()
         # Only now: some kinds tell it behind their pixels, and Pillow turns a TIFF by itself.
         turn = source.getexif().get(ORIENTATION, 1)
         profile = source.info.get("icc_profile")
         inside = (box[1], box[0]) if turn in ON_ITS_SIDE else box
-        small = _reduced(source, within(source.size, inside))
+        small = _reduced(source, fit_size(source.size, inside))
     if turn in _TURNS:
         small = small.transpose(_TURNS[turn])
     return _opaque(_in_srgb(small, profile))
 
 
-def middle(path: str | Path, box: Size) -> Image.Image:
+def read_middle(path: str | Path, box: Size) -> Image.Image:
     """A frame of a clip near its middle, inside a box.
 
     The keyframe before the middle if it is in the second quarter: one frame is decoded then. Else the middle itself,
     because the clips of a sweep from one picture all begin alike.
     """
-    with film(path) as (container, stream):
+    with open_video(path) as (container, stream):
         start, length = _span(container, stream)
         # The last frame begins before the end.
         length -= length // stream.frames if stream.frames else 0
@@ -95,11 +95,11 @@ def middle(path: str | Path, box: Size) -> Image.Image:
         frame = _frame_from(container, stream, goal, earliest)
         if frame is None:
             raise ReelbookError(f"{path} holds no frame. Pick the run up with rb.attach, which fetches it anew.")
-        return shrunk(frame, stream.codec_context.name, box)
+        return shrink_frame(frame, stream.codec_context.name, box)
 
 
 @dataclass(frozen=True, slots=True)
-class Film:
+class ClipFrames:
     """Some frames of a clip, and what there is to know of the whole."""
 
     frames: list[Image.Image]
@@ -116,9 +116,9 @@ class Film:
         return float(self.count / self.rate)
 
 
-def spread(path: str | Path, count: int, box: Size) -> Film:
+def read_spread(path: str | Path, count: int, box: Size) -> ClipFrames:
     """So many frames inside a box, evenly from the first to the last; one alone is that in the middle."""
-    return frames(
+    return read_frames(
         path,
         lambda whole, _: (
             [round(place * (whole - 1) / (count - 1)) for place in range(count)] if count > 1 else [whole // 2]
@@ -127,9 +127,9 @@ def spread(path: str | Path, count: int, box: Size) -> Film:
     )
 
 
-def frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size) -> Film:
-    """The frames of a clip that `choose` names when it is told how many there are, and how many in a second."""
-    with film(path, to_decode=False) as (container, stream):
+def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size) -> ClipFrames:
+    """Read the frames of a clip whose numbers `choose` returns for the number of frames and their rate."""
+    with open_video(path, to_decode=False) as (container, stream):
         marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
         times = sorted(mark.pts for mark in marks)
         if not times or len(times) < stream.frames:
@@ -145,12 +145,14 @@ def frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], b
         raise ReelbookError(
             f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
         )
-    return Film([found[times[number]] for number in numbers], numbers, len(times), rate, size)
+    return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
 
 
-def shrunk(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
+def shrink_frame(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
     """A frame of a stream of this codec as a picture inside a box."""
-    return video_colours.as_rgb(frame, video_colours.of_frame(frame, codec), within((frame.width, frame.height), box))
+    return video_colours.convert_to_rgb(
+        frame, video_colours.get_colours(frame, codec), fit_size((frame.width, frame.height), box)
+    )
 
 
 def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
@@ -207,7 +209,7 @@ def _decoded(
     found: dict[int, Image.Image] = {}
     begins, ends = ({stretch[place].number for stretch in stretches} for place in (0, -1))
     is_needed = False
-    with film(path) as (container, stream):
+    with open_video(path) as (container, stream):
         context: Any = stream.codec_context
         for number, packet in enumerate(_packets(container, stream)):
             is_needed = is_needed or number in begins
@@ -218,7 +220,7 @@ def _decoded(
             is_needed = number not in ends
             for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
                 if frame.pts in wanted and frame.pts not in found:
-                    found[frame.pts] = shrunk(frame, context.name, box)
+                    found[frame.pts] = shrink_frame(frame, context.name, box)
             if not is_needed:
                 context.flush_buffers()
                 if number == max(ends):

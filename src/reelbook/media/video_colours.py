@@ -57,13 +57,13 @@ class Colours:
     transfer: int
 
 
-def words_of(transfer: int) -> str:
+def format_colour_note(transfer: int) -> str:
     """What to say of a clip that is lighter than a screen's white, which no still can show; empty for others."""
     name = {PQ: "PQ", HLG: "HLG"}.get(transfer)
     return f"HDR ({name}), stills show its colours roughly" if name else ""
 
 
-def of_frame(frame: VideoFrame, codec: str) -> Colours:
+def get_colours(frame: VideoFrame, codec: str) -> Colours:
     """The colours of a decoded frame, as a browser plays a stream of this codec."""
     matrix, primaries, transfer = frame.colorspace, frame.color_primaries, frame.color_trc
     if frame.format.is_rgb:
@@ -85,7 +85,7 @@ def of_frame(frame: VideoFrame, codec: str) -> Colours:
     return Colours(code, FULL if is_full else LIMITED, code, code)
 
 
-def as_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
+def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
     """The frame as a picture in sRGB, at another size if one is given."""
     width, height = size or (frame.width, frame.height)
     # Shrunk while its colours are converted, which is five times as quick as one after the other.
@@ -96,16 +96,16 @@ def as_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Ima
     return picture
 
 
-def shrunk(frame: VideoFrame, colours: Colours, size: Size) -> VideoFrame:
-    """The frame at another size as an encoder takes it, its numbers meaning what `encodable` says."""
-    kept = encodable(colours)
+def resize_frame(frame: VideoFrame, colours: Colours, size: Size) -> VideoFrame:
+    """The frame at another size as an encoder takes it, its numbers meaning what `get_encodable_colours` says."""
+    kept = get_encodable_colours(colours)
     matrix = _MATRICES.get(kept.matrix, 5)
     return frame.reformat(
         *size, "yuv420p", interpolation=AREA, dst_colorspace=matrix, dst_color_range=kept.range, **_source(colours)
     )
 
 
-def encodable(colours: Colours) -> Colours:
+def get_encodable_colours(colours: Colours) -> Colours:
     """The colours of a copy: the same, but for RGB, which becomes BT.709."""
     return Colours(BT709, LIMITED, BT709, BT709) if colours.matrix == RGB else colours
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
+from .described.schema_view import rule_at
 from .value_types import MAX_DIGITS, nearest_multiple
 
 Schema = Mapping[str, Any]
@@ -141,12 +142,12 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
     kind, value, field = found["type"], found["input"], format_field_path(loc)
-    rule = _rule(schema, loc)
+    rule = rule_at(schema, loc)
     match kind:
         case "missing":
             return Problem(loc, f"`{field}` is required.", kind)
         case "extra_forbidden":
-            return unknown_field(loc, value, _rule(schema, loc[:-1]).get("properties", ()))
+            return unknown_field(loc, value, rule_at(schema, loc[:-1]).get("properties", ()))
         case "greater_than_equal" | "less_than_equal":
             nearest = facts["ge"] if kind == "greater_than_equal" else facts["le"]
             return outside(loc, kind, value, f"is outside {format_bounds(rule)}", nearest)
@@ -342,22 +343,3 @@ def _legal(value: Any, rule: Schema) -> Any:
         return value
     inside = min(max(value, rule.get("minimum", value)), rule.get("maximum", value))
     return nearest_multiple(inside, repr(rule["multipleOf"])) if "multipleOf" in rule else inside
-
-
-def _rule(schema: Schema, loc: Sequence[str | int]) -> Schema:
-    """The part of a JSON schema for one place; empty where there is none."""
-    rule: Any = _followed(schema, schema)
-    for step in loc:
-        options = [_followed(schema, option) for option in rule.get("anyOf", ())] or [rule]
-        key = "items" if isinstance(step, int) else "properties"
-        inner: Any = next((option[key] for option in options if key in option), {})
-        rule = _followed(schema, inner if isinstance(step, int) else inner.get(step, {}))
-    concrete: list[Any] = [option for option in rule.get("anyOf", ()) if option.get("type") != "null"]
-    found: Schema = _followed(schema, concrete[0]) if concrete else rule
-    return found
-
-
-def _followed(schema: Schema, rule: Any) -> Any:
-    while isinstance(rule, Mapping) and "$ref" in rule:
-        rule = schema["$defs"][rule["$ref"].rpartition("/")[2]]
-    return rule

@@ -30,7 +30,7 @@ from ..models.catalog import CATALOG
 from ..models.queue_status import IN_PROGRESS, QueueStatus
 from ..models.service_file import File
 from ..storage.ledger import crash_recovery, known_services, transitions
-from ..storage.ledger.transitions import CANCELLED, COMPLETED, EXPIRED, FAILED, STORED, Entry
+from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
 from ..transport import paid_outcome
 from ..transport.downloads.downloader import DownloadedFile
@@ -80,7 +80,7 @@ class RunFollower:
             if owned_elsewhere:
                 await self._wait_for_owner()
             self._is_sent_here = answer is not None
-            if self.entry.state != STORED:
+            if self.entry.state != State.STORED:
                 self._fail_if_ended()
                 await self._receive_output(answer)
             await self._fetch_files()
@@ -117,9 +117,9 @@ class RunFollower:
     def _fail_if_ended(self) -> None:
         """Raise the error of a run that has ended without a result."""
         entry = self.entry
-        if entry.state == CANCELLED:
+        if entry.state == State.CANCELLED:
             raise RunCancelled(self.request_id)
-        if entry.state in (FAILED, transitions.REJECTED):
+        if entry.state in (State.FAILED, State.REJECTED):
             raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
         if entry.state not in transitions.PAID:
             raise ReelbookError(
@@ -129,7 +129,7 @@ class RunFollower:
     async def _receive_output(self, answer: Accepted | None) -> None:
         """Wait for the output and record it in the ledger."""
         context, entry = self._context, self.entry
-        if entry.state == COMPLETED and entry.output is not None:
+        if entry.state == State.COMPLETED and entry.output is not None:
             return
         try:
             output = (
@@ -155,7 +155,7 @@ class RunFollower:
         context = self._context
         # A service that has lost an upload says so here; the next try sends the picture anew.
         context.uploads.forget_mentioned(str(error))
-        state = {RunFailed: FAILED, RunCancelled: CANCELLED}.get(type(error), EXPIRED)
+        state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), State.EXPIRED)
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged, kind = self._charged_credits(), error_kind_of(error)
         await context.record(lambda db: transitions.mark_ended(db, self.entry.id, state, kind, message, charged))
@@ -175,7 +175,7 @@ class RunFollower:
             )
             context.calls.restore_addresses(self.request_id, json.loads(addresses) if addresses else {})
         # One that the service did not know before is polled once.
-        refused_seconds = 0.0 if entry.state == EXPIRED else paid_outcome.REFUSED_SECONDS
+        refused_seconds = 0.0 if entry.state == State.EXPIRED else paid_outcome.REFUSED_SECONDS
         try:
             final = await context.poller.follow(
                 entry.model,
@@ -221,14 +221,14 @@ class RunFollower:
         context = self._context
         output = self._parse_output(json.loads(self.entry.output or "{}"))
         places = [context.shelf.find(file["sha256"]) for file in self.entry.files]
-        if self.entry.state == STORED and all(place is not None for place in places):
+        if self.entry.state == State.STORED and all(place is not None for place in places):
             known = [File.model_validate(file) for file in self.entry.files]
             self.output = output
             self.media = tuple(
                 self._local_file(place, file) for place, file in zip(places, known, strict=True) if place
             )
             return
-        if self.entry.state == STORED:
+        if self.entry.state == State.STORED:
             await context.ledger.transact(lambda db: transitions.reopen(db, self.entry.id, context.ledger.owner))
         try:
             downloads = await self._download_all(output)

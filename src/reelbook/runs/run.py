@@ -18,7 +18,7 @@ from ..models.base import Input, Output
 from ..models.catalog import CATALOG
 from ..models.images import Image
 from ..models.queue_status import COMPLETED, IN_PROGRESS
-from ..storage.ledger.transitions import ATTACHED, STORED, Entry
+from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.table.library_table import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
@@ -50,7 +50,7 @@ class Run(NameHints):
     ) -> None:
         self.endpoint_id = entry.model
         self.input = input if input is not None else input_from_entry(entry)
-        self.from_library = entry.state == STORED
+        self.from_library = entry.state == State.STORED
         """Whether the library had it already, so that nothing was sent and nothing was paid."""
         self.displayed_in: int | None = None
         """Execution count of the cell that displays this run already, so that it is not displayed there twice."""

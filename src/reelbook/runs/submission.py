@@ -22,7 +22,7 @@ from ..storage.ledger import claims, crash_recovery, known_services, transitions
 from ..storage.ledger.claims import Budget, RunRequest, Spend, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
-from ..storage.run_identity import canonical, dumps, identity
+from ..storage.run_identity import dumps, format_canonical, make_identity
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
@@ -185,10 +185,10 @@ class Submission:
         while True:
             verdict = await self._choose_action()
             entry = verdict.entry
-            if verdict.action == "ask":
+            if verdict.action == claims.Action.ASK:
                 why = entry.error or "its answer was lost"
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
-            if verdict.action == "send":
+            if verdict.action == claims.Action.SEND:
                 try:
                     return verdict, await self._send(entry)
                 except TooManyRequests as error:
@@ -197,12 +197,12 @@ class Submission:
                         raise
                     with self.pause_note.during(error, pause):
                         await self._sleep_unless_stopped(pause)
-            elif verdict.action == "join" and entry.id not in ledger.live:
+            elif verdict.action == claims.Action.JOIN and entry.id not in ledger.live:
                 if entry.id in ledger.claimed:
                     await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread of this process is sending it.
                 else:
                     await ledger.transact(partial(crash_recovery.abandon, run=entry.id))
-            elif verdict.action == "await" and entry.request_id is None:
+            elif verdict.action == claims.Action.AWAIT and entry.request_id is None:
                 await asyncio.sleep(OWNER_POLL_SECONDS)  # Another process is sending it.
             else:
                 return verdict, None
@@ -242,7 +242,7 @@ class Submission:
                 db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
                 spend=self.spend,
             )  # fmt: skip
-            if verdict.action == "send":
+            if verdict.action == claims.Action.SEND:
                 # In the same transaction, so that no other thread of this process takes the claim for an abandoned one.
                 self._claimed = verdict.entry.id
                 ledger.claimed.add(verdict.entry.id)
@@ -256,8 +256,8 @@ class Submission:
         context, request = self.context, self.request
         service = await context.name()
         self._sources = await read_sources(request, library=context.shelf.find)
-        text = canonical(request, {place: source.sha256 for place, source in self._sources.items()})
-        name = identity(request.endpoint_id, text)
+        text = format_canonical(request, {place: source.sha256 for place, source in self._sources.items()})
+        name = make_identity(request.endpoint_id, text)
         reusable = is_reusable(request)
         price, min_price = self.price, self.price
         if not (reusable and not self.fresh and await self._is_stored(service, name)):
@@ -362,7 +362,7 @@ class Submission:
             if named:
                 known_services.save_request_addresses(db, request_id, dumps(named))
 
-        await context.record(accept, line=crash_recovery.acceptance(entry, request_id, context.place))
+        await context.record(accept, line=crash_recovery.make_acceptance(entry, request_id, context.place))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 
     def _record_broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:

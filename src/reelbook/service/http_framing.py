@@ -10,7 +10,7 @@ import h11
 HEAD_END = re.compile(rb"\n\r?\n")
 LENGTH = re.compile(rb"[0-9]{1,18}")
 TAIL_BYTES = 4
-"""How much received data is kept, to see how a chunked body ended."""
+"""How much received data is stored, to see how a chunked body ended."""
 
 
 class StrictConnection(h11.Connection):

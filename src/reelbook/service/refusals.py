@@ -71,7 +71,7 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",))
         return invalid_at(at, words, "more")
     entries = [
         {
-            # A name that somebody made up can be a megabyte long.
+            # A made-up name can be a megabyte long.
             "loc": [*at, *(part[:100] if isinstance(part, str) else part for part in problem.loc)],
             "msg": problem.message,
             "type": problem.kind,

@@ -26,7 +26,7 @@ SUFFIXES = {
 }
 
 HEADERS = {
-    # A file from a stranger must never act as a page of this service.
+    # An untrusted file must never act as a page of this service.
     "x-content-type-options": "nosniff",
     "content-security-policy": "default-src 'none'; sandbox",
     "cross-origin-resource-policy": "cross-origin",

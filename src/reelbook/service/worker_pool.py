@@ -29,7 +29,7 @@ IDLE_SECONDS = 120.0
 WATCH_SECONDS = 0.05  # A decoder can take hundreds of megabytes within a few of these.
 MAX_FILE_BYTES = 2_000_000_000
 
-# Not "-m": that would look for modules in the current folder first, where a notebook may have its own queue.py.
+# Not "-m": that would search for modules in the current folder first, where a notebook may have its own queue.py.
 _MAIN = (
     f"import sys; sys.path.append({str(Path(__file__).parents[2])!r}); from reelbook.service.worker import main; main()"
 )
@@ -346,13 +346,13 @@ def _environment() -> dict[str, str]:
         "PILLOW_BLOCKS_MAX": "2",
     }
     # Proxies are for clients; a source must be fetched from the address that was checked.
-    # A worker opens strangers' media, and has no use for the key of a hosted service.
+    # A worker opens untrusted media, and has no use for the key of a hosted service.
     inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
     return {**inherited, **threads, "PYTHONUNBUFFERED": "1"}
 
 
 def _resident_mib(pid: int) -> float:
-    """Memory in use by a process, where the system tells (Linux); 0 elsewhere."""
+    """Memory in use by a process, on Linux; 0 elsewhere."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

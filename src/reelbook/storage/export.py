@@ -21,7 +21,7 @@ from ..errors import ReelbookError
 from ..settings import options
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
-from .table.library_table import WORDS, get_credits_source, parse_texts
+from .table.library_table import STATUS_BY_STATE, get_credits_source, parse_texts
 from .table.typed_columns import format_json
 from .uncertain import format_input
 
@@ -221,7 +221,7 @@ def _run_record(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
     (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
     return {
         "run": entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
-        "status": WORDS.get(entry.state, entry.state), "request_id": entry.request_id, "input": values, "output": output,
+        "status": STATUS_BY_STATE.get(entry.state, entry.state), "request_id": entry.request_id, "input": values, "output": output,
         "credits": entry.credits, "credits_source": get_credits_source(entry.charged), "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
         "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),

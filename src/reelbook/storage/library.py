@@ -29,14 +29,14 @@ from .prune import Pruned, prune_files
 from .search import filter_rows, parse_span
 from .select_runs import Selection, Which, select_runs, usage_error
 from .shelf import SHA256, Shelf
-from .table.library_table import READ, VIDEOS, WORDS, build_table, get_suffix, parse_texts
+from .table.library_table import READ_COLUMNS, STATUS_BY_STATE, VIDEOS, build_table, get_suffix, parse_texts
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
 from .verify import Verified, get_paths, get_size, verify_files
 
 T = TypeVar("T")
 
 _LAST = 6
-_READ, _ENTRY = (", ".join(names[1:]) for names in (READ, tuple(Entry.__dataclass_fields__)))
+_READ, _ENTRY = (", ".join(names[1:]) for names in (READ_COLUMNS, tuple(Entry.__dataclass_fields__)))
 
 
 class NoSuchRun(ReelbookError, KeyError):
@@ -165,7 +165,7 @@ class Library(NameHints):
             raise NoSuchRun(str(self.folder), which)
         if not entries or entries[0].request_id is None:
             label = selection.unsent[0] if not entries else f"run {entries[0].id} of the library"
-            state = "" if not entries else f" It is {WORDS.get(entries[0].state, entries[0].state)}."
+            state = "" if not entries else f" It is {STATUS_BY_STATE.get(entries[0].state, entries[0].state)}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."
@@ -334,7 +334,7 @@ class Library(NameHints):
     def _summarise(self, db: sqlite3.Connection, nothing: Summary, last: int) -> Summary:
         counts: dict[str, int] = {}
         for state, count in db.execute("SELECT state, count(*) FROM runs GROUP BY state ORDER BY count(*) DESC"):
-            word = WORDS.get(state, state)
+            word = STATUS_BY_STATE.get(state, state)
             counts[word] = counts.get(word, 0) + count
         cost = db.execute(
             f"SELECT coalesce(sum({_COST_SQL}), 0), sum({_COST_SQL} > 0 AND charged IS NULL) FROM runs"
@@ -357,7 +357,7 @@ def _describe_recent(entry: Entry, paths: Any) -> Recent:
     file = next(iter(get_files(entry)), {})
     path = paths.get(str(file.get("sha256")))
     return Recent(
-        entry.id, format_entry_input(entry), entry.model, WORDS.get(entry.state, entry.state), entry.credits,
+        entry.id, format_entry_input(entry), entry.model, STATUS_BY_STATE.get(entry.state, entry.state), entry.credits,
         "charged" if entry.charged is not None else "estimated", entry.created, Path(path) if path else None,
         get_suffix(file) in VIDEOS, _get_seed(entry),
     )  # fmt: skip

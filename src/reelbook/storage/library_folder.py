@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..errors import ReelbookError
+
 NAME = ".reelbook"
 
 
@@ -26,6 +28,24 @@ def library_folder(start: Path | None = None) -> Path:
 def is_from_above(library: Path) -> bool:
     """Whether a library was found in a folder above this one, without being named."""
     return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().absolute().parents
+
+
+def parse_library_folder(library: str | Path) -> Path:
+    """The absolute path of a library's folder, which need not exist; raises a ReelbookError for anything but a local path."""
+    if "://" in str(library):
+        raise ReelbookError(
+            f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
+        )
+    try:
+        folder = Path(library).expanduser().absolute()
+        if b"\0" not in os.fsencode(folder):
+            return folder
+        reason = "it has a zero byte in it"
+    except (RuntimeError, ValueError, TypeError) as error:
+        reason = str(error)
+    raise ReelbookError(
+        f"{library!r:.200} is no folder of a library ({reason}). Nothing was made or sent: give its path as a text or a Path."
+    )
 
 
 def _is_ours(folder: Path) -> bool:

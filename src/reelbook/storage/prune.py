@@ -20,7 +20,7 @@ from .ledger.reads import read_pages
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .shelf import SHA256, SUFFIXES, Shelf
-from .table.library_table import INDEX, VIDEOS
+from .table.library_table import INDEX_NAME, VIDEOS
 from .uncertain import format_entry_input
 from .verify import format_count, get_hashes, list_entries, mark_lost, read_stored_runs
 
@@ -77,7 +77,7 @@ class Pruned:
             (one.what, one.model, pd.Timestamp(one.finished, unit="s", tz="UTC"), one.files, int(one.size), one.credits)
             for one in self.going
         ]
-        index = pd.Index([one.run for one in self.going], dtype="int64", name=INDEX)
+        index = pd.Index([one.run for one in self.going], dtype="int64", name=INDEX_NAME)
         return pd.DataFrame(rows, columns=names, index=index).astype({"credits": "Int64"})
 
     @property

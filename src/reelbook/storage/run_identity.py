@@ -16,22 +16,22 @@ Place = tuple[str | int, ...]
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def canonical(request: Input, pictures: Mapping[Place, str] | None = None) -> str:
+def format_canonical(request: Input, pictures: Mapping[Place, str] | None = None) -> str:
     """The input as JSON in one fixed form: defaults spelled out, pictures by the hash of their content.
 
     >>> from reelbook.models.image_to_video import ImageToVideo
     >>> one = ImageToVideo(prompt="closer", image_url="https://example.org/a.png")
-    >>> canonical(one) == canonical(one.revised(cfg_scale=0.5))
+    >>> format_canonical(one) == format_canonical(one.revised(cfg_scale=0.5))
     True
     """
     by_content = {place: {"sha256": sha256} for place, sha256 in (pictures or {}).items()}
     return dumps(replace_pictures(request.wire(), by_content))
 
 
-def identity(endpoint_id: str, canonical_input: str) -> str:
+def make_identity(endpoint_id: str, canonical_input: str) -> str:
     """The name of a run that asks this of this model.
 
-    >>> identity("svc/smart-resize", "{}")[:12]
+    >>> make_identity("svc/smart-resize", "{}")[:12]
     '81a70284a1e2'
     """
     return hashlib.sha256(f'{{"input":{canonical_input},"model":{json.dumps(endpoint_id)}}}'.encode()).hexdigest()

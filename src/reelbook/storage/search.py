@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..models.catalog import CATALOG
-from .table.library_table import LAST, STATUSES, build_table
+from .table.library_table import LAST_COLUMNS, STATUSES, build_table
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -79,7 +79,7 @@ def parse_moment(value: Any) -> pd.Timestamp:
 
 def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
     inputs = {name for row in CATALOG for name in row.input.model_fields}
-    known = {*map(str, frame.columns), *LAST, *inputs, "since"}
+    known = {*map(str, frame.columns), *LAST_COLUMNS, *inputs, "since"}
     for name, wanted in fields.items():
         if name not in known:
             raise _invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")

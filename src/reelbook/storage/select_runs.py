@@ -20,9 +20,9 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from .ledger.known_services import find_names, has_sweeps
-from .ledger.transitions import storable
-from .run_identity import identity
-from .table.library_table import INDEX, INPUT_JSON
+from .ledger.transitions import to_storable
+from .run_identity import make_identity
+from .table.library_table import INDEX_NAME, INPUT_JSON
 
 Which = Any
 """What selects runs: a table of them or a row of one, a run, a job, request ids, a function of a row, a list of any of
@@ -169,7 +169,7 @@ def _is_mask(value: Any) -> bool:
 def _from_table(table: pd.DataFrame, look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     table = table.loc[:, ~table.columns.duplicated()]
     if not set(KEYED) & set(table.columns):
-        if table.index.name == INDEX:
+        if table.index.name == INDEX_NAME:
             yield from _from_index(table.index, look, removes=removes)
             return
         if len(table):
@@ -187,7 +187,7 @@ def _from_table(table: pd.DataFrame, look: ReadLedger, *, removes: bool) -> Iter
 
 def _from_row(label: Any, row: Mapping[str, Any], service: str | None) -> WantedRun:
     request_id, model, text = (_parse_text(row[name]) for name in ("request_id", "model", INPUT_JSON))
-    name = identity(model, text) if request_id is None and model and text else None
+    name = make_identity(model, text) if request_id is None and model and text else None
     status = _parse_text(row["status"])
     has_files = any(_parse_text(row[column]) is not None for column in ("output_video", "output_images"))
     return WantedRun(
@@ -203,7 +203,7 @@ def _from_index(index: pd.Index[Any], look: ReadLedger, *, removes: bool) -> Ite
         return
     if pd.api.types.is_string_dtype(index.dtype) and not isinstance(index, pd.MultiIndex):
         yield from (WantedRun(f"request {text[:80]!r}", text) for text in index.astype(str))
-    elif index.name == INDEX and not removes:
+    elif index.name == INDEX_NAME and not removes:
         yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in index)
     else:
         numbers = [label for label in index.tolist() if isinstance(label, Integral)]
@@ -239,7 +239,7 @@ def _find_runs(db: sqlite3.Connection, *, wanted: Sequence[WantedRun]) -> list[l
     found = []
     for one in wanted:
         if one.request_id is not None:
-            rows = by_request.get(storable(one.request_id), [])
+            rows = by_request.get(to_storable(one.request_id), [])
         elif one.identity is not None:
             rows = [row for row in by_name.get(one.identity, []) if one.take in (None, row[2])]
         else:
@@ -254,7 +254,7 @@ def _get_rows_by(
 ) -> dict[Any, list[tuple[int, str, int, float]]]:
     found: dict[Any, list[tuple[int, str, int, float]]] = {}
     query = f"SELECT {column}, id, service, take, created FROM runs WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
-    listed = list(dict.fromkeys(storable(value) for value in values if value is not None))
+    listed = list(dict.fromkeys(to_storable(value) for value in values if value is not None))
     for key, *row in db.execute(query, (json.dumps(listed),)):
         found.setdefault(key, []).append((row[0], row[1], row[2], row[3]))
     return found

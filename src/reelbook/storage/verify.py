@@ -13,7 +13,7 @@ from ..errors import ReelbookError
 from .byte_count import Bytes
 from .ledger import transitions
 from .ledger.reads import read_pages
-from .ledger.transitions import Entry
+from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .merge.library_merge import Progress, get_files
 from .shelf import SHA256, SUFFIXES, Shelf
@@ -169,15 +169,15 @@ def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 def _mark_lost_each(ledger: Ledger, runs: Sequence[int]) -> list[bool]:
     owner, marked = ledger.owner if runs else "", []
     for start in range(0, len(runs), _RUNS_PER_COMMIT):
-        futures = [ledger.submit(_reopening(run, owner)) for run in runs[start : start + _RUNS_PER_COMMIT]]
+        futures = [ledger.submit(_make_reopening(run, owner)) for run in runs[start : start + _RUNS_PER_COMMIT]]
         marked += [future.result() for future in futures]
     return marked
 
 
-def _reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
+def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
     def mark(db: sqlite3.Connection) -> bool:
         entry = transitions.get_entry(db, run)
-        if entry.state != transitions.STORED or entry.owner is not None:
+        if entry.state != State.STORED or entry.owner is not None:
             return False
         transitions.reopen(db, run, owner)
         transitions.release(db, run, owner)

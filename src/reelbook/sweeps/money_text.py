@@ -50,7 +50,7 @@ def format_spending(progress: Progress) -> list[str]:
         is_over = progress.finished == progress.total
         found = [format_all_paid(before) if is_over else f"{format_credits(before)} paid earlier, nothing now"]
     elif progress.spend is not None:
-        found = [_spent_of(progress.spent_now, progress.spend, " now")]
+        found = [_format_spent(progress.spent_now, progress.spend, " now")]
         if progress.budget:
             found.append(f"{progress.spent:,} of the budget of {progress.budget:,} used")
         elif before:
@@ -60,7 +60,7 @@ def format_spending(progress: Progress) -> list[str]:
         fits = progress.budget is not None and progress.spent <= progress.budget
         earlier = "all" if before == progress.spent else f"{before:,}"
         found = [
-            _spent_of(progress.spent, progress.budget if fits else None)
+            _format_spent(progress.spent, progress.budget if fits else None)
             + (f", {earlier} of them earlier" if before else "")
         ]
     if progress.reserved:
@@ -70,10 +70,10 @@ def format_spending(progress: Progress) -> list[str]:
     return found
 
 
-def _spent_of(spent: int, limit: int | None, when: str = "") -> str:
+def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
     """What was spent, of how much.
 
-    >>> _spent_of(53, 106), _spent_of(0, 0, " now"), _spent_of(53, None)
+    >>> _format_spent(53, 106), _format_spent(0, 0, " now"), _format_spent(53, None)
     ('53 of 106 credits spent', 'nothing may be spent now', '53 credits spent')
     """
     if limit == 0 and spent == 0:
@@ -90,7 +90,7 @@ def format_price_difference(stated: int, counted: int) -> str:
     return f"the service says {stated:,} for a run, the catalog {counted:,}: limits count {counted:,} (price={stated} takes its word)"
 
 
-def with_advice(
+def add_advice(
     error: OverBudget,
     options: Options,
     due: int | None,

@@ -1,4 +1,4 @@
-"""What is wrong with a sweep as it was written: one sentence, before anything is sent."""
+"""Errors about how a sweep is written, raised before anything is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NoSuchRun(InvalidInput, IndexError):
 def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
     """The error for a sweep that cannot be planned.
 
-    >>> str(mistake("`seed` has no values.", "empty_axis", "seed"))
+    >>> str(usage_error("`seed` has no values.", "empty_axis", "seed"))
     'sweep: `seed` has no values.'
     """
     return InvalidInput("sweep", [Problem(loc, sentence, kind)])

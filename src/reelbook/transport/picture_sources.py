@@ -179,7 +179,7 @@ def _path_of(picture: Image) -> Path:
 
 def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
     """The picture in a file, and whether it is the last frame of a video."""
-    from ..media.last_frame import is_video, last_frame  # Not at the top: it imports the decoders.
+    from ..media.last_frame import is_video, read_last_frame  # Not at the top: it imports the decoders.
 
     name = format_literal(str(path), 200)
     try:
@@ -198,7 +198,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
     except (OSError, ValueError) as error:
         raise NotAPicture(_unreadable(name, str(picture), error)) from None
     try:
-        return (last_frame(path), True) if of_video else (require_picture(content), False)
+        return (read_last_frame(path), True) if of_video else (require_picture(content), False)
     except NotAPicture as error:
         raise NotAPicture(f"is {name}, which {error}") from None
 

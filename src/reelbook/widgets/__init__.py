@@ -1,4 +1,4 @@
-"""What needs the kernel while it is shown: buttons, forms and viewers, one widget to a module, its script beside it."""
+"""Widgets, which need the kernel while displayed: buttons, forms and viewers, each module with its script beside it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..display.original_links import set_link_provider
 
 
 def register(shell: Any) -> None:
-    """Teach a notebook to show what has buttons. By name, so that nothing is imported before it is shown."""
+    """Register the displays with buttons in a notebook's shell; by name, so that nothing is imported before it is displayed."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
-        formatter.for_type_by_name("reelbook.sweeps.results.accessor", "Reel", _show_table)
-        set_link_provider(_offer)
+        formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
+        set_link_provider(_register_file)
 
 
 def _show_job(job: Any) -> None:
@@ -23,7 +23,7 @@ def _show_job(job: Any) -> None:
     show_job(job)
 
 
-def _offer(path: Path | None) -> str:
+def _register_file(path: Path | None) -> str:
     from .original_files import register_file
 
     return register_file(path)

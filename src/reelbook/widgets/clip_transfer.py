@@ -1,4 +1,4 @@
-"""Clips for a table on the page: fetched from the kernel one at a time when somebody wants to see them, and never saved."""
+"""Clips of a displayed table: sent from the kernel one at a time on request, and never saved."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ from ..display.formatting import format_size
 from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, get_mime_type, is_media
+from ..sweeps.results.table_files import get_ticked, tick
 
 if TYPE_CHECKING:
-    from ..sweeps.results.accessor import Reel
+    import pandas as pd
+
+    from ..api.table_accessor import Reel
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
-CHUNK = 4_000_000
+CHUNK_BYTES = 4_000_000
 """Bytes of one message."""
 
 MAX_BYTES = 100_000_000
-MAX_LIVE = 32
-"""Tables of a session whose clips can be fetched; each has a connection of its own."""
+MAX_SENDERS = 32
+"""Tables of a session whose clips can be fetched; each has its own connection."""
 
 
 class TableFileSender(anywidget.AnyWidget):
-    """Brings the files of one table to the page. It knows them by row and place: a path from the page is never looked at."""
+    """Sends the files of one table to the page, which names them by row and place: a path from the page is never read."""
 
-    # Its text and not its path: anywidget follows a file, and would keep every courier alive for it.
+    # Its text and not its path: anywidget follows a file, and would keep every sender alive for it.
     _esm = (HERE / "courier.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
-    """The word by which the table asks; nobody else on the page can guess it."""
+    """The random key that the table's requests carry."""
     selected: Any = traitlets.List().tag(sync=True)
-    """The places of the rows that are ticked."""
+    """The numbers of the ticked rows."""
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class TableFileSender(anywidget.AnyWidget):
         selected: Sequence[int] = (),
         select: Callable[[Sequence[int]], None] = lambda _: None,
     ) -> None:
-        """`select` is called with the places of the rows that are ticked."""
+        """`select` is called with the numbers of the ticked rows."""
         super().__init__(key=key, selected=list(selected))
         self._select = select
         self._files = tuple(map(tuple, files))
@@ -59,21 +62,21 @@ class TableFileSender(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
-        # Perhaps on another thread: this reads what does not change, and sends.
-        wanted = content.get("want") if isinstance(content, dict) else None
-        if isinstance(wanted, list) and len(wanted) == 2 and all(type(number) is int for number in wanted):
-            self._send_file(wanted[0], wanted[1])
+        # Possibly on another thread: this reads only what does not change, and sends.
+        position = content.get("want") if isinstance(content, dict) else None
+        if isinstance(position, list) and len(position) == 2 and all(type(number) is int for number in position):
+            self._send_file(position[0], position[1])
         elif isinstance(content, dict) and isinstance(content.get("selected"), list):
             self._select_rows(content["selected"])
         elif self._view is not None and content == {"here": True}:
-            # The page has it now; a saved notebook has no kernel for it, so nothing of it is left there.
+            # The page has it now; without a kernel it is useless, so the saved notebook does not contain it.
             self._view.update({"text/plain": "", "text/html": ""}, raw=True)
             self._view = None
 
     def _select_rows(self, rows: list[Any]) -> None:
-        """Only places that the table has: a page may send anything."""
-        there = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
-        self._select(there)
+        """Select rows; numbers that the table does not have are ignored, because a page may send anything."""
+        valid_rows = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
+        self._select(valid_rows)
 
     def _send_file(self, row: int, place: int) -> None:
         path = self._find_path(row, place)
@@ -92,40 +95,40 @@ class TableFileSender(anywidget.AnyWidget):
         return None
 
     def show(self) -> None:
-        """Put it into the cell until the page has it; for places that look for widgets nowhere else."""
+        """Display it in the cell until the page has loaded it; for frontends that find widgets nowhere else."""
         mimebundle = self._repr_mimebundle_()
         bundle = {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
         self._view = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
 
 def show_table(reel: Reel) -> None:
-    """Show a table with its pictures as the value of a cell; its clips come from the kernel while there is one."""
+    """Display a table with its pictures as the value of a cell; its clips are sent by the kernel."""
     table = reel.table
     key = secrets.token_urlsafe(16)
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     files = find_files(table.head(MAX_ROWS))
-    if len(table) and has_page():
-        courier = TableFileSender(key, files, selected=reel.ticked, select=_make_select(reel))
-        _live.append(courier)
-        if len(_live) > MAX_LIVE:
-            _live.popleft().close()
+    if len(table) and is_page_attached():
+        sender = TableFileSender(key, files, selected=get_ticked(table), select=_make_select(table))
+        _open_senders.append(sender)
+        if len(_open_senders) > MAX_SENDERS:
+            _open_senders.popleft().close()
         if not is_jupyter_server():
-            courier.show()
+            sender.show()
 
 
-def _make_select(reel: Reel) -> Callable[[Sequence[int]], None]:
-    """Tells the table which of its rows are ticked; without holding it, for it may be large and of no use any more."""
-    of_kind, known = type(reel), weakref.ref(reel.table)
+def _make_select(table: pd.DataFrame) -> Callable[[Sequence[int]], None]:
+    """A callback that ticks rows of the table; it holds the table weakly, because that may be large."""
+    table_ref = weakref.ref(table)
 
     def select(rows: Sequence[int]) -> None:
-        if (table := known()) is not None:
-            of_kind(table).tick(rows)
+        if (table := table_ref()) is not None:
+            tick(table, rows)
 
     return select
 
 
-def has_page() -> bool:
-    """Whether somebody looks at this on a page. A notebook that is only executed would keep a useless widget in its file."""
+def is_page_attached() -> bool:
+    """Whether the cell runs on a page. A notebook that is only executed would store a useless widget."""
     shell = get_kernel_shell()
     if shell is None:
         return False
@@ -133,20 +136,20 @@ def has_page() -> bool:
         request = shell.kernel.get_parent("shell")
     except (AttributeError, LookupError, TypeError):
         request = {}
-    # Pages say which cell they mean; programs that execute notebooks do not.
+    # Pages name the cell; programs that execute notebooks do not.
     return bool((request.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules
 
 
 def is_jupyter_server() -> bool:
-    """Whether the page makes a widget of a message alone, as those of a Jupyter server do: then nothing is put into the cell."""
+    """Whether the page belongs to a Jupyter server, and makes a widget from a message alone, without output in the cell."""
     return "JPY_SESSION_NAME" in os.environ
 
 
-_live: deque[TableFileSender] = deque()
+_open_senders: deque[TableFileSender] = deque()
 
 
 def _reason_not_sent(path: str) -> str:
-    """Why a file is not brought; empty for one that is. A table may have come from anybody, and name any file."""
+    """The reason why a file is not sent; empty if it is. A table may come from anybody, and name any file."""
     try:
         count = Path(path).stat().st_size
     except (OSError, ValueError):
@@ -159,7 +162,7 @@ def _reason_not_sent(path: str) -> str:
 def _read_parts(path: str) -> Iterator[bytes]:
     try:
         with Path(path).open("rb") as file:
-            while part := file.read(CHUNK):
+            while part := file.read(CHUNK_BYTES):
                 yield part
     except OSError:
         return

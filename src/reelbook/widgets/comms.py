@@ -1,4 +1,4 @@
-"""What every widget of a form or a studio has to see to with its connection to the page."""
+"""Workarounds for the connection of a widget to its page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def close_layout(widget: Any) -> None:
-    """Close what a widget has brought along: ipywidgets leaves its layout open."""
+    """Close the layout of a widget, which ipywidgets leaves open."""
     widget.layout.close()
 
 
 def forget_reply_thread(widget: Any) -> None:
-    """Let the page's messages to a widget be handled where all are.
+    """Handle the page's messages to a widget on the default thread.
 
-    ipykernel 7.4 remembers the thread that spoke last on a comm and sends the page's messages there, also when it is gone.
+    ipykernel 7.4 remembers the thread that last sent on a comm and dispatches the page's messages there, even after it has ended.
     """
     getattr(widget.comm, "__dict__", {}).pop("_reply_subshell_id", None)

@@ -1,5 +1,5 @@
 // @ts-check
-/** Brings the clips of one table from the kernel: a table asks its window, and this answers with an address. Says which rows are ticked. */
+/** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends the selected rows to the kernel. */
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
 
@@ -8,7 +8,7 @@ const GONE = "The kernel has ended; run the cell again to see it here.";
 /** @param {{model: any}} context */
 function initialize({ model }) {
   const key = model.get("key");
-  /** What was asked for and is on its way. @type {Map<string, {answers: Answer[], parts: any[], had: number}>} */
+  /** Requests in progress. @type {Map<string, {answers: Answer[], parts: any[], had: number}>} */
   const awaited = new Map();
   /** @type {Map<string, string>} */
   const addresses = new Map();
@@ -17,18 +17,18 @@ function initialize({ model }) {
   const asked = (event) => {
     const { key: theirs, row, place, answer } = /** @type {CustomEvent} */ (event).detail;
     if (theirs !== key) return;
-    event.preventDefault(); // Says that it will be seen to.
+    event.preventDefault(); // Marks the request as accepted.
     const name = `${row}/${place}`;
     const known = addresses.get(name);
     if (known) return answer(known);
     const order = awaited.get(name) ?? { answers: [], parts: [], had: 0 };
     order.answers.push(answer);
     awaited.set(name, order);
-    // Also where it was asked for before: that message may have been lost with a connection.
+    // Repeated for a pending request, because the first message may have been lost with a connection.
     send({ want: [row, place] }, () => settle(name, null, GONE));
   };
 
-  /** @param {any} message @param {() => void} failed To the kernel; of one that was restarted nobody is left to hear it. */
+  /** @param {any} message @param {() => void} failed Send to the kernel; it fails after a restart. */
   const send = async (message, failed) => {
     try {
       await model.send(message);
@@ -37,16 +37,16 @@ function initialize({ model }) {
     }
   };
 
-  /** @param {any} said @param {any[]} buffers */
-  const told = (said, buffers) => {
-    const name = (said?.clip ?? []).join("/");
+  /** @param {any} message @param {any[]} buffers */
+  const onMessage = (message, buffers) => {
+    const name = (message?.clip ?? []).join("/");
     const order = awaited.get(name);
-    if (!order) return; // Another page of the same notebook has asked.
-    if (said.of === undefined) return settle(name, null, said.words);
-    order.had += order.parts[said.part] ? 0 : 1;
-    order.parts[said.part] = buffers[0];
-    if (order.had < said.of) return;
-    const address = URL.createObjectURL(new Blob(order.parts, { type: said.kind }));
+    if (!order) return; // Requested by another page of the same notebook.
+    if (message.of === undefined) return settle(name, null, message.words);
+    order.had += order.parts[message.part] ? 0 : 1;
+    order.parts[message.part] = buffers[0];
+    if (order.had < message.of) return;
+    const address = URL.createObjectURL(new Blob(order.parts, { type: message.kind }));
     addresses.set(name, address);
     settle(name, address, "");
   };
@@ -58,7 +58,7 @@ function initialize({ model }) {
     answers.forEach((answer) => answer(address, words));
   };
 
-  /** Rows are ticked on the page, and the kernel is told which. */
+  /** Announce that selected rows are sent to the kernel, with those selected now. */
   const listens = () => dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: model.get("selected") ?? [] } }));
   /** @param {Event} event */
   const built = (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) listens(); };
@@ -72,7 +72,7 @@ function initialize({ model }) {
   window.addEventListener("reelbook:built", built);
   window.addEventListener("reelbook:selected", selected);
   model.on("change:selected", listens);
-  model.on("msg:custom", told);
+  model.on("msg:custom", onMessage);
   send({ here: true }, () => {});
   window.dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
   listens();
@@ -81,7 +81,7 @@ function initialize({ model }) {
     window.removeEventListener("reelbook:built", built);
     window.removeEventListener("reelbook:selected", selected);
     model.off("change:selected", listens);
-    model.off("msg:custom", told);
+    model.off("msg:custom", onMessage);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
     addresses.forEach((address) => URL.revokeObjectURL(address));

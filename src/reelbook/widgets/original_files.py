@@ -1,4 +1,4 @@
-"""The originals of figures: brought to the page while the kernel lives, by one connection for all of a session."""
+"""The original files of figures: sent to the page on request, over one connection for the session."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from ..display.run_progress import get_kernel_shell
-from .clip_transfer import TableFileSender, has_page, is_jupyter_server
+from .clip_transfer import TableFileSender, is_jupyter_server, is_page_attached
 
 MAX_CELLS = 32
-"""Cells whose figures can fetch their files, where each needs a connection of its own."""
+"""Cells whose figures can fetch their files, where each needs its own connection."""
 
 
 class FigureFileSender(TableFileSender):
-    """Brings the files of figures, each of which has its own row. A path from the page is never looked at."""
+    """Sends the files of figures, each of which has its own row. A path from the page is never read."""
 
     def __init__(self) -> None:
         super().__init__(secrets.token_urlsafe(16), ())
         self._paths: list[str] = []
         self._guard = threading.Lock()
 
-    def request_key(self, path: Path) -> str:
-        """What a figure asks with: the key and its row."""
+    def register_path(self, path: Path) -> str:
+        """Add a file, and return the key with which its figure requests it."""
         with self._guard:
             if str(path) not in self._paths:
                 self._paths.append(str(path))
@@ -35,22 +35,22 @@ class FigureFileSender(TableFileSender):
 
 
 def register_file(path: Path | None) -> str:
-    """The word for a file; empty where no page can ask for it. None only opens the way."""
+    """Register a file, and return the key with which a figure requests it; empty without a page. None only opens the connection."""
     shell = get_kernel_shell()
     if shell is None:
         return ""
     cell = 0 if is_jupyter_server() else shell.execution_count
-    if not (_open and _open[-1][0] == cell):
-        # Only the thread of a cell knows its page.
-        if threading.current_thread() is not threading.main_thread() or not has_page():
+    if not (_open_senders and _open_senders[-1][0] == cell):
+        # Only the main thread knows the page of its cell.
+        if threading.current_thread() is not threading.main_thread() or not is_page_attached():
             return ""
-        made = FigureFileSender()
-        _open.append((cell, made))
-        if len(_open) > MAX_CELLS:
-            _open.popleft()[1].close()
+        sender = FigureFileSender()
+        _open_senders.append((cell, sender))
+        if len(_open_senders) > MAX_CELLS:
+            _open_senders.popleft()[1].close()
         if not is_jupyter_server():
-            made.show()
-    return "" if path is None else _open[-1][1].request_key(path.absolute())
+            sender.show()
+    return "" if path is None else _open_senders[-1][1].register_path(path.absolute())
 
 
-_open: deque[tuple[int, Any]] = deque()
+_open_senders: deque[tuple[int, Any]] = deque()

@@ -34,7 +34,7 @@ function render({ model, el }) {
   said.setAttribute("role", "status");
   el.append(panel, row);
 
-  /** The state that was asked for and is not there yet. @type {string | null} */
+  /** The requested state, until it is reached. @type {string | null} */
   let asked = null;
   let hasEnded = false;
 
@@ -66,7 +66,7 @@ function render({ model, el }) {
     if (focused) row.querySelector("button")?.focus();
   };
 
-  /** Send, and say so where nobody is left to hear it. @param {any} message */
+  /** Send a message; display an error if the kernel is gone. @param {any} message */
   const send = async (message) => {
     const before = hasEnded;
     try {
@@ -77,14 +77,14 @@ function render({ model, el }) {
     }
     if (hasEnded !== before) redraw();
   };
-  // Of a kernel that is restarted the host knows at once; nobody needs to press a button first.
+  // The host reports a restart at once, before any button is pressed.
   const lived = () => send({ do: "here" });
 
   const changed = () => {
     asked = null;
     redraw();
   };
-  // The kernel has made it from escaped words; nothing of a person or a service stands in it as markup.
+  // Rendered by the kernel from escaped text; nothing from a user or a service is markup in it.
   const drawn = () => { panel.innerHTML = model.get("html"); };
 
   model.on("comm_live_update", lived);

@@ -1,4 +1,4 @@
-"""A sweep with buttons: pause, resume, cancel. What it shows is drawn elsewhere; this makes the buttons work."""
+"""The panel of a sweep with its buttons: pause, resume, cancel."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's k
 
 
 class Panel(anywidget.AnyWidget):
-    """How a sweep stands, with its buttons. Shown by itself it leaves a picture in the notebook; it also fits into a layout."""
+    """The progress of a sweep, with its buttons. Displayed by itself it leaves a static picture in the notebook; it also fits into a layout."""
 
     # Its text and not its path: anywidget follows a file, and would keep every panel alive for it.
     _esm = (HERE / "panel.js").read_text(encoding="utf-8")
     html = traitlets.Unicode().tag(sync=True)
-    """The panel; empty where it stands beside the buttons already."""
+    """The panel as HTML; empty if it is displayed beside the buttons already."""
     state = traitlets.Unicode("preparing").tag(sync=True)
     queued = traitlets.Int(0).tag(sync=True)
-    """How many runs wait in the service's queue."""
+    """The number of runs waiting in the service's queue."""
     credits_back = traitlets.Int(0).tag(sync=True)
-    """What comes back where they are cancelled."""
+    """The credits returned if they are cancelled."""
     said = traitlets.Unicode("").tag(sync=True)
-    """What came of cancelling them."""
+    """The result of cancelling them, as text."""
 
     def __init__(self, job: SweepJob, *, with_html: bool = True) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Panel(anywidget.AnyWidget):
         progress = job.progress
         with self.hold_sync():
             self.state = progress.state
-            # Only where it is of use: each change is a message to the page.
+            # Only if useful: each change is a message to the page.
             can_cancel = progress.state == "stopping"
             self.queued = progress.queued if can_cancel else 0
             self.credits_back = progress.queued_credits if can_cancel else 0
@@ -59,7 +59,7 @@ class Panel(anywidget.AnyWidget):
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         command = content.get("do") if isinstance(content, dict) else None
         if command in COMMANDS:
-            # A thread of its own: the job answers from its own loop, and the kernel has other messages to handle.
+            # In a thread: the job answers from its own loop, and the kernel has other messages to handle.
             threading.Thread(target=self._run_command, args=(command,), name=f"reelbook-{command}", daemon=True).start()
 
     def _run_command(self, command: str) -> None:
@@ -72,7 +72,7 @@ class Panel(anywidget.AnyWidget):
             self.said = str(error)
 
     def bundle(self) -> dict[str, Any]:
-        """What a cell shows of it, with a text for where there are no widgets."""
+        """The MIME bundle for a cell, with a text for pages without widgets."""
         mimebundle = self._repr_mimebundle_()
         return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
@@ -84,7 +84,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def show_job(job: SweepJob) -> None:
-    """Show a sweep as the value of a cell: a panel that keeps up and stays, and buttons for as long as they are of use."""
+    """Display a sweep as the value of a cell: a live panel that stays, and buttons until the sweep is done."""
     original_links.prepare_links()
     handle = _display(panel_bundle(job.progress))
     if job.is_done:
@@ -94,13 +94,13 @@ def show_job(job: SweepJob) -> None:
 
 
 def show_buttons(job: SweepJob) -> None:
-    """Show buttons for a sweep for as long as they are of use."""
+    """Display buttons for a sweep until it is done."""
     buttons = Panel(job, with_html=False)
     below = _display(buttons.bundle())
 
     def follow(job: SweepJob) -> None:
         if job.is_done:
-            # A saved notebook has no kernel for buttons, so they are not left in it.
+            # Buttons need a kernel, so a saved notebook does not contain them.
             below.update({"text/plain": buttons.said, "text/html": escape(buttons.said)}, raw=True)
             buttons.close()
 

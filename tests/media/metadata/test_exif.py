@@ -22,7 +22,7 @@ def block(order: str, *entries: tuple[int, int, int, int], more: bytes = b"") ->
 
 def test_an_engines_block_is_read() -> None:
     """All three texts that an engine of ours writes, in the main directory and in the one below."""
-    found = exif.texts(SIGN.exif())
+    found = exif.parse_texts(SIGN.exif())
 
     assert found == {
         "ImageDescription": SIGN.as_json(),
@@ -39,7 +39,7 @@ def test_letters_of_two_bytes_are_read_in_either_order(order: str, letters: str)
     comment = b"UNICODE\0" + text.encode(letters)
     below = struct.pack(order + "HHHIII", 1, 0x9286, 7, len(comment), 44, 0) + comment
 
-    found = exif.texts(block(order, (0x8769, 4, 1, 26), more=below))
+    found = exif.parse_texts(block(order, (0x8769, 4, 1, 26), more=below))
 
     assert found == {"UserComment": text}
 
@@ -49,19 +49,19 @@ def test_plain_letters_are_read_with_any_head(head: bytes) -> None:
     """`ASCII`, no head, or one of zeros."""
     comment = head + b"a boat"
 
-    assert exif.texts(block("<", (0x9286, 7, len(comment), 26), more=comment)) == {"UserComment": "a boat"}
+    assert exif.parse_texts(block("<", (0x9286, 7, len(comment), 26), more=comment)) == {"UserComment": "a boat"}
 
 
 def test_a_short_text_stands_in_its_entry() -> None:
     """Four letters and fewer need no other place."""
-    assert exif.texts(block("<", (0x0131, 2, 4, int.from_bytes(b"abc\0", "little")))) == {"Software": "abc"}
+    assert exif.parse_texts(block("<", (0x0131, 2, 4, int.from_bytes(b"abc\0", "little")))) == {"Software": "abc"}
 
 
 def test_many_tags_that_point_at_the_same_place_are_not_copied() -> None:
     """A thousand tags that each claim the whole block: only the texts that are wanted are taken, once each."""
     entries = [(number, 2, 900_000, 0) for number in range(1000)]
 
-    found = exif.texts(block("<", *entries, more=bytes(900_000)))
+    found = exif.parse_texts(block("<", *entries, more=bytes(900_000)))
 
     assert sum(map(len, found.values())) <= 2_000_000
 
@@ -82,14 +82,14 @@ def test_many_tags_that_point_at_the_same_place_are_not_copied() -> None:
 )
 def test_a_block_that_lies_tells_nothing(data: bytes) -> None:
     """Directories in circles or beyond the end, sizes of gigabytes, texts that are numbers."""
-    assert not any(exif.texts(data).values())
+    assert not any(exif.parse_texts(data).values())
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
     """Whatever a block holds, it gives texts or none."""
     for head in (b"II*\0\x08\0\0\0", b"MM\0*\0\0\0\x08"):
-        assert all(isinstance(text, str) for text in exif.texts(head + data).values())
+        assert all(isinstance(text, str) for text in exif.parse_texts(head + data).values())
 
 
 def test_pillow_reads_the_same() -> None:
@@ -97,4 +97,4 @@ def test_pillow_reads_the_same() -> None:
     theirs = Image.Exif()
     theirs.load(SIGN.exif())
 
-    assert exif.texts(SIGN.exif())["ImageDescription"] == theirs[0x010E]
+    assert exif.parse_texts(SIGN.exif())["ImageDescription"] == theirs[0x010E]

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from reelbook.media.metadata import jpeg
-from reelbook.media.metadata.file_pieces import OddFile, assemble
+from reelbook.media.metadata.file_pieces import MalformedFile, assemble
 from tests.media.making import grain
 
 
@@ -21,7 +21,7 @@ def saved(**options: object) -> io.BytesIO:
 
 def edited(file: io.BytesIO, record: str) -> io.BytesIO:
     out = io.BytesIO()
-    assemble(file, out, jpeg.edited(file, record))
+    assemble(file, out, jpeg.build_pieces(file, record))
     return out
 
 
@@ -31,7 +31,7 @@ def segment(marker: int, content: bytes) -> bytes:
 
 def test_a_comment_is_read() -> None:
     """The plainest way to write into a JPEG."""
-    assert dict(jpeg.texts(saved(comment="größer".encode()))) == {"comment": "größer"}
+    assert dict(jpeg.read_texts(saved(comment="größer".encode()))) == {"comment": "größer"}
 
 
 @pytest.mark.parametrize("length", [0, 1, 64_999, 65_000, 65_001, 300_000])
@@ -41,7 +41,7 @@ def test_a_record_of_any_length_comes_back(length: int) -> None:
 
     copy = edited(edited(saved(comment=b"theirs"), "{old}"), record)
 
-    assert dict(jpeg.texts(copy)) == {"reelbook": record, "comment": "theirs"}
+    assert dict(jpeg.read_texts(copy)) == {"reelbook": record, "comment": "theirs"}
     assert Image.open(copy).tobytes() == Image.open(saved()).tobytes()
 
 
@@ -62,7 +62,7 @@ def test_parts_in_another_order_are_put_in_theirs() -> None:
     data = saved().getvalue()
     parts = segment(0xFE, b"Reelbook 2/2 7}") + segment(0xFE, b'Reelbook 1/2 {"seed":')
 
-    assert dict(jpeg.texts(io.BytesIO(data[:2] + parts + data[2:]))) == {"reelbook": '{"seed":7}'}
+    assert dict(jpeg.read_texts(io.BytesIO(data[:2] + parts + data[2:]))) == {"reelbook": '{"seed":7}'}
 
 
 def test_filling_between_segments_is_no_fault() -> None:
@@ -70,8 +70,8 @@ def test_filling_between_segments_is_no_fault() -> None:
     data = saved().getvalue()
     filled = io.BytesIO(data[:2] + b"\xff\xff\xff" + segment(0xFE, b"told") + data[2:])
 
-    assert dict(jpeg.texts(filled)) == {"comment": "told"}
-    assert dict(jpeg.texts(edited(filled, "{}"))) == {"comment": "told", "reelbook": "{}"}
+    assert dict(jpeg.read_texts(filled)) == {"comment": "told"}
+    assert dict(jpeg.read_texts(edited(filled, "{}"))) == {"comment": "told", "reelbook": "{}"}
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_filling_between_segments_is_no_fault() -> None:
 )
 def test_a_jpeg_that_makes_no_sense_is_odd(rest: bytes) -> None:
     """Segments that end too late, nothing but fillings, no pixels, far too many comments."""
-    with pytest.raises(OddFile):
-        jpeg.edited(io.BytesIO(b"\xff\xd8" + rest), "{}")
+    with pytest.raises(MalformedFile):
+        jpeg.build_pieces(io.BytesIO(b"\xff\xd8" + rest), "{}")

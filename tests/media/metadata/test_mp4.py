@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from reelbook.media.metadata import mp4, xmp
-from reelbook.media.metadata.file_pieces import OddFile, assemble
+from reelbook.media.metadata.file_pieces import MalformedFile, assemble
 from tests.media.making import content, plain
 from tests.service.engines.playing import second_opinion
 
 
 def edited(file: io.BytesIO, record: str) -> bytes:
     out = io.BytesIO()
-    assemble(file, out, mp4.edited(file, record))
+    assemble(file, out, mp4.build_pieces(file, record))
     return out.getvalue()
 
 
 def texts(data: bytes) -> dict[str, str]:
-    return dict(mp4.texts(io.BytesIO(data)))
+    return dict(mp4.read_texts(io.BytesIO(data)))
 
 
 def box(kind: bytes, *content: bytes, size: int | None = None) -> bytes:
@@ -138,7 +138,7 @@ def test_a_packet_with_quotes_is_read_as_it_was_written() -> None:
     """JSON is full of quotes, and in XML they are words."""
     record = '{"prompt":"<b>\\"&\'"}'
 
-    assert xmp.record_in(xmp.packet(record)) == record
+    assert xmp.find_record(xmp.make_packet(record)) == record
 
 
 HOSTILE: dict[str, bytes] = {
@@ -170,7 +170,7 @@ def test_a_hostile_film_tells_nothing_and_harms_nothing(name: str) -> None:
     for act in (texts, lambda data: edited(io.BytesIO(data), "{}")):
         try:
             found[act.__name__] = act(HOSTILE[name])
-        except OddFile:
+        except MalformedFile:
             continue
 
     assert set(found.get("texts", {})) <= {"comment", "title"}

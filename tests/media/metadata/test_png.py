@@ -12,7 +12,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from reelbook.media.metadata import png
-from reelbook.media.metadata.file_pieces import MAX_BYTES, OddFile, assemble
+from reelbook.media.metadata.file_pieces import MAX_BYTES, MalformedFile, assemble
 from tests.media.making import grain
 
 
@@ -30,7 +30,7 @@ def with_chunks(*chunks: bytes, after: bytes = b"") -> io.BytesIO:
 
 def edited(file: io.BytesIO, record: str) -> bytes:
     out = io.BytesIO()
-    assemble(file, out, png.edited(file, record))
+    assemble(file, out, png.build_pieces(file, record))
     return out.getvalue()
 
 
@@ -44,28 +44,30 @@ def test_every_kind_of_text_is_read() -> None:
     out = io.BytesIO()
     grain().save(out, "png", pnginfo=info)
 
-    found = dict(png.texts(out))
+    found = dict(png.read_texts(out))
 
     assert found == {"plain": "größer", "packed": "ein Boot " * 50, "international": "船", "both": "船" * 50}
 
 
 def test_utf8_where_the_standard_says_latin_is_read_as_what_it_is() -> None:
     """Most programs write UTF-8 into `tEXt`, whatever the standard says."""
-    assert dict(png.texts(with_chunks(chunk(b"tEXt", b"parameters\0" + "größer".encode())))) == {"parameters": "größer"}
+    assert dict(png.read_texts(with_chunks(chunk(b"tEXt", b"parameters\0" + "größer".encode())))) == {
+        "parameters": "größer"
+    }
 
 
 def test_a_text_of_gigabytes_in_a_few_bytes_is_cut() -> None:
     """A compressed text is unpacked as far as there is room, and no further."""
     bomb = chunk(b"zTXt", b"bomb\0\0" + zlib.compress(bytes(64 * MAX_BYTES), 9))
 
-    assert len(dict(png.texts(with_chunks(bomb)))["bomb"]) <= MAX_BYTES
+    assert len(dict(png.read_texts(with_chunks(bomb)))["bomb"]) <= MAX_BYTES
 
 
 def test_many_long_texts_stop_being_read() -> None:
     """Together they take no more memory than a few of the longest."""
     texts = [chunk(b"tEXt", f"text{number}\0".encode() + bytes(900_000)) for number in range(12)]
 
-    assert len(dict(png.texts(with_chunks(*texts)))) < 6
+    assert len(dict(png.read_texts(with_chunks(*texts)))) < 6
 
 
 @pytest.mark.parametrize(
@@ -74,17 +76,17 @@ def test_many_long_texts_stop_being_read() -> None:
 @pytest.mark.parametrize("kind", [b"tEXt", b"zTXt", b"iTXt"])
 def test_a_broken_text_is_some_text(kind: bytes, content: bytes) -> None:
     """Whatever a chunk holds, it is read as a name and a text, maybe empty ones."""
-    assert len(dict(png.texts(with_chunks(chunk(kind, content))))) == 1
+    assert len(dict(png.read_texts(with_chunks(chunk(kind, content))))) == 1
 
 
 def test_a_claim_of_200_mb_is_not_believed() -> None:
     """A chunk that claims more than the file has ends the reading; what came before it counts."""
     file = with_chunks(chunk(b"tEXt", b"before\0it"), struct.pack(">I", 200_000_000) + b"tEXtafter\0it")
 
-    texts = png.texts(file)
+    texts = png.read_texts(file)
 
     assert next(texts) == ("before", "it")
-    with pytest.raises(OddFile, match="claims more"):
+    with pytest.raises(MalformedFile, match="claims more"):
         next(texts)
 
 
@@ -128,13 +130,13 @@ def test_a_moving_png_keeps_all_its_frames() -> None:
 )
 def test_a_png_without_pixels_is_odd(data: bytes) -> None:
     """What has no place for our record is not written to."""
-    with pytest.raises(OddFile):
-        png.edited(io.BytesIO(data), "{}")
+    with pytest.raises(MalformedFile):
+        png.build_pieces(io.BytesIO(data), "{}")
 
 
 def test_a_png_without_an_end_is_odd() -> None:
     """A picture that was cut short is left as it is."""
     data = with_chunks().getvalue()
 
-    with pytest.raises(OddFile):
-        png.edited(io.BytesIO(data[:-12]), "{}")
+    with pytest.raises(MalformedFile):
+        png.build_pieces(io.BytesIO(data[:-12]), "{}")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook.media.metadata.run_record import LONGEST_RECORD, parsed, record_of
+from reelbook.media.metadata.run_record import LONGEST_RECORD, format_record, parse_record
 from reelbook.models.text_to_video import TextToVideo
 from tests.media.making import FACTS
 from tests.models.inputs import JSON_VALUES
@@ -18,19 +18,19 @@ from tests.models.inputs import JSON_VALUES
 
 def test_facts_are_written_in_one_order() -> None:
     """The same facts give the same bytes, in whatever order they come."""
-    assert record_of(FACTS) == record_of(dict(reversed(FACTS.items())))
+    assert format_record(FACTS) == format_record(dict(reversed(FACTS.items())))
 
 
 def test_only_facts_of_a_run_are_written() -> None:
     """A library keeps more of a run than others need to know, such as where it keeps it."""
-    assert record_of({"request_id": "r", "path": "/home/jane", "credits": None}) == '{"requestId":"r"}'
-    assert record_of({}) == "{}"
+    assert format_record({"request_id": "r", "path": "/home/jane", "credits": None}) == '{"requestId":"r"}'
+    assert format_record({}) == "{}"
 
 
 def test_a_record_has_bounds() -> None:
     """Texts beyond all measure are shortened, and where that is not enough the input is left out; the run stays."""
-    long = json.loads(record_of({"input": TextToVideo(prompt="x" * 1_000_000), "seed": 7}))
-    many = json.loads(record_of({"input": {"images": ["https://example.org/a.png"] * 100_000}, "seed": 7}))
+    long = json.loads(format_record({"input": TextToVideo(prompt="x" * 1_000_000), "seed": 7}))
+    many = json.loads(format_record({"input": {"images": ["https://example.org/a.png"] * 100_000}, "seed": 7}))
 
     assert long["input"]["prompt"] == "x" * 4000 + f"… (sha256={hashlib.sha256(b'x' * 1_000_000).hexdigest()})"
     assert many == {"input": None, "seed": 7}
@@ -38,7 +38,7 @@ def test_a_record_has_bounds() -> None:
 
 def test_a_prompt_of_any_usual_length_is_kept_whole() -> None:
     """Far longer than any model takes."""
-    record = record_of({"input": TextToVideo(prompt="船" * 100_000)})
+    record = format_record({"input": TextToVideo(prompt="船" * 100_000)})
 
     assert len(record.encode()) < LONGEST_RECORD
     assert json.loads(record)["input"]["prompt"] == "船" * 100_000
@@ -47,7 +47,7 @@ def test_a_prompt_of_any_usual_length_is_kept_whole() -> None:
 @pytest.mark.parametrize("body", [";base64,!!!", ";base64,AAA", ",%zz", ";BASE64,QUJD", "", ","])
 def test_a_data_address_that_is_none_is_a_hash_all_the_same(body: str) -> None:
     """Nothing is too broken to be recorded."""
-    record = json.loads(record_of({"input": {"image_url": f"data:image/png{body}" + " " * 5000}}))
+    record = json.loads(format_record({"input": {"image_url": f"data:image/png{body}" + " " * 5000}}))
 
     assert record["input"]["image_url"].startswith("sha256:")
 
@@ -55,7 +55,7 @@ def test_a_data_address_that_is_none_is_a_hash_all_the_same(body: str) -> None:
 @given(facts=st.dictionaries(st.sampled_from(sorted(FACTS)), JSON_VALUES))
 def test_facts_of_any_kind_survive(facts: dict[str, Any]) -> None:
     """What goes into a record comes out of it."""
-    record = parsed(record_of(facts))
+    record = parse_record(format_record(facts))
 
     assert record is not None
     assert record.get("input") == facts.get("input")
@@ -81,12 +81,12 @@ def test_facts_of_any_kind_survive(facts: dict[str, Any]) -> None:
 )
 def test_what_is_no_record_is_none(text: str) -> None:
     """Not JSON, not an object, too deep, too long, numbers that Python does not read."""
-    assert parsed(text) is None
+    assert parse_record(text) is None
 
 
 def test_odd_values_of_a_record_become_sound_ones() -> None:
     """Infinity is no number of JSON, and half of a surrogate pair is no letter: whoever shows it would break."""
-    assert parsed('{"a":Infinity,"b":["\\ud800",{"\\udfff":-Infinity}],"c":"\\ud83d\\ude00"}') == {
+    assert parse_record('{"a":Infinity,"b":["\\ud800",{"\\udfff":-Infinity}],"c":"\\ud83d\\ude00"}') == {
         "a": None,
         "b": ["?", {"?": None}],
         "c": "😀",

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from reelbook.media.metadata import webp, xmp
-from reelbook.media.metadata.file_pieces import OddFile, assemble
+from reelbook.media.metadata.file_pieces import MalformedFile, assemble
 from reelbook.service.engines.write_provenance import Provenance
 from tests.media.making import SIGN, grain
 
@@ -25,7 +25,7 @@ def saved(mode: str = "RGB", size: tuple[int, int] = (24, 16), **options: Any) -
 
 def edited(file: io.BytesIO, record: str) -> io.BytesIO:
     out = io.BytesIO()
-    assemble(file, out, webp.edited(file, record))
+    assemble(file, out, webp.build_pieces(file, record))
     return out
 
 
@@ -44,7 +44,7 @@ def test_the_simple_kind_becomes_the_one_that_holds_texts(mode: str, lossless: b
 
     assert kinds(copy)[0] == b"VP8X"
     assert bool(copy.getvalue()[20] & 0x10) == (mode == "RGBA")
-    assert dict(webp.texts(copy)) == {"reelbook": '{"seed":7}'}
+    assert dict(webp.read_texts(copy)) == {"reelbook": '{"seed":7}'}
     with Image.open(original) as before, Image.open(copy) as after:
         assert (after.size, after.mode, after.tobytes()) == (before.size, before.mode, before.tobytes())
 
@@ -58,7 +58,7 @@ def test_our_record_goes_into_the_packet_that_is_there() -> None:
     theirs, ours = ElementTree.fromstring(packet).iter("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}Description")
     assert theirs.get("{http://ns.adobe.com/xap/1.0/}CreatorTool") == "reelbook sketch 1"
     assert ours.get("{urn:reelbook:provenance#}record") == '{"prompt":"<b>\\"&\'"}'
-    assert dict(webp.texts(copy))["reelbook"] == '{"prompt":"<b>\\"&\'"}'
+    assert dict(webp.read_texts(copy))["reelbook"] == '{"prompt":"<b>\\"&\'"}'
 
 
 def test_a_packet_that_is_none_stays_beside_ours() -> None:
@@ -67,7 +67,7 @@ def test_a_packet_that_is_none_stays_beside_ours() -> None:
 
     assert kinds(copy).count(b"XMP ") == 2
     assert b"no packet" in copy.getvalue()
-    assert dict(webp.texts(copy)) == {"reelbook": "{}"}
+    assert dict(webp.read_texts(copy)) == {"reelbook": "{}"}
 
 
 def test_a_moving_picture_keeps_its_frames() -> None:
@@ -98,15 +98,15 @@ def test_a_webp_that_makes_no_sense_is_odd(body: bytes) -> None:
     """No chunks, no header, no picture, a claim of 2 GB, and a hundred thousand of nothing."""
     data = b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
-    with pytest.raises(OddFile):
-        webp.edited(io.BytesIO(data), "{}")
+    with pytest.raises(MalformedFile):
+        webp.build_pieces(io.BytesIO(data), "{}")
 
 
 def test_exif_of_an_engine_is_read() -> None:
     """What an engine signs stands in the EXIF block of a WebP."""
     sign = Provenance("svc/smart-resize", {"prompt": "größer 船"}, 7, "recompose", "1")
 
-    found = dict(webp.texts(saved(exif=sign.exif())))
+    found = dict(webp.read_texts(saved(exif=sign.exif())))
 
     assert found["UserComment"] == sign.parameters()
     assert found["Software"] == "reelbook recompose 1"
@@ -116,16 +116,16 @@ def test_letters_that_xml_has_no_way_to_write_are_written_as_json_does() -> None
     """The packet stays sound, and its record means the same."""
     record = json.dumps({"prompt": "\ufffe and \uffff"}, ensure_ascii=False)
 
-    packet = xmp.packet(record)
+    packet = xmp.make_packet(record)
 
     ElementTree.fromstring(packet)
-    assert json.loads(xmp.record_in(packet) or "") == {"prompt": "\ufffe and \uffff"}
+    assert json.loads(xmp.find_record(packet) or "") == {"prompt": "\ufffe and \uffff"}
 
 
 def test_a_record_in_xml_is_any_text() -> None:
     """Quotes, brackets, and control characters as JSON writes them."""
     for record in ('{"a":"<&>\\"\'"}', '{"a":"\\u0000\u2028\ud7ff\ufffd"}', "\x7f\x85", "&amp;lt;&#10;"):
-        packet = xmp.packet(record)
+        packet = xmp.make_packet(record)
 
-        assert xmp.record_in(packet) == record
+        assert xmp.find_record(packet) == record
         ElementTree.fromstring(packet)

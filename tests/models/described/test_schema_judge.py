@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reelbook.models.described.frozen_json import freeze
-from reelbook.models.described.schema_judge import accepts, problems, types_of
+from reelbook.models.described.schema_judge import accepts, problems
 
 NUMBERS = [
     0,
@@ -88,6 +88,7 @@ def _with(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 NAMED = st.sampled_from([{"$ref": "#/$defs/Leaf"}, {"$ref": "#/$defs/Tree"}])
 RULES = st.recursive(st.booleans() | _some(FLAT, 3) | NAMED, _with, max_leaves=6)
 TREE = {"type": ["object", "array", "integer"], "items": {"$ref": "#/$defs/Tree"}, "maximum": 3}
+TREE_AGAIN, LEAF = {"$ref": "#/$defs/Tree"}, {"type": "integer"}
 
 
 def judged(value: Any, rule: Any, defs: Any = None) -> list[str]:
@@ -174,6 +175,40 @@ def test_rules_that_share_parts_are_judged_in_a_moment() -> None:
     assert judged("x", {"$ref": "#/$defs/A0"}, defs) == ["The input needs a whole number, not 'x' (str)."]
 
 
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {
+            "anyOf": [
+                {"type": "array", "items": TREE_AGAIN, "maxItems": 3},
+                {"type": "array", "items": TREE_AGAIN},
+                LEAF,
+            ]
+        },
+        {"type": ["array", "integer"], "allOf": [{"items": TREE_AGAIN}, {"items": TREE_AGAIN}]},
+        {"type": ["array", "integer"], "if": {"items": TREE_AGAIN}, "else": {"items": TREE_AGAIN}},
+    ],
+)
+def test_overlapping_parts_of_a_deep_value_are_judged_in_a_moment(tree: dict[str, Any]) -> None:
+    """Where two parts say the same of what is inside, thirty levels are not judged a thousand million times."""
+    good: Any = 1
+    bad: Any = "x"
+    for _ in range(30):
+        good, bad = [good], [bad]
+
+    assert judged(good, TREE_AGAIN, {"Tree": tree}) == []
+    assert len(judged(bad, TREE_AGAIN, {"Tree": tree})) == 1
+
+
+@pytest.mark.parametrize("name", ["", "1", "a/b", "~", "%41", "$ref", "type", "a b"])
+def test_a_problem_names_its_field_whatever_that_is_called(name: str) -> None:
+    """Also where a name looks like a number, a pointer, or nothing."""
+    rule = {"properties": {name: {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}
+
+    assert [problem.loc for problem in problems(freeze({name: "x"})[0], rule, {})] == [(name,)]
+
+
 @pytest.mark.parametrize(
     ("rule", "value", "sentence"),
     [
@@ -232,12 +267,3 @@ def test_of_two_forms_the_one_that_was_meant_is_explained() -> None:
     square = {"properties": {"kind": {"const": "square"}, "side": {"type": "number"}}, "required": ["kind", "side"]}
 
     assert judged({"kind": "square", "radius": 1}, {"oneOf": [circle, square]}) == ["`side` is required."]
-
-
-def test_types_are_found_through_references_and_alternatives() -> None:
-    """What a rule admits is known without a value."""
-    defs = {"Seed": {"type": "integer"}}
-
-    assert types_of({"$ref": "#/$defs/Seed"}, defs) == ("integer",)
-    assert types_of({"anyOf": [{"$ref": "#/$defs/Seed"}, {"type": "null"}]}, defs) == ("integer", "null")
-    assert types_of({"anyOf": [{"$ref": "#/$defs/Seed"}, {}]}, defs) == ()

@@ -75,6 +75,18 @@ def test_a_class_accepts_what_the_reference_accepts(fields: dict[str, Any]) -> N
     assert [_is_taken(kind, value) for value in values] == expected
 
 
+@pytest.mark.timeout(5)
+def test_rules_for_the_rest_that_nest_are_judged_in_a_moment() -> None:
+    """Twenty levels of them evaluate each part once, not a million times."""
+    defs: dict[str, Any] = {
+        f"L{n}": {"allOf": [{"$ref": f"#/$defs/L{n + 1}"}], "unevaluatedProperties": False} for n in range(20)
+    }
+    defs["L20"] = {"properties": {"a": {"type": "integer"}}}
+
+    assert problems(freeze({"a": 1})[0], {"$ref": "#/$defs/L0"}, defs) == []
+    assert {problem.loc for problem in problems(freeze({"b": 1})[0], {"$ref": "#/$defs/L0"}, defs)} == {("b",)}
+
+
 def test_a_field_that_two_parts_list_is_not_left_by_either() -> None:
     """Two rules for one field are not written as one, where that would change what is left."""
     strict = {"properties": {"a": {"properties": {"path": {}}, "unevaluatedProperties": False}}}

@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move import Move, move
 from reelbook.service.engines.move.shot import Shot
-from reelbook.service.engines.move.shot_plan import plan
+from reelbook.service.engines.move.shot_plan import make_plan
 from reelbook.service.engines.move.warp import frame_of
 from reelbook.service.engines.protocol import EngineTask, OutputFile, Progress
 
@@ -87,7 +87,7 @@ def clip(folder: Path, data: bytes, prompt: str, *, by: Move = move, **fields: A
 
 def shot(data: bytes, prompt: str, **fields: Any) -> Image.Image:
     """The last frame before it is encoded; for what needs no file."""
-    planes = Shot(ADDRESS, data, plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields)), 5).frame(119, 120)
+    planes = Shot(ADDRESS, data, make_plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields)), 5).frame(119, 120)
     frame = frame_of(planes)
     frame.colorspace = Colorspace.ITU709
     return as_seen(frame)

@@ -152,7 +152,7 @@ import sys
 from pathlib import Path
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move import Move
-from reelbook.service.engines.move.shot_plan import plan
+from reelbook.service.engines.move.shot_plan import make_plan
 from reelbook.service.engines.move.shot import Shot
 from reelbook.service.engines.move.warp import frame_of
 from reelbook.service.engines.protocol import EngineTask

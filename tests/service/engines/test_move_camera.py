@@ -9,10 +9,10 @@ import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move.depth import look
+from reelbook.service.engines.move.depth import estimate_scene
 from reelbook.service.engines.move.field import Field
 from reelbook.service.engines.move.path import Path, Pose
-from reelbook.service.engines.move.shot_plan import Plan, plan
+from reelbook.service.engines.move.shot_plan import Plan, make_plan
 from reelbook.service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
 from reelbook.service.engines.move.warp import planes_of
 
@@ -32,7 +32,7 @@ WILD = (
 
 
 def a_plan(prompt: str) -> Plan:
-    return plan(ImageToVideo(prompt=prompt, image_url="u", cfg_scale=1, negative_prompt=""))
+    return make_plan(ImageToVideo(prompt=prompt, image_url="u", cfg_scale=1, negative_prompt=""))
 
 
 def poses(wanted: Plan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[Pose]:
@@ -65,7 +65,7 @@ def test_the_view_never_leaves_the_picture(prompt: str, aspect: float) -> None:
 @pytest.mark.parametrize("prompt", WILD)
 def test_the_picture_never_folds(prompt: str, size: tuple[int, int]) -> None:
     """Every point of the frame shows a point of the picture, neighbours stay neighbours, and nothing turns inside out."""
-    wanted, scene, aspect = a_plan(prompt), look(still_life(*size)), size[0] / size[1]
+    wanted, scene, aspect = a_plan(prompt), estimate_scene(still_life(*size)), size[0] / size[1]
     way = poses(wanted, scene.centre, aspect)
     field = Field(scene, wanted, aspect, way[::10])
     for pose in way[5::16]:
@@ -93,7 +93,7 @@ def test_blur_in_the_negative_prompt_keeps_the_camera_away() -> None:
     """Closer than the picture's own pixels allow is soft; a picture with more of them can be looked at more closely."""
 
     def nearest(negative: str, detail: float) -> float:
-        wanted = plan(ImageToVideo(prompt="fast zoom in", image_url="u", cfg_scale=1, negative_prompt=negative))
+        wanted = make_plan(ImageToVideo(prompt="fast zoom in", image_url="u", cfg_scale=1, negative_prompt=negative))
         return Path(wanted, (0, 0), 1.5, 5, detail).at(1).scale
 
     assert nearest("blur", 1) == pytest.approx(1 / 1.35)
@@ -103,7 +103,7 @@ def test_blur_in_the_negative_prompt_keeps_the_camera_away() -> None:
 
 def test_near_things_move_more_than_far_ones() -> None:
     """A camera that travels to the right sees the ground at its feet go left faster than the hills."""
-    wanted, scene = a_plan("truck right"), look(still_life(160, 90))
+    wanted, scene = a_plan("truck right"), estimate_scene(still_life(160, 90))
     pose = poses(wanted, scene.centre)[-1]
     field = Field(scene, wanted, 16 / 9, [pose])
 
@@ -122,7 +122,7 @@ def test_a_handheld_camera_wanders_around_its_place() -> None:
 
 def test_the_subject_is_found() -> None:
     """What stands out from the border is the subject; it is as near as the ground at its foot."""
-    scene = look(still_life(320, 180))
+    scene = estimate_scene(still_life(320, 180))
 
     assert scene.centre[0] == pytest.approx(0.025, abs=0.06)
     assert scene.centre[1] == pytest.approx(0.025, abs=0.1)
@@ -133,7 +133,7 @@ def test_the_subject_is_found() -> None:
 @pytest.mark.parametrize("colour", ["black", "white", "red"])
 def test_a_plain_picture_has_no_subject(colour: str) -> None:
     """Nothing stands out, so the middle is as good as any place."""
-    assert look(Image.new("RGB", (40, 30), colour)).centre == (0, 0)
+    assert estimate_scene(Image.new("RGB", (40, 30), colour)).centre == (0, 0)
 
 
 SIZES = {

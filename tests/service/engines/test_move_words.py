@@ -6,18 +6,18 @@ import pytest
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.move.move_phrases import KINDS
-from reelbook.service.engines.move.plan_text import said
-from reelbook.service.engines.move.read_prompt import read
-from reelbook.service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, plan, taken_away
+from reelbook.service.engines.move.plan_text import format_plan
+from reelbook.service.engines.move.read_prompt import parse_prompt
+from reelbook.service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, forbidden_kinds, make_plan
 
 
 def planned(prompt: str, **fields: str | float) -> Plan:
-    return plan(ImageToVideo.model_validate({"prompt": prompt, "image_url": "u", **fields}))
+    return make_plan(ImageToVideo.model_validate({"prompt": prompt, "image_url": "u", **fields}))
 
 
 def asked(prompt: str) -> set[str]:
     """Kinds and directions in a form that reads well: `pan left`, `zoom out`."""
-    return {" ".join([wish.kind, *_way(wish.kind, wish.toward, wish.sign)]) for wish in read(prompt).wishes}
+    return {" ".join([wish.kind, *_way(wish.kind, wish.toward, wish.sign)]) for wish in parse_prompt(prompt).wishes}
 
 
 def _way(kind: str, toward: tuple[float, float], sign: int) -> list[str]:
@@ -146,7 +146,7 @@ def test_negative_words_take_moves_away(negative: str) -> None:
     assert free.amount(kind) > 0
     assert bound.amount(kind) == 0
     assert kind in bound.refused
-    assert f"Left out because of the negative prompt: {kind}." in said(bound)
+    assert f"Left out because of the negative prompt: {kind}." in format_plan(bound)
 
 
 def test_the_usual_negative_prompt_takes_no_move_away() -> None:
@@ -173,7 +173,7 @@ def test_unknown_prompts_differ_and_stay_gentle() -> None:
     assert len({plan.acts for plan in plans}) == 40
     assert all(plan.own and {act.wish.kind for act in plan.acts} <= CAMERA for plan in plans)
     assert max(act.amount for plan in plans for act in plan.acts) < 0.65
-    assert all("The prompt names no camera move. Chosen by the engine: " in said(plan) for plan in plans)
+    assert all("The prompt names no camera move. Chosen by the engine: " in format_plan(plan) for plan in plans)
 
 
 def test_an_own_idea_respects_the_negative_prompt() -> None:
@@ -198,5 +198,5 @@ def test_every_kind_has_a_place() -> None:
 )
 def test_hostile_prompts_are_read_quickly(text: str) -> None:
     """The longest prompts are read in no time, whatever is in them, and still give a plan."""
-    assert said(planned(text[:2500], negative_prompt=text))
-    assert isinstance(taken_away(text * 20), frozenset)
+    assert format_plan(planned(text[:2500], negative_prompt=text))
+    assert isinstance(forbidden_kinds(text * 20), frozenset)

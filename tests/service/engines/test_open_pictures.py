@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from reelbook.service.engines import open_pictures
-from reelbook.service.engines.open_pictures import FORMATS, flattened, opened, stored_size, upright_size
+from reelbook.service.engines.open_pictures import FORMATS, flattened, open_picture, stored_size, upright_size
 from reelbook.service.engines.protocol import PictureError
 
 
@@ -74,7 +74,7 @@ def grey_levels() -> dict[str, bytes]:
 @pytest.mark.parametrize("depth", grey_levels())
 def test_every_depth_keeps_its_greys(depth: str) -> None:
     """Whatever a channel's depth, black stays black, white stays white, and the steps between are even."""
-    picture = opened("a", grey_levels()[depth])
+    picture = open_picture("a", grey_levels()[depth])
 
     assert picture.mode == "RGB"
     shown = np.asarray(picture)[2].astype(float)
@@ -83,7 +83,7 @@ def test_every_depth_keeps_its_greys(depth: str) -> None:
 
 def test_two_colours_are_enough() -> None:
     """A picture of one bit a pixel is black and white."""
-    picture = opened("a", encoded(Image.fromarray(ramp() > 127)))
+    picture = open_picture("a", encoded(Image.fromarray(ramp() > 127)))
 
     assert np.unique(np.asarray(picture)).tolist() == [0, 255]
 
@@ -94,7 +94,7 @@ def test_printing_colours_become_light(kind: str) -> None:
     inks = Image.new("CMYK", (32, 16), (0, 0, 0, 0))
     inks.paste((0, 0, 0, 255), (16, 0, 32, 16))
 
-    picture = opened("a", encoded(inks, kind))
+    picture = open_picture("a", encoded(inks, kind))
 
     assert picture.mode == "RGB"
     assert np.asarray(picture)[8, 4].min() >= 250
@@ -106,8 +106,8 @@ def test_palettes_become_colours() -> None:
     palette = quarters().quantize(4)
     white = palette.getpixel((39, 23))
 
-    plain = opened("a", encoded(palette))
-    holed = opened("a", encoded(palette, transparency=white))
+    plain = open_picture("a", encoded(palette))
+    holed = open_picture("a", encoded(palette, transparency=white))
 
     assert plain.mode == "RGB"
     assert plain.getpixel((1, 1)) == (255, 0, 0)
@@ -130,7 +130,7 @@ def test_palettes_become_colours() -> None:
 )
 def test_hidden_colour_stays_hidden(data: bytes) -> None:
     """What is transparent comes out black, in whatever way the file says that it is."""
-    picture = opened("a", data)
+    picture = open_picture("a", data)
 
     assert picture.mode == "RGBA"
     assert flattened(picture).getextrema() == ((0, 0), (0, 0), (0, 0))
@@ -172,7 +172,7 @@ def test_pictures_are_turned_upright(orientation: int, kind: str) -> None:
     turn = TURNS[orientation]
     wanted = quarters() if turn is None else quarters().transpose(turn)
 
-    picture = opened("a", data)
+    picture = open_picture("a", data)
 
     assert picture.size == wanted.size == upright_size("a", data)
     assert np.abs(np.asarray(picture, float) - np.asarray(wanted, float)).max() <= 12
@@ -185,7 +185,7 @@ def test_a_damaged_tag_does_not_spoil_the_picture() -> None:
     place = data.index(b"Exif\0\0") + 6
     data[place : place + 14] = b"II*\0\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff"
 
-    assert opened("a", bytes(data)).size == (40, 24)
+    assert open_picture("a", bytes(data)).size == (40, 24)
 
 
 def test_a_png_may_hide_its_orientation_at_its_end() -> None:
@@ -196,7 +196,7 @@ def test_a_png_may_hide_its_orientation_at_its_end() -> None:
     tag, data = data[place : place + length], data[:place] + data[place + length :]
     data = data[:-12] + tag + data[-12:]
 
-    assert upright_size("a", data) == opened("a", data).size == (24, 40)
+    assert upright_size("a", data) == open_picture("a", data).size == (24, 40)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
@@ -206,7 +206,7 @@ def test_of_an_animation_the_first_frame_is_taken(kind: str) -> None:
 
     data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
 
-    assert flattened(opened("a", data)).getpixel((8, 8)) == pytest.approx((255, 0, 0), abs=3)
+    assert flattened(open_picture("a", data)).getpixel((8, 8)) == pytest.approx((255, 0, 0), abs=3)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -217,7 +217,7 @@ def test_cut_files_are_refused(kind: str) -> None:
 
     for share in (0.05, 0.5, 0.9):
         with pytest.raises(PictureError) as caught:
-            opened("https://example.org/half.png", data[: int(len(data) * share)])
+            open_picture("https://example.org/half.png", data[: int(len(data) * share)])
         assert "half.png" in str(caught.value)
 
 
@@ -238,12 +238,12 @@ PROGRAMS = {
 def test_only_pictures_are_opened(what: str) -> None:
     """Files of any other kind are refused by what they are, and the error says which formats are taken."""
     with pytest.raises(PictureError) as caught:
-        opened("a", PROGRAMS[what])
+        open_picture("a", PROGRAMS[what])
 
     assert caught.value.reason == "it is empty" or all(kind in caught.value.reason for kind in FORMATS)
 
 
-@pytest.mark.parametrize("look", [opened, stored_size, upright_size])
+@pytest.mark.parametrize("look", [open_picture, stored_size, upright_size])
 def test_a_bomb_is_judged_by_its_header(look: Any) -> None:
     """A small file that would unpack to a huge picture is refused before anything is unpacked."""
     bomb = png_of(7000, 6000, 8, 2, b"")
@@ -259,7 +259,7 @@ def test_webp_has_a_limit_of_its_own() -> None:
     data[place : place + 4] = struct.pack("<I", (5999 | 4999 << 14))
 
     with pytest.raises(PictureError, match="the limit is 24 megapixels for WEBP"):
-        opened("a", bytes(data))
+        open_picture("a", bytes(data))
 
 
 def test_a_text_that_explodes_is_refused() -> None:
@@ -268,13 +268,13 @@ def test_a_text_that_explodes_is_refused() -> None:
     rows = b"".join(b"\0" + bytes(24) for _ in range(8))
 
     with pytest.raises(PictureError):
-        opened("a", png_of(8, 8, 8, 2, rows, extra=text))
+        open_picture("a", png_of(8, 8, 8, 2, rows, extra=text))
 
 
 def test_colours_that_cannot_be_shown_are_named() -> None:
     """LAB pictures are rare; the error says what to do instead of calling them damaged."""
     with pytest.raises(PictureError, match="LAB; save it as RGB"):
-        opened("a", encoded(Image.new("LAB", (8, 8)), "TIFF"))
+        open_picture("a", encoded(Image.new("LAB", (8, 8)), "TIFF"))
 
 
 @settings(max_examples=150, deadline=None)
@@ -288,7 +288,7 @@ def test_damage_is_never_a_surprise(kind: str, seed: int, cuts: int) -> None:
         data[place : place + int(random.integers(0, 3))] = random.bytes(int(random.integers(0, 4)))
 
     try:
-        picture = opened("a", bytes(data))
+        picture = open_picture("a", bytes(data))
     except PictureError:
         return
     assert picture.mode in ("RGB", "RGBA")
@@ -312,13 +312,13 @@ def test_large_pictures_may_come_smaller(mode: str, wanted: tuple[int, int], mon
     else:
         large = large.convert(mode)
 
-    picture = opened("a", encoded(large), at_least=wanted)
+    picture = open_picture("a", encoded(large), at_least=wanted)
 
     assert picture.width >= min(wanted[0], 800)
     assert picture.height >= min(wanted[1], 480)
     assert min(picture.width // wanted[0], picture.height // wanted[1]) < 2
     assert (800 / picture.width, 480 / picture.height) == pytest.approx((480 / picture.height,) * 2, rel=0.02)
-    plain = flattened(opened("a", encoded(large))).resize(picture.size, Image.Resampling.BOX)
+    plain = flattened(open_picture("a", encoded(large))).resize(picture.size, Image.Resampling.BOX)
     assert np.abs(np.asarray(flattened(picture), float) - np.asarray(plain, float)).max() <= 6
 
 
@@ -327,7 +327,7 @@ def test_photographs_are_reduced_while_they_are_decoded(orientation: int) -> Non
     """A JPEG on its side is reduced too, to at least the size that is wanted of the upright picture."""
     data = tagged("JPEG", orientation, (1600, 900))
 
-    picture = opened("a", data, at_least=(100, 200))
+    picture = open_picture("a", data, at_least=(100, 200))
 
     assert picture.width >= 100
     assert picture.height >= 200
@@ -351,14 +351,14 @@ def test_warnings_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
         return check(source, content)
 
     def first() -> None:
-        opened("first", data)
+        open_picture("first", data)
         first_is_done.set()
 
     monkeypatch.setattr(open_pictures, "_checked", overlapping)
     before = list(warnings.filters)
 
     with ThreadPoolExecutor(2) as pool:
-        work: list[Future[Any]] = [pool.submit(first), pool.submit(opened, "other", data)]
+        work: list[Future[Any]] = [pool.submit(first), pool.submit(open_picture, "other", data)]
 
     assert [future.exception() for future in work] == [None, None]
     assert warnings.filters == before

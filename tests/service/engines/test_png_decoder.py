@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from reelbook.service.engines.open_pictures import opened
+from reelbook.service.engines.open_pictures import open_picture
 from reelbook.service.engines.png_decoder import plain
 from reelbook.service.engines.protocol import PictureError
 from reelbook.service.engines.write_provenance import Provenance
@@ -55,7 +55,7 @@ def test_a_plain_picture_has_the_same_pixels(level: int) -> None:
     frame = plain(data, SIZE)
 
     assert frame is not None
-    assert np.array_equal(frame.to_ndarray(), np.asarray(opened("a", data)))
+    assert np.array_equal(frame.to_ndarray(), np.asarray(open_picture("a", data)))
 
 
 def test_remarks_are_not_passed_on() -> None:
@@ -138,7 +138,7 @@ def test_nothing_is_accepted_that_pillow_refuses(place: int, damage: str, bit: i
     frame = plain(bytes(data), SIZE)
 
     try:
-        careful = opened("a", bytes(data))
+        careful = open_picture("a", bytes(data))
     except PictureError:
         assert frame is None
     else:

@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.analysed_picture import Studio
+from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
 from reelbook.service.engines.recompose.composition import Composition
 from reelbook.service.engines.recompose.deform import bent
-from reelbook.service.engines.recompose.importance import look
+from reelbook.service.engines.recompose.importance import analyse
 from reelbook.service.engines.recompose.scenes import NAMES, Scene, scene
-from reelbook.service.engines.recompose.wishes import read
+from reelbook.service.engines.recompose.wishes import parse_prompt
 
 SHAPES = ((540, 540), (540, 960), (300, 600), (728, 90))
 KEPT, BENT = 0.95, 1.12
@@ -21,7 +21,7 @@ Box = tuple[int, int, int, int]
 
 
 def composition(picture: Image.Image, shape: tuple[int, int], prompt: str = "", seed: int = 1) -> Composition:
-    view = next(Studio(picture, read(prompt), seed).views(shape, 1))
+    view = next(AnalysedPicture(picture, parse_prompt(prompt), seed).views(shape, 1))
     assert view.composition is not None
     return view.composition
 
@@ -101,7 +101,7 @@ def test_added_background_never_shows_the_subject_again(shape: tuple[int, int]) 
     picture = speckled(360, 240)
     ImageDraw.Draw(picture).ellipse((120, 60, 240, 180), fill=(230, 30, 210))
 
-    view = next(Studio(picture, read(""), 5).views(shape, 1))
+    view = next(AnalysedPicture(picture, parse_prompt(""), 5).views(shape, 1))
     result = view.drawn()
 
     made = view.composition
@@ -129,7 +129,7 @@ def test_two_subjects_are_seen_as_two_and_both_are_kept() -> None:
     """Two people far apart are two boxes, each where a person is."""
     drawn = scene("pair", height=360)
 
-    boxes = sorted(look(drawn.picture).boxes, key=lambda box: box.left)
+    boxes = sorted(analyse(drawn.picture).boxes, key=lambda box: box.left)
 
     assert len(boxes) == 2
     for box, subject in zip(boxes, drawn.subjects, strict=True):
@@ -141,15 +141,15 @@ def test_nothing_stands_out_of_an_even_surface() -> None:
     """A plain picture has no subject, and every shape of it is as plain."""
     plain = Image.new("RGB", (200, 120), (90, 140, 200))
 
-    results = [next(Studio(plain, read(""), 1).views(shape, 1)).drawn() for shape in SHAPES]
+    results = [next(AnalysedPicture(plain, parse_prompt(""), 1).views(shape, 1)).drawn() for shape in SHAPES]
 
-    assert look(plain).boxes == ()
+    assert analyse(plain).boxes == ()
     assert all(result.getcolors() == [(result.width * result.height, (90, 140, 200))] for result in results)
 
 
 def seams(drawn: Scene, shape: tuple[int, int]) -> list[float]:
     """How much stronger the picture changes across its seams with added background than inside."""
-    view = next(Studio(drawn.picture, read(""), 1).views(shape, 1))
+    view = next(AnalysedPicture(drawn.picture, parse_prompt(""), 1).views(shape, 1))
     made = view.composition
     assert made is not None
     lines = np.asarray(view.drawn().convert("L")).astype(float)

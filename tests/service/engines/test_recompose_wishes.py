@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.analysed_picture import Studio
+from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
 from reelbook.service.engines.recompose.composition import Composition
 from reelbook.service.engines.recompose.scenes import scene
-from reelbook.service.engines.recompose.wishes import read
+from reelbook.service.engines.recompose.wishes import parse_prompt
 
 
 def composition(picture: Image.Image, shape: tuple[int, int], prompt: str) -> Composition:
-    view = next(Studio(picture, read(prompt), 1).views(shape, 1))
+    view = next(AnalysedPicture(picture, parse_prompt(prompt), 1).views(shape, 1))
     assert view.composition is not None
     return view.composition
 
 
 def centre(made: Composition, picture: Image.Image, prompt: str = "") -> tuple[float, float]:
     """Where the subject's middle comes, in parts of the result."""
-    seen = Studio(picture, read(prompt), 1).look.centre
+    seen = AnalysedPicture(picture, parse_prompt(prompt), 1).analysis.centre
     across = made.offset[0] + made.across.place(seen[0] * picture.width)
     down = made.offset[1] + made.down.place(seen[1] * picture.height)
     return across / made.target[0], down / made.target[1]
@@ -57,7 +57,7 @@ def boat() -> Image.Image:
 )
 def test_what_geometry_can_do_is_understood(prompt: str, changed: dict[str, Any]) -> None:
     """Plain words become aims, and nothing of the prompt is left over."""
-    wish = read(prompt)
+    wish = parse_prompt(prompt)
 
     assert {name: getattr(wish.aims, name) for name in changed} == changed
     assert wish.followed
@@ -69,16 +69,16 @@ def test_what_geometry_can_do_is_understood(prompt: str, changed: dict[str, Any]
 )
 def test_what_geometry_cannot_do_is_said(prompt: str) -> None:
     """The aims stay as they are, and the words come back in the description."""
-    wish = read(prompt)
+    wish = parse_prompt(prompt)
 
-    assert wish.aims == read("").aims
+    assert wish.aims == parse_prompt("").aims
     assert wish.followed == ()
     assert prompt in wish.described()
 
 
 def test_a_mixed_wish_is_followed_in_part() -> None:
     """Both halves are told apart, and both are told."""
-    words = read("keep the left side; add a rainbow").described()
+    words = parse_prompt("keep the left side; add a rainbow").described()
 
     assert "keeps the left side" in words
     assert "“add a rainbow”" in words
@@ -86,8 +86,8 @@ def test_a_mixed_wish_is_followed_in_part() -> None:
 
 def test_no_wish_says_nothing() -> None:
     """An empty prompt changes nothing and adds no words."""
-    assert read("") == read(" , ; ")
-    assert read("").described() == ""
+    assert parse_prompt("") == parse_prompt(" , ; ")
+    assert parse_prompt("").described() == ""
 
 
 def test_a_kept_side_is_in_the_picture(boat: Image.Image) -> None:
@@ -141,7 +141,7 @@ def test_the_whole_picture_stays_when_nothing_may_be_cut(boat: Image.Image) -> N
     """Even upright, all of a wide picture is there."""
     made = composition(boat, (180, 320), "show everything")
 
-    assert made.shown == pytest.approx((1.0, 1.0))
+    assert made.visible == pytest.approx((1.0, 1.0))
 
 
 def test_a_plain_background_has_no_structure() -> None:
@@ -150,7 +150,7 @@ def test_a_plain_background_has_no_structure() -> None:
 
     calm = []
     for prompt in ("", "plain background"):
-        view = next(Studio(picture, read(prompt), 1).views((728, 90), 1))
+        view = next(AnalysedPicture(picture, parse_prompt(prompt), 1).views((728, 90), 1))
         assert view.composition is not None
         added = np.asarray(view.drawn().convert("L")).astype(float)[:, : view.composition.offset[0] - 20]
         calm.append(added.std())

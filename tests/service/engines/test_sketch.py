@@ -30,7 +30,7 @@ def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **f
 
 def finished(job: EngineTask[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """What the engine returned, and what it said on the way."""
-    work, news = sketch(task), []
+    work, news = sketch(job), []
     while True:
         try:
             news.append(next(work))

@@ -26,7 +26,7 @@ from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.service.engines import canvas, png_decoder, slides, source_frames, video_writer
 from reelbook.service.engines.h264 import IDR_SLICE, Holder, kind
 from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
-from reelbook.service.engines.stitch import Stitch, planned, stitch
+from reelbook.service.engines.stitch import Stitch, plan_steps, stitch
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import Playback, played, second_opinion, watched
 
@@ -259,7 +259,7 @@ def test_only_so_many_pictures_are_kept() -> None:
     """What comes again after too many others is decoded again, and nothing is kept longer than it is needed."""
     show = [Frame(url=name, frames=1) for name in "abcabca"]
 
-    steps = planned(show, keep=2)
+    steps = plan_steps(show, keep=2)
 
     assert [step.is_new for step in steps] == [True, True, True, True, True, False, False]
     at_hand: set[str] = set()

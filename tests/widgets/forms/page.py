@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
-from reelbook.models.pricing import Estimate, estimate
+from reelbook.session import Session
 from reelbook.widgets.forms.form import Form
 
 ABSENT = object()
@@ -18,30 +18,11 @@ MAX_EXACT = 2**53
 """The largest whole number up to which JavaScript knows every one."""
 
 
-class Alone:
-    """A shop where nobody is connected: forms are judged, and nothing is started."""
-
-    def shelf_find(self, sha256: str) -> None:
-        return None
-
-    def shelf_keep(self, content: bytes, suffix: str) -> None:
-        return None
-
-    def client_told(self) -> str:
-        return ""
-
-    def is_connected(self) -> bool:
-        return False
-
-    def estimate(self, request: Input) -> Estimate:
-        return estimate(request)
-
-
 class Page:
     """One page that shows one form."""
 
     def __init__(self, kind: type[Input]) -> None:
-        self.form = Form(kind, shop=cast(Any, Alone()))
+        self.form = Form(kind, session=Session())
         self._counter = count(1)
         self.tell({"do": "here", "view": "v"})
 

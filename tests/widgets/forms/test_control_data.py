@@ -13,7 +13,7 @@ from reelbook.models.common_sizes import FORMATS
 from reelbook.models.described.input_class import describe
 from reelbook.models.smart_resize import PRESETS, Size, preset_for
 from reelbook.models.text_to_video import FRAME_SIZES
-from reelbook.widgets.forms.fields.control_data import control_facts
+from reelbook.widgets.forms.fields.control_data import get_control_data
 
 
 def described(**properties: Any) -> type[Input]:
@@ -35,7 +35,7 @@ def test_common_formats_can_all_be_made() -> None:
 
 def test_the_control_of_sizes_knows_every_canvas() -> None:
     """The table on the page is the kernel's own, tier by tier, with the field that says where to begin."""
-    facts = control_facts(rb.SmartResize, "target_sizes", "sizes")
+    facts = get_control_data(rb.SmartResize, "target_sizes", "sizes")
 
     assert facts["presets"] == [[one.aspect_ratio, one.resolution, one.width, one.height] for one in PRESETS]
     assert facts["tiers"] == ["1K", "2K", "4K"]
@@ -47,7 +47,7 @@ def test_the_control_of_sizes_knows_every_canvas() -> None:
 
 def test_the_control_of_shapes_knows_every_frame_size() -> None:
     """For each resolution and shape the page can say how many pixels the clip has."""
-    facts = control_facts(rb.TextToVideo, "aspect_ratio", "aspect")
+    facts = get_control_data(rb.TextToVideo, "aspect_ratio", "aspect")
 
     told = {(lines, shape): tuple(size) for lines, of in facts["sizes"].items() for shape, size in of.items()}
     assert told == FRAME_SIZES
@@ -65,22 +65,22 @@ def test_the_control_of_shapes_knows_every_frame_size() -> None:
 )
 def test_frames_are_linked_to_the_field_with_their_rate(fields: dict[str, Any], rate: dict[str, Any]) -> None:
     """Whatever a model calls it; where there is none, nothing is made up."""
-    assert control_facts(described(**fields), "num_frames", "frames") == rate
+    assert get_control_data(described(**fields), "num_frames", "frames") == rate
 
 
 def test_nothing_is_told_of_a_model_that_nobody_knows() -> None:
     """A described model may compose sizes and shapes in its own way: the page offers formats and no canvases."""
     other = described(target_sizes={"type": "array"}, aspect_ratio={"enum": ["16:9"]})
 
-    assert set(control_facts(other, "target_sizes", "sizes")) == {"formats"}
-    assert control_facts(other, "aspect_ratio", "aspect") == {}
-    assert control_facts(other, "seed", "seed") == {}
+    assert set(get_control_data(other, "target_sizes", "sizes")) == {"formats"}
+    assert get_control_data(other, "aspect_ratio", "aspect") == {}
+    assert get_control_data(other, "seed", "seed") == {}
 
 
 @pytest.mark.parametrize("special", ["sizes", "aspect", "frames", "seed", "duration", "loras", "prompt", "image"])
 def test_facts_are_plain_json(special: str) -> None:
     """They travel to the page with the sheet, so they come back from JSON as they went."""
     for kind in (rb.TextToVideo, rb.SmartResize, rb.ImageToVideo):
-        facts = control_facts(kind, "num_frames", special)
+        facts = get_control_data(kind, "num_frames", special)
 
         assert json.loads(json.dumps(facts)) == facts

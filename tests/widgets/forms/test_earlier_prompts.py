@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.widgets.forms.fields.earlier_prompts import MAX_LENGTH, MAX_TEXTS, earlier_texts
+from reelbook.widgets.forms.fields.earlier_prompts import MAX_TEXT_LENGTH, MAX_TEXTS, find_earlier_texts
 from reelbook.widgets.forms.form import Form
 
 WAIT = 20.0
@@ -65,8 +65,8 @@ def test_only_so_many_and_only_so_long() -> None:
     """A library of years is not sent to a page."""
     frame = pd.DataFrame({"prompt": [f"{number}{'x' * 30_000}" for number in range(200)]})
 
-    texts = earlier_texts(frame, "prompt")
+    texts = find_earlier_texts(frame, "prompt")
 
     assert len(texts) == MAX_TEXTS
     assert texts[0].startswith("199x")
-    assert {len(text) for text in texts} == {MAX_LENGTH}
+    assert {len(text) for text in texts} == {MAX_TEXT_LENGTH}

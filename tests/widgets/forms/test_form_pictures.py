@@ -38,30 +38,35 @@ def hashed(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-class Shop:
-    """A library in a folder."""
+class OneLibrary:
+    """A session with a library in a folder: the client and the shelf of it are the same object."""
 
     def __init__(self, folder: Path) -> None:
-        self.shelf = folder / "media"
-        self.shelf.mkdir()
+        self.folder = folder / "media"
+        self.folder.mkdir()
+        self.current = self.shelf = self
         self.runs = pd.DataFrame()
         self.is_full = False
 
-    def shelf_find(self, sha256: str) -> Path | None:
-        return next(iter(self.shelf.glob(f"{sha256}.*")), None)
+    def find(self, sha256: str) -> Path | None:
+        return next(iter(self.folder.glob(f"{sha256}.*")), None)
 
-    def shelf_keep(self, content: bytes, suffix: str) -> None:
+    def keep(self, content: bytes, suffix: str) -> None:
         if self.is_full:
             raise ReelbookError("There is no room left.")
-        (self.shelf / f"{hashlib.sha256(content).hexdigest()}{suffix}").write_bytes(content)
+        (self.folder / f"{hashlib.sha256(content).hexdigest()}{suffix}").write_bytes(content)
 
-    def library_frame(self) -> pd.DataFrame:
+    def library(self) -> OneLibrary:
+        return self
+
+    @property
+    def frame(self) -> pd.DataFrame:
         return self.runs
 
     def put(self, content: bytes, suffix: str) -> Path:
         """A file of an earlier run."""
-        self.shelf_keep(content, suffix)
-        found = self.shelf_find(hashlib.sha256(content).hexdigest())
+        self.keep(content, suffix)
+        found = self.find(hashlib.sha256(content).hexdigest())
         assert found is not None
         return found
 
@@ -70,7 +75,7 @@ class Form:
     """What pictures need of a form; its background is the thread that asks, unless `later` is set."""
 
     def __init__(self, folder: Path) -> None:
-        self.shop = Shop(folder)
+        self.session: Any = OneLibrary(folder)
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
         self.started: list[Callable[[], None]] = []
         self.later = False
@@ -130,7 +135,7 @@ def test_an_upload_in_parts_becomes_a_picture_that_can_be_run(form: Form) -> Non
     assert isinstance(kept, Image)
     assert kept == Image.of(content)
     assert (kept.content, kept.label, repr(kept)) == (content, "boat.png", f"Image.from_library({kept.sha256!r})")
-    assert form.shop.shelf_find(str(kept.sha256)) is not None
+    assert form.session.find(str(kept.sha256)) is not None
     assert rb.ImageToVideo(prompt="closer", image_url=kept).image_url == hashed(content)
 
 
@@ -176,7 +181,7 @@ def test_what_is_no_picture_is_refused_in_words(form: Form, content: bytes, word
     assert told["error"].startswith("thing.png is")
     assert words.split(".")[0] in told["error"]
     assert "picture" not in told
-    assert list(form.shop.shelf.iterdir()) == []
+    assert list(form.session.folder.iterdir()) == []
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -193,7 +198,7 @@ def bomb(width: int, height: int) -> bytes:
 
 def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is more than 40 megapixels is never decoded, a BMP and the frames of a GIF included."""
-    monkeypatch.setattr(stills, "picture", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(stills, "read_picture", lambda *_: pytest.fail("decoded"))
     gif = bytearray(drawn("GIF"))
     at = gif.index(b",")
     gif[at + 5 : at + 9] = struct.pack("<HH", 60_000, 60_000)
@@ -240,7 +245,7 @@ def test_of_a_video_the_last_frame_can_be_taken(form: Form, tmp_path: Path) -> N
     """What is dropped is refused with a word to the page that its last frame is to be had; a path of this machine is it already."""
     clip = film(tmp_path / "clip.mp4", frames=12).path
     content = clip.read_bytes()
-    kept = form.shop.put(content, ".mp4")
+    kept = form.session.put(content, ".mp4")
 
     refused = form.upload(content, "clip.mp4")
     by_path = form.shown(str(clip))
@@ -333,7 +338,7 @@ def test_what_python_gives_is_remembered(form: Form) -> None:
 def test_content_of_the_library_is_known_and_what_is_nowhere_is_not(form: Form) -> None:
     """By its hash alone; a name that is none is not looked for among the files."""
     content = drawn()
-    form.shop.put(content, ".png")
+    form.session.put(content, ".png")
 
     known = form.pictures.find(hashed(content))
 
@@ -346,23 +351,23 @@ def test_content_of_the_library_is_known_and_what_is_nowhere_is_not(form: Form) 
 
 def test_a_full_library_takes_nothing_away(form: Form) -> None:
     """The picture is in memory; once there is room, `keep_all` puts it where code can name it."""
-    form.shop.is_full = True
+    form.session.is_full = True
     told = form.upload(drawn())
 
-    missing = list(form.shop.shelf.iterdir())
-    form.shop.is_full = False
+    missing = list(form.session.folder.iterdir())
+    form.session.is_full = False
     form.pictures.store_all()
 
     assert missing == []
     assert isinstance(form.pictures.find(told["picture"]), Image)
-    assert [path.stem for path in form.shop.shelf.iterdir()] == [told["picture"].removeprefix("sha256:")]
+    assert [path.stem for path in form.session.folder.iterdir()] == [told["picture"].removeprefix("sha256:")]
 
 
 def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many bytes the oldest are dropped from memory, and still known; what only memory has is never dropped."""
     monkeypatch.setattr(form_pictures, "MAX_MEMORY_BYTES", 1000)
     texts = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (1, 2, 3)]
-    form.shop.is_full = True
+    form.session.is_full = True
     lasting = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (4, 5, 6)]
 
     known = [form.pictures.find(text) for text in (*texts, *lasting)]
@@ -372,9 +377,9 @@ def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPat
 
 def test_earlier_outputs_come_in_pages_newest_first(form: Form, tmp_path: Path) -> None:
     """Each file once; clips by their last frame; what one chooses is known, and nothing else of the disk can be asked for."""
-    shots = [form.shop.put(drawn(grey=grey), ".png") for grey in range(15)]
-    clip = form.shop.put(film(tmp_path / "clip.mp4", frames=3).path.read_bytes(), ".mp4")
-    form.shop.runs = pd.DataFrame(
+    shots = [form.session.put(drawn(grey=grey), ".png") for grey in range(15)]
+    clip = form.session.put(film(tmp_path / "clip.mp4", frames=3).path.read_bytes(), ".mp4")
+    form.session.runs = pd.DataFrame(
         {
             "prompt": ["a boat", None, None],
             "model": ["a/text-to-video", "a/smart-resize", "a/smart-resize"],
@@ -402,7 +407,7 @@ def test_earlier_outputs_come_in_pages_newest_first(form: Form, tmp_path: Path) 
 def test_an_empty_library_has_nothing_earlier(form: Form) -> None:
     """A table without any files is an answer too; one that cannot be read is said in words."""
     empty = form.ask({"do": "earlier", "from": 0})[0][0]
-    form.shop.library_frame = lambda: (_ for _ in ()).throw(ReelbookError("The library is locked."))  # type: ignore[method-assign]
+    form.session.library = lambda: (_ for _ in ()).throw(ReelbookError("The library is locked."))
     locked = form.ask({"do": "earlier", "from": 0})[0][0]
 
     assert empty == {"earlier": [], "from": 0, "more": False}

@@ -9,7 +9,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,6 +19,7 @@ from reelbook.display.update_clock import UPDATE_SECONDS, updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.service.accounts import NewAccount
+from reelbook.session import Session
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
 from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
@@ -33,10 +33,10 @@ Shown = dict[str, Any]
 
 
 class Paper:
-    """Stands in for a form: it has a value and a shop, and remembers what its page is told."""
+    """Stands in for a form: it has a value, and remembers what its page is told."""
 
     def __init__(self, start: Callable[[Input], Any], value: Input | Exception) -> None:
-        self.shop = SimpleNamespace(start=start)
+        self.session, self.start_run = Session(), start
         self.asked = value
         self.lock = threading.RLock()
         self.tellings: list[tuple[float, list[Shown]]] = []
@@ -627,7 +627,7 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(run_clips, "CHUNK", 500)
+    monkeypatch.setattr(run_clips, "CHUNK_BYTES", 500)
     form = paper(stitch(8.0))
     form.run()
     path = form.running.runs[0].video.path

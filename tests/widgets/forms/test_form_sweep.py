@@ -22,8 +22,9 @@ from reelbook.client import Client
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.widgets.forms.fields.field_tree import sheet_of
+from reelbook.widgets.forms.fields.field_tree import get_sheet
 from reelbook.widgets.forms.form import Form
+from reelbook.widgets.forms.sweeping import plan_preview
 from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
 from reelbook.widgets.forms.sweeping.plan_preview import format_code
@@ -135,7 +136,7 @@ def paid(folder: Path) -> list[str]:
 
 
 def node(kind: type[Input], name: str) -> dict[str, Any]:
-    return next(one for one in sheet_of(kind)["fields"] if one["name"] == name)
+    return next(one for one in get_sheet(kind)["fields"] if one["name"] == name)
 
 
 # What is typed.
@@ -234,7 +235,7 @@ def test_each_field_begins_with_sensible_values(bench: Callable[..., Bench]) -> 
 @pytest.mark.parametrize("name", ["avatar_3_0", "scene_tree", "sixty_knobs", "training_job", "try_on"])
 def test_fields_of_described_models_can_be_swept(name: str) -> None:
     """A sensible start can be read again for each of their fields, whatever its kind."""
-    for one in sheet_of(KINDS[name])["fields"]:
+    for one in get_sheet(KINDS[name])["fields"]:
         if can_vary(one):
             parse_values(one, suggest_values(one, None))
 
@@ -343,15 +344,15 @@ def test_the_newest_wins(bench: Callable[..., Bench], monkeypatch: pytest.Monkey
     """While a plan is being made others are asked for: the kernel never waits, and only the last of them is made and shown."""
     form = bench()
     gate, begun, made = threading.Event(), threading.Event(), list[int]()
-    plan_of = form.form.shop.plan
+    plan_of = rb.sweep
 
-    def plan(request: Input, axes: Any) -> Plan:
+    def plan(request: Input, **axes: Any) -> Plan:
         begun.set()
         assert gate.wait(WAIT)
         made.append(len(axes["seed"]))
-        return plan_of(request, axes)
+        return plan_of(request, **axes)
 
-    monkeypatch.setattr(form.form.shop, "plan", plan)
+    monkeypatch.setattr(plan_preview, "sweep", plan)
     form._number = 50
 
     form.tell(do="sweep", view="v", n=1, axes=[{"name": "seed", "typed": "1"}])
@@ -679,13 +680,13 @@ def test_a_sweep_is_paused_resumed_cancelled_and_stopped(tmp_path: Path) -> None
     assert told["can"] == []
 
 
-def test_what_goes_wrong_at_the_service_is_told(tmp_path: Path) -> None:
+def test_what_goes_wrong_at_the_service_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody there: the plan says so in words, and nothing is started."""
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path / "library"):
         Scripted(hosted)
         form = Bench(BOAT)
         form.vary(seed="1-3")
-        form.form.shop.plan = _fail  # type: ignore[method-assign]
+        monkeypatch.setattr(plan_preview, "sweep", _fail)
         told = form.vary(seed="1-4")
         form.form.close()
 
@@ -693,7 +694,7 @@ def test_what_goes_wrong_at_the_service_is_told(tmp_path: Path) -> None:
     assert told["plan"] == {}
 
 
-def _fail(request: Input, axes: Any) -> Plan:
+def _fail(request: Input, **axes: Any) -> Plan:
     raise rb.errors.ReelbookError("Nobody answers there. Try again later.")
 
 
@@ -768,7 +769,7 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
 def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
     """A picture of the library is named by its hash; fields that are no names of Python stand in a dict."""
     odd = KINDS["hostile_words"]
-    name = next(one["name"] for one in sheet_of(odd)["fields"] if not one["name"].isidentifier())
+    name = next(one["name"] for one in get_sheet(odd)["fields"] if not one["name"].isidentifier())
     picture = rb.Image.from_library("a" * 64)
 
     text = format_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)

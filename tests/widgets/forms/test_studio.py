@@ -19,6 +19,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import ReelbookError
 from reelbook.service.accounts import NewAccount
+from reelbook.session import Session
 from reelbook.widgets.studio.earlier_runs import PAGE
 from reelbook.widgets.studio.studio import Studio
 from tests.support import KEY, Serve, png
@@ -190,8 +191,8 @@ def test_nobody_is_connected_only_to_show_an_account(
     opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the first run it says where that would go, without the password that stands in an address."""
-    monkeypatch.setattr("reelbook.api.forms.latest_client", lambda: None)
-    monkeypatch.setattr("reelbook.api.forms.default_client", lambda: pytest.fail("somebody has connected"))
+    monkeypatch.setattr(Session, "current", None)
+    monkeypatch.setattr(Session, "client", lambda _: pytest.fail("somebody has connected"))
     alone = opened().head.account
     monkeypatch.setenv("REELBOOK_URL", "https://jane:secret@videos.example.org/api")
     page = opened()

@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * Clips on one clock: they start, stop and step together, and stay together.
+ * Synchronised playback of several clips: they start, stop and step together, and stay in step.
  *
  * Frame counts and rates come from the markup, where Python wrote them; a browser knows neither. One clip leads, the
- * longest of those in view; the others follow it by playing a little quicker or slower. What is out of view rests, and
- * takes its place again when it is seen.
+ * longest of those in view; the others follow it by playing a little quicker or slower. A clip out of view is paused, and
+ * joins again when it comes into view.
  */
 
 import { Clip } from "./clock_clip.js";
 import { buttons, keys } from "./clock_controls.js";
 import { AHEAD, frameAt, isOver, leaderOf, middleOf, within } from "./clock_time.js";
 
-const LOOK_EVERY = 100; // Milliseconds.
+const TICK_EVERY = 100; // Milliseconds.
 const MAX_LOADED = 32; // Browsers refuse to hold many more films than this at once on a telephone.
 
-/** The clock. It tells of every change by an event `change`; a `frame` event comes with every new frame. */
+/** The shared playback position of several clips. Dispatches `change` when its state changes, and `frame` for every new frame. */
 export class Clock extends EventTarget {
   #at = 0; // Seconds, at the moment `#since`.
   #since = 0;
@@ -51,7 +51,7 @@ export class Clock extends EventTarget {
     this.#set(this.time);
     this.#speed = speed;
     for (const clip of this.#seen()) clip.video.playbackRate = speed;
-    this.#tell();
+    this.#notify();
   }
 
   /** Seconds from the beginning. */
@@ -77,7 +77,7 @@ export class Clock extends EventTarget {
     this.#playing = true;
     const isAtEnd = this.#at >= this.seconds - 1.5 / this.rate;
     this.#start(isAtEnd ? 0 : this.#at);
-    this.#tell();
+    this.#notify();
   }
 
   pause() {
@@ -96,8 +96,8 @@ export class Clock extends EventTarget {
     this.#isAwake = true;
     this.#wanted = within(Math.round(frame), 0, this.frames - 1);
     this.#set(middleOf(this, this.#wanted));
-    this.#tell();
-    // While one frame is on its way, only the last wish counts.
+    this.#notify();
+    // While a seek is in progress, only the last requested frame counts.
     this.#seeking ??= this.#settle().finally(() => (this.#seeking = null));
     return this.#seeking;
   }
@@ -145,7 +145,7 @@ export class Clock extends EventTarget {
     this.#since = performance.now();
   }
 
-  #tell() {
+  #notify() {
     this.dispatchEvent(new Event("change"));
   }
 
@@ -173,7 +173,7 @@ export class Clock extends EventTarget {
       if (!isOver(clip, time)) clip.play();
     }
     this.#lead();
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY);
+    this.#timer = setInterval(() => this.#tick(), TICK_EVERY);
   }
 
   #lead() {
@@ -184,7 +184,7 @@ export class Clock extends EventTarget {
   }
 
   /**
-   * Tell of the leader's frames as they come onto the screen.
+   * Dispatch `frame` for each frame of the leader as it is presented.
    * @param {Clip} clip
    * @param {number} turn
    */
@@ -199,7 +199,7 @@ export class Clock extends EventTarget {
     });
   }
 
-  #look() {
+  #tick() {
     const time = this.time;
     if (time >= this.seconds - 0.75 / this.rate || (this.#leader?.video.ended && this.#leader.seconds >= this.seconds - 1e-6)) {
       this.#turnRound();
@@ -267,7 +267,7 @@ function watchView(clock) {
 }
 
 /**
- * A page that nobody looks at rests, and goes on where it was.
+ * Pause while the page is hidden, and continue from the same position afterwards.
  * @param {Clock} clock
  */
 function watchPage(clock) {

@@ -1,9 +1,9 @@
 // @ts-check
-/** One clip of those on a clock: it is loaded and let go, shows exactly a frame, and follows the others. */
+/** One of several synchronised clips: loads and unloads its file, seeks to an exact frame, and follows the others. */
 
 import { AHEAD, chase, frameAt, isOver, middleOf, rateOf } from "./clock_time.js";
 
-const PATIENCE = 1500; // Milliseconds that a frame may take to come.
+const MAX_WAIT = 1500; // Milliseconds that a frame may take to come.
 
 /** One clip, with what Python knows of it. */
 export class Clip {
@@ -29,7 +29,7 @@ export class Clip {
     this.box.dataset.loaded = "";
   }
 
-  /** Give back the memory; the picture under the video shows again. */
+  /** Unload the file to free memory; the poster under the video becomes visible again. */
   unload() {
     if (!this.isLoaded || this.isBroken) return;
     this.isLoaded = false;
@@ -48,17 +48,17 @@ export class Clip {
     this.video.pause();
     const frame = frameAt(this, time);
     const middle = middleOf(this, frame);
-    if (this.video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#told("loadedmetadata");
+    if (this.video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#waitFor("loadedmetadata");
     if (this.isBroken) return;
     const isThere = Math.abs(this.video.currentTime - middle) < 1e-3 && !this.video.seeking;
     if (isThere && this.video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) return;
-    const shown = this.#shown(frame);
+    const presented = this.#waitForFrame(frame);
     this.video.currentTime = middle;
-    await shown;
+    await presented;
   }
 
   play() {
-    this.video.play().catch(() => null); // Interrupted by the next pause; or broken, which is told elsewhere.
+    this.video.play().catch(() => null); // Rejected when paused, or when the clip is broken, which `#fail` handles.
   }
 
   /**
@@ -88,7 +88,7 @@ export class Clip {
   }
 
   /** @param {number} frame */
-  #shown(frame) {
+  #waitForFrame(frame) {
     return new Promise((resolve) => {
       const video = this.video;
       let seeked = false;
@@ -97,25 +97,25 @@ export class Clip {
         video.removeEventListener("seeked", after);
         resolve(null);
       };
-      const timer = setTimeout(done, PATIENCE);
+      const timer = setTimeout(done, MAX_WAIT);
       const after = () => {
         seeked = true;
         if (!video.requestVideoFrameCallback) done();
       };
-      const look = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ meta) => {
-        // A frame that was on its way already may come before the one that was asked for.
+      const check = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ meta) => {
+        // A frame decoded earlier may be presented before the requested one.
         if (Math.round(meta.mediaTime * this.rate) === frame || seeked) done();
-        else video.requestVideoFrameCallback(look);
+        else video.requestVideoFrameCallback(check);
       };
       video.addEventListener("seeked", after);
-      if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(look);
+      if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(check);
     });
   }
 
   /** @param {string} event */
-  #told(event) {
+  #waitFor(event) {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, PATIENCE);
+      const timer = setTimeout(resolve, MAX_WAIT);
       for (const name of [event, "error"]) {
         this.video.addEventListener(name, () => (clearTimeout(timer), resolve(null)), { once: true });
       }
@@ -123,7 +123,7 @@ export class Clip {
   }
 
   #fail() {
-    if (!this.isLoaded) return; // It was let go; an empty source is no mistake.
+    if (!this.isLoaded) return; // It was unloaded; an empty source is no error.
     this.isBroken = true;
     this.box.dataset.broken = "";
   }

@@ -4,7 +4,7 @@
 /** @typedef {import("./clock.js").Clock} Clock */
 
 /**
- * The line to scrub on, and what stands around it.
+ * The scrub bar and the buttons around it.
  * @param {HTMLElement} root
  * @param {Clock} clock
  */
@@ -12,9 +12,9 @@ export function buttons(root, clock) {
   const one = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-rb-do="${name}"]`));
   const scrub = /** @type {HTMLInputElement} */ (one("scrub"));
   const speed = /** @type {HTMLSelectElement} */ (one("speed"));
-  const [play, loop, told] = [one("play"), one("loop"), one("told")];
+  const [play, loop, status] = [one("play"), one("loop"), one("told")];
   const [count, seconds] = [document.createTextNode(""), document.createElement("span")];
-  told.replaceChildren(count, seconds);
+  status.replaceChildren(count, seconds);
   play.addEventListener("click", () => clock.toggle());
   one("back").addEventListener("click", () => clock.step(-1));
   one("on").addEventListener("click", () => clock.step(1));

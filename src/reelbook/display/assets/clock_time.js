@@ -1,5 +1,5 @@
 // @ts-check
-/** What clips on one clock decide by their frames and seconds alone: which frame is on the screen, who leads, who hurries. */
+/** Frame arithmetic of synchronised clips, without a page: which frame is on the screen, which clip leads, how a clip catches up. */
 
 const EDGE = 1e-4; // Seconds are rounded on their way through a browser; a frame begins a little before its time.
 const TOO_FAR = 0.25; // Seconds beyond which a clip jumps; below, it is nudged.
@@ -25,7 +25,7 @@ export function frameAt(one, time) {
 }
 
 /**
- * A time at which this frame is shown and no other: its edges belong to its neighbours as well.
+ * A time in the middle of this frame: at its edges, a neighbouring frame could be displayed.
  * @param {Timed} one @param {number} frame
  */
 export function middleOf(one, frame) {

@@ -80,7 +80,7 @@ function swap(media, url) {
 }
 
 /**
- * The file itself in the place of its preview, while there is a kernel that brings it.
+ * Replace the preview with the original file, while a kernel can send it.
  * @param {Media} media @param {HTMLElement} root @param {HTMLAnchorElement} link
  */
 function upgrade(media, root, link) {
@@ -88,20 +88,20 @@ function upgrade(media, root, link) {
   if (!key) return;
   const preview = { src: media.src, href: link.href, text: link.textContent, name: link.download };
   /** @param {boolean} isPreview */
-  const tell = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview));
+  const toggleNote = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview));
   let inView = false, isThere = false;
   /** @param {string | null} url */
   const answer = (url) => {
     if (!url || isThere) return;
     isThere = true;
     Object.assign(link, { href: url, textContent: "Save", download: root.dataset.rbName });
-    // Tried apart: what this browser does not play is saved all the same, and the preview goes on.
+    // Loaded in a separate element first: if the browser cannot play it, it can still be saved, and the preview stays.
     const trial = /** @type {Media} */ (document.createElement(media.tagName));
     const show = () => {
       if (!isThere) return;
       swap(media, url);
       root.dataset.rbShows = "original";
-      tell(false);
+      toggleNote(false);
     };
     if (trial instanceof HTMLVideoElement) { trial.muted = true; trial.preload = "auto"; trial.addEventListener("loadeddata", show, { once: true }); }
     else trial.addEventListener("load", show, { once: true });
@@ -116,7 +116,7 @@ function upgrade(media, root, link) {
     Object.assign(link, { href: preview.href, textContent: preview.text, download: preview.name });
     if (root.dataset.rbShows) swap(media, preview.src);
     delete root.dataset.rbShows;
-    tell(true);
+    toggleNote(true);
   };
   addEventListener("reelbook:here", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) ask(); });
   addEventListener("reelbook:gone", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) gone(); });

@@ -1,9 +1,9 @@
 // @ts-check
-/** A clip or a picture in the place of its poster: the original where there is a kernel that brings it, else what the page holds. */
+/** A clip or a picture in the place of its poster: the original if a kernel can send it, else the copy in the page. */
 
 import { dotted, made } from "./table_element.js";
 
-const PATIENCE = 300; // Milliseconds after which a clip that is on its way is explained.
+const EXPLAIN_AFTER = 300; // Milliseconds after which a message explains that a clip is being loaded.
 const LATER = "It comes as soon as the kernel has time. If the kernel was restarted, run the cell again.";
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 
@@ -13,17 +13,17 @@ export const isFilm = (path) => FILM.test(path);
 /**
  * What is to be played.
  * @typedef {object} Wanted
- * @property {string} key By which whoever brings it is asked.
+ * @property {string} key Identifies the table or figure whose kernel sends the file.
  * @property {number} row
  * @property {number} place
  * @property {string} path
  * @property {string} label
- * @property {string | null} known What the page holds of it.
+ * @property {string | null} known An address of the copy in the page.
  * @property {boolean} isPreview Whether that is a small copy.
  */
 
 /**
- * A box of this size with the file in it as soon as it has come, and until then with its poster and a word about it.
+ * A box of this size with the file, and until it has loaded with its poster and a message.
  * @param {Wanted} wanted @param {[number, number]} size @param {HTMLElement[]} poster
  */
 export function player(wanted, [width, height], poster) {
@@ -33,14 +33,14 @@ export function player(wanted, [width, height], poster) {
   /** @param {string} url @param {boolean} isPreview */
   const show = (url, isPreview) => {
     const before = slot.querySelector("video");
-    const shown = media(url, wanted, before?.currentTime ?? 0, (words) => {
+    const element = media(url, wanted, before?.currentTime ?? 0, (words) => {
       note.textContent = words;
       slot.replaceChildren(...poster, note);
       slot.classList.add("rb-told");
     });
     note.textContent = "preview";
     note.title = "A small copy that is saved with the page; the original plays while the kernel runs.";
-    slot.replaceChildren(shown, ...(isPreview ? [note] : []));
+    slot.replaceChildren(element, ...(isPreview ? [note] : []));
     slot.classList.toggle("rb-preview", isPreview);
     slot.classList.remove("rb-told");
   };
@@ -57,7 +57,7 @@ export function player(wanted, [width, height], poster) {
 }
 
 /**
- * What opens below posters: players beside each other, what they show, and the way to close them.
+ * The panel that opens below posters: players side by side, a title, and a button to close it.
  * @param {string} label @param {HTMLElement[]} players @param {() => void} close
  */
 export function detail(label, players, close) {
@@ -80,7 +80,7 @@ function media(url, wanted, at, fail) {
   return video;
 }
 
-/** Whoever brings files is asked for one; says why there is none. @param {Wanted} wanted @param {(url: string | null, words: string) => void} show */
+/** Request a file with the event `reelbook:want`; the callback receives its address, or null and the reason. @param {Wanted} wanted @param {(url: string | null, words: string) => void} show */
 function ask({ key, row, place }, show) {
   let isAnswered = false;
   const answer = (/** @type {string | null} */ url, words = "") => {
@@ -88,5 +88,5 @@ function ask({ key, row, place }, show) {
     show(url, words);
   };
   const isTaken = !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, answer }, cancelable: true }));
-  setTimeout(() => isAnswered || show(null, isTaken ? LATER : ""), isTaken ? PATIENCE : 0);
+  setTimeout(() => isAnswered || show(null, isTaken ? LATER : ""), isTaken ? EXPLAIN_AFTER : 0);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What a report does beyond its clips and its table: opens a run's recipe, copies code, and lends the table its clips.
+ * The script of a report, apart from clips and table: opens a run's recipe, copies code, and gives the table the addresses of clips.
  */
 
 /** Open the fold that the address names. */
@@ -36,7 +36,7 @@ function addressOf(row, place) {
   const root = /** @type {(HTMLElement & {clock?: {clips: {box: Element, source: string}[]}}) | null} */ (
     document.querySelector("[data-rb-clock]")
   );
-  // A clip that is far from view has given its address back; its clock keeps it.
+  // A clip far from view has no `src`; the clock stores its address.
   const clip = root?.clock?.clips.find((one) => one.box === box);
   return clip?.source ?? figure?.querySelector(box ? "video" : "img")?.getAttribute("src") ?? null;
 }

@@ -3,7 +3,7 @@
  * Tables of runs: sorted by a click on a column's name, filtered by words, with only the rows in view on the page.
  *
  * The markup holds the first rows and a payload with all of them. Whatever a cell says becomes text, never markup. A clip
- * that is not in the payload is asked for with the event `reelbook:want`; whoever has it answers.
+ * that is not in the payload is requested with the event `reelbook:want`; a listener that has it answers.
  */
 
 import { made } from "./table_element.js";
@@ -76,7 +76,7 @@ export class Table {
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.root.querySelector(".rb-first")?.remove();
     new ResizeObserver(() => this.#fit()).observe(this.box);
-    // Not held by the window: the table goes when its cell is run again.
+    // Weakly referenced by the window, so that the table can be collected when its cell is run again.
     const self = new WeakRef(this);
     addEventListener("beforeprint", () => self.deref()?.print());
   }
@@ -94,12 +94,12 @@ export class Table {
     this.#buildHead();
   }
 
-  #shown() {
-    return this.columns.filter((column) => column.isShown);
+  #visibleColumns() {
+    return this.columns.filter((column) => column.isVisible);
   }
 
   #buildHead() {
-    const cells = this.#shown().map((column) => {
+    const cells = this.#visibleColumns().map((column) => {
       const isSorted = this.sort.column === column;
       const arrow = made("span", { class: "rb-arrow", "aria-hidden": "true" }, isSorted ? (this.sort.direction > 0 ? "▲" : "▼") : "");
       const button = made("button", { type: "button", title: column.name }, made("bdi", {}, column.name || "row"), arrow);
@@ -113,7 +113,7 @@ export class Table {
 
   /** @param {Column} column Up, down, and then as it was. */
   #sortBy(column) {
-    const place = this.#shown().indexOf(column);
+    const place = this.#visibleColumns().indexOf(column);
     if (this.sort.column !== column) this.sort = { column, direction: 1 };
     else if (this.sort.direction > 0) this.sort = { column, direction: -1 };
     else this.sort = { column: null, direction: 1 };
@@ -133,14 +133,14 @@ export class Table {
   #fillMenu(menu) {
     const boxes = this.columns.map((column) => {
       const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox" }));
-      box.checked = column.isShown;
+      box.checked = column.isVisible;
       box.addEventListener("change", () => this.#choose(column, box.checked));
       return made("label", {}, box, made("bdi", {}, column.name || "row"));
     });
     const reset = made("button", { type: "button" }, "Reset");
     reset.addEventListener("click", () => {
       this.columns.forEach((column, place) => {
-        column.isShown = column.isFirst;
+        column.isVisible = column.isFirst;
         /** @type {HTMLInputElement} */ (boxes[place].firstChild).checked = column.isFirst;
       });
       this.redraw();
@@ -148,16 +148,16 @@ export class Table {
     menu.append(made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...boxes), reset);
   }
 
-  /** @param {Column} column @param {boolean} isShown */
-  #choose(column, isShown) {
-    column.isShown = isShown;
+  /** @param {Column} column @param {boolean} isVisible */
+  #choose(column, isVisible) {
+    column.isVisible = isVisible;
     this.redraw();
   }
 
   /** Draw it anew, with the same rows. */
   redraw() {
     this.#buildHead();
-    // Words are looked for in what is shown.
+    // The filter searches visible columns only.
     if (this.filter?.value) return this.update();
     this.#clear();
     this.#fit();
@@ -172,8 +172,8 @@ export class Table {
   update() {
     const { tests, problems } = asked(this.filter?.value ?? "", this.columns);
     const all = Array.from({ length: this.payload.rows }, (_, row) => row);
-    const kept = all.filter((row) => tests.every((test) => test(row)));
-    this.view = this.sort.column ? this.sort.column.sorted(kept, this.sort.direction) : kept;
+    const matching = all.filter((row) => tests.every((test) => test(row)));
+    this.view = this.sort.column ? this.sort.column.sorted(matching, this.sort.direction) : matching;
     this.grid?.setAttribute("aria-rowcount", String(this.view.length + 1));
     this.box.scrollTop = 0;
     this.#clear();
@@ -184,18 +184,18 @@ export class Table {
   /** @param {string[]} problems */
   sumUp(problems = this.problems ?? []) {
     this.problems = problems;
-    const line = [summed(this.columns, this.view, this.payload.rows), ...(this.selection?.told() ?? []), ...problems].join(" · ");
+    const line = [summed(this.columns, this.view, this.payload.rows), ...(this.selection?.update() ?? []), ...problems].join(" · ");
     this.summary.replaceChildren(dotted(line));
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
   }
 
-  /** Share out the width of the box: first what every column needs, then the rest to those with long texts. */
+  /** Distribute the width of the box: first the minimum of every column, then the rest to columns with long texts. */
   #fit() {
     const room = this.box.clientWidth;
     this.root.style.setProperty("--rb-room", `${room}px`);
-    const shown = this.#shown();
-    const [least, wanted] = [shown.map((column) => this.#width(column, false)), shown.map((column) => this.#width(column, true))];
+    const visible = this.#visibleColumns();
+    const [least, wanted] = [visible.map((column) => this.#width(column, false)), visible.map((column) => this.#width(column, true))];
     const poster = [...(this.selection?.isOn ? [SELECT_WIDTH] : []), ...(this.hasFiles ? [this.posters.box[0] + 16] : [])];
     let spare = room - [...poster, ...least].reduce((a, b) => a + b, 0);
     const widths = least.map((width, place) => {
@@ -206,7 +206,7 @@ export class Table {
     this.widths?.replaceChildren(...[...poster, ...widths].map((width) => made("col", { style: `width:${width}px` })), made("col"));
     const whole = [...poster, ...widths].reduce((a, b) => a + b, 0);
     if (this.grid) this.grid.style.minWidth = `${whole}px`;
-    // What is cut off at the side is said: the bar that scrolls may be invisible.
+    // The number of clipped columns is displayed, because the scroll bar may be invisible.
     this.edges = [...poster, ...widths].reduce((/** @type {number[]} */ ends, width) => [...ends, (ends.at(-1) ?? 0) + width], []);
     this.#draw();
   }
@@ -242,8 +242,8 @@ export class Table {
     const first = least ? 0 : Math.max(0, Math.floor(this.box.scrollTop / this.rowHeight) - AHEAD);
     const last = Math.min(this.view.length, Math.max(least, first + Math.ceil(this.box.clientHeight / this.rowHeight) + 2 * AHEAD));
     const wanted = this.view.slice(first, last);
-    const kept = new Set(wanted);
-    for (const [row, node] of this.rows) if (!kept.has(row)) this.#drop(row, node);
+    const needed = new Set(wanted);
+    for (const [row, node] of this.rows) if (!needed.has(row)) this.#drop(row, node);
     /** @type {Element | null | undefined} */
     let next = this.body?.firstElementChild?.nextElementSibling;
     wanted.forEach((row, place) => {
@@ -255,11 +255,11 @@ export class Table {
     for (const cell of [this.top, this.bottom]) cell?.setAttribute("colspan", across);
     if (this.top) this.top.style.height = `${first * this.rowHeight}px`;
     if (this.bottom) this.bottom.style.height = `${Math.max(0, this.view.length - last) * this.rowHeight}px`;
-    this.#tellMore();
+    this.#renderMore();
   }
 
   /** How many columns are further to the right, or cut there. */
-  #tellMore() {
+  #renderMore() {
     const seen = this.box.scrollLeft + this.box.clientWidth + 1;
     const count = (this.edges ?? []).filter((edge) => edge > seen).length;
     const words = count ? `${count} more column${count === 1 ? "" : "s"} →` : "";
@@ -268,7 +268,7 @@ export class Table {
 
   /** @param {number} row @param {HTMLElement} node */
   #drop(row, node) {
-    // A focus that is lost would hand the keys to the notebook.
+    // If the focus were lost, keys would go to the notebook.
     if (node.contains(document.activeElement)) this.box.focus({ preventScroll: true });
     node.remove();
     this.rows.delete(row);
@@ -284,7 +284,7 @@ export class Table {
 
   /** @param {number} row */
   #row(row) {
-    const cells = this.#shown().map((column) => this.#cell(column, row));
+    const cells = this.#visibleColumns().map((column) => this.#cell(column, row));
     return made("tr", {}, ...(this.selection?.cell(row) ?? []), ...(this.hasFiles ? [made("td", { class: "rb-first-cell" }, ...this.#poster(row))] : []), ...cells, made("td", { class: "rb-fill" }));
   }
 

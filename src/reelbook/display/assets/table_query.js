@@ -1,5 +1,5 @@
 // @ts-check
-/** What is asked of the rows of a table: an order, a filter, and what those that are left come to. Nothing here knows of the page. */
+/** Sorting, filtering and summing the rows of a table; independent of the page. */
 
 const MAX_STATES = 6;
 const ALWAYS_SEARCHED = ["prompt", "error"];
@@ -23,7 +23,7 @@ export function unpacked(packed) {
 }
 
 /** @param {number} count */
-const told = (count) => Math.round(count).toLocaleString("en-US");
+const formatCount = (count) => Math.round(count).toLocaleString("en-US");
 
 /** @param {string} sign @param {number} difference How far the cell is from what it is compared with. */
 function holds(sign, difference) {
@@ -37,8 +37,8 @@ export class Column {
   /** @param {any} packed */
   constructor(packed) {
     this.name = String(packed.name);
-    this.isShown = Boolean(packed.shown);
-    this.isFirst = this.isShown;
+    this.isVisible = Boolean(packed.shown);
+    this.isFirst = this.isVisible;
     this.isRight = Boolean(packed.right);
     this.role = packed.role ?? "";
     /** @type {(number | null)[] | null} */
@@ -114,7 +114,7 @@ function tokens(text) {
 
 /** @param {string} text @param {Column[]} columns @returns {{tests: Test[], problems: string[]}} What each word of a filter asks for. */
 export function asked(text, columns) {
-  const searched = columns.filter((column) => column.isShown || ALWAYS_SEARCHED.includes(column.name));
+  const searched = columns.filter((column) => column.isVisible || ALWAYS_SEARCHED.includes(column.name));
   /** @type {string[]} */
   const lines = [];
   const line = (/** @type {number} */ row) =>
@@ -153,12 +153,12 @@ export function summed(columns, rows, count) {
   const role = (/** @type {string} */ name) => columns.find((column) => column.role === name);
   const [states, credits, sources] = [role("state"), role("credits"), role("source")];
   const noun = `${states ? "run" : "row"}${count === 1 ? "" : "s"}`;
-  const part = rows.length < count ? `${told(rows.length)} of ` : "";
-  return [`${part}${told(count)} ${noun}`, ...(states ? counted(states, rows) : []), ...money(credits, sources, states, rows)].join(" · ");
+  const part = rows.length < count ? `${formatCount(rows.length)} of ` : "";
+  return [`${part}${formatCount(count)} ${noun}`, ...(states ? counted(states, rows) : []), ...money(credits, sources, states, rows)].join(" · ");
 }
 
 /**
- * What was spent, and apart from it what is set aside for runs that nobody knows the end of; as `_money` in Python.
+ * Credits spent, and separately the credits set aside for runs whose outcome is not known; as `_money` in Python.
  * @param {Column | undefined} credits @param {Column | undefined} sources @param {Column | undefined} states @param {number[]} rows
  */
 function money(credits, sources, states, rows) {
@@ -169,7 +169,7 @@ function money(credits, sources, states, rows) {
   const [spent, aside] = [known.filter((row) => !isAside(row)), known.filter(isAside)];
   const sum = (/** @type {number[]} */ some) => some.reduce((all, row) => all + Number(credits.order?.[row]), 0);
   const about = spent.some((row) => source(row) === "estimated") ? "≈ " : "";
-  return [...(spent.length ? [`${about}${told(sum(spent))} credits`] : []), ...(sum(aside) ? [`${told(sum(aside))} credits set aside`] : [])];
+  return [...(spent.length ? [`${about}${formatCount(sum(spent))} credits`] : []), ...(sum(aside) ? [`${formatCount(sum(aside))} credits set aside`] : [])];
 }
 
 /** @param {Column} states @param {number[]} rows @returns {string[]} How many are in which state. */
@@ -180,5 +180,5 @@ function counted(states, rows) {
     const word = states.words[row]?.replace(/^\S+ /, "");
     if (word) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...counts].slice(0, MAX_STATES).map(([word, number]) => `${told(number)} ${word}`);
+  return [...counts].slice(0, MAX_STATES).map(([word, number]) => `${formatCount(number)} ${word}`);
 }

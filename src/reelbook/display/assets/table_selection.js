@@ -13,7 +13,7 @@ export class Selection {
     this.rows = new Set();
     this.key = table.payload.key;
     if (!this.key) return;
-    // Not held by the window: the table goes when its cell is run again.
+    // Weakly referenced by the window, so that the table can be collected when its cell is run again.
     const self = new WeakRef(this);
     const listens = (/** @type {Event} */ event) => {
       const here = self.deref();
@@ -22,7 +22,7 @@ export class Selection {
       if (key === here.key) here.#begin(rows);
     };
     addEventListener("reelbook:listens", listens);
-    // The kernel's part may have been here first.
+    // The kernel's view may have been created before the table.
     queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key: this.key } })));
   }
 
@@ -60,9 +60,9 @@ export class Selection {
     return [made("td", { class: "rb-select" }, box)];
   }
 
-  /** @returns {string[]} How many there are, for the line above the table. */
-  told() {
-    this.#tellAll();
+  /** @returns {string[]} Update the tick of the head; return the number of selected rows, for the line above the table. */
+  update() {
+    this.#updateAll();
     return this.rows.size ? [`${this.rows.size.toLocaleString("en-US")} selected`] : [];
   }
 
@@ -87,7 +87,7 @@ export class Selection {
     dispatchEvent(new CustomEvent("reelbook:selected", { detail: { key: this.key, rows: [...this.rows].sort((a, b) => a - b) } }));
   }
 
-  #tellAll() {
+  #updateAll() {
     if (!this.all) return;
     const count = this.table.view.filter((row) => this.rows.has(row)).length;
     this.all.checked = count > 0 && count === this.table.view.length;

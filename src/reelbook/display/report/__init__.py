@@ -1,1 +1,1 @@
-"""The page that one sends to a colleague, by its parts."""
+"""Reports: HTML pages about a table of runs, which work without a notebook."""

@@ -1,4 +1,4 @@
-"""What tells the runs of a table apart, and how they are laid out by it."""
+"""The inputs that vary in a table of runs, and the layout of the runs by them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 NOT_INPUTS = frozenset({
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", INPUT_JSON,
 })  # fmt: skip
-"""The columns that tell how a run went."""
+"""The columns about the execution of a run."""
 MAX_ACROSS = 10
 LONG_TEXT = 28
 MIN_FILLED = 0.6
-"""A grid with more gaps than this leaves is none."""
+"""The smallest share of filled places in a grid."""
 UNITS = {"num_frames": "frames", "frame_rate": "frames/s", "fps": "frames/s", "duration": "s"}
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Something that varies; several columns that vary together are one."""
+    """An input that varies; columns that vary together are one axis."""
 
     columns: tuple[str, ...]
     values: tuple[str, ...]
-    """Its values in words, in their order."""
+    """Its values with their names as text, in order."""
     bare: tuple[str, ...]
-    """The same without what they are of."""
+    """Its values without names as text."""
     codes: tuple[int, ...]
-    """Which of them each run has."""
+    """The index of the value of each run."""
 
     @property
     def is_long(self) -> bool:
@@ -44,13 +44,13 @@ class Axis:
 
     @property
     def name(self) -> str:
-        """Its columns."""
+        """The names of its columns."""
         return ", ".join(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the runs stand: one grid for each facet, or one after the other where they make no grid."""
+    """The arrangement of runs: a grid for each facet, or a sequence where they make no grid."""
 
     rows: Axis | None
     across: Axis | None
@@ -58,32 +58,32 @@ class Layout:
 
     @property
     def is_grid(self) -> bool:
-        """Whether it has row and column heads."""
+        """Whether it is a grid, with headings of rows and columns."""
         return self.rows is not None
 
 
 def find_axes(table: pd.DataFrame) -> list[Axis]:
-    """What varies in a table of runs of one model, in the order of the columns."""
+    """The axes of a table of runs of one model, in the order of the columns."""
     found: dict[tuple[int, ...], list[str]] = {}
     for name in find_input_columns(table):
-        codes = _codes(list(table[name]))
+        codes = _number_values(list(table[name]))
         if max(codes, default=0) > 0:
             found.setdefault(codes, []).append(name)
-    return [_axis(table, codes, names) for codes, names in found.items()]
+    return [_make_axis(table, codes, names) for codes, names in found.items()]
 
 
 def find_input_columns(table: pd.DataFrame) -> list[str]:
-    """The columns of what was asked, wherever they have gone in the table; takes are asked for, too."""
+    """The columns of inputs, wherever they are in the table, and `take`."""
     names = [name for name in table.columns if isinstance(name, str)]
     before = list(takewhile(lambda name: not name.startswith("output_"), names))
-    known = {*_attributes(table).get("axes", ()), *_fields(table)}
-    asked = [name for name in names if name in before or name in known]
-    plain = [name for name in asked if name not in NOT_INPUTS and not name.startswith("output_")]
+    known = {*_get_attributes(table).get("axes", ()), *_find_fields(table)}
+    inputs = [name for name in names if name in before or name in known]
+    plain = [name for name in inputs if name not in NOT_INPUTS and not name.startswith("output_")]
     return [*plain, *(["take"] if "take" in names else [])]
 
 
 def choose_layout(axes: Sequence[Axis], runs: int) -> Layout:
-    """Columns for what has few values with short names, rows for what has more; what is left heads a grid of its own."""
+    """The layout by these axes: columns for few short values, rows for more, and a grid for each value of the others."""
     short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
     if len(axes) < 2 or not short or len(short[0].values) > MAX_ACROSS:
         return Layout(None, None, ())
@@ -97,7 +97,7 @@ def choose_layout(axes: Sequence[Axis], runs: int) -> Layout:
 
 
 def format_named_value(name: str, value: Any) -> str:
-    """A value with what it is of.
+    """A value with its name or unit.
 
     >>> format_named_value("seed", 7), format_named_value("num_frames", 49), format_named_value("resolution", "480p"), format_named_value("expand_prompt", True)
     ('seed 7', '49 frames', '480p', 'expand_prompt on')
@@ -109,7 +109,7 @@ def format_named_value(name: str, value: Any) -> str:
 
 
 def format_table_value(value: Any) -> str:
-    """A value of a table in words, on one line."""
+    """A value of a table as text on one line."""
     if is_missing(value):
         return "–"
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
@@ -130,19 +130,19 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def _codes(values: Sequence[Any]) -> tuple[int, ...]:
-    """Which value each run has, counted as they first appear; not by pandas, because a list has no hash."""
+def _number_values(values: Sequence[Any]) -> tuple[int, ...]:
+    """The number of each run's value, in order of appearance; without pandas, because lists have no hash."""
     seen: dict[str, int] = {}
-    return tuple(seen.setdefault(_key(value), len(seen)) for value in values)
+    return tuple(seen.setdefault(_make_key(value), len(seen)) for value in values)
 
 
-def _key(value: Any) -> str:
+def _make_key(value: Any) -> str:
     return (
         "" if is_missing(value) else f"={format_table_value(value) if isinstance(value, (int, float)) else repr(value)}"
     )
 
 
-def _axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> Axis:
+def _make_axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> Axis:
     firsts = [codes.index(code) for code in range(max(codes) + 1)]
     order = list(range(len(firsts)))
     leading = [table[names[0]].iloc[place] for place in firsts]
@@ -155,12 +155,12 @@ def _axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> 
     return Axis(tuple(names), words, bare, tuple(places[code] for code in codes))
 
 
-def _attributes(table: pd.DataFrame) -> Mapping[str, Any]:
+def _get_attributes(table: pd.DataFrame) -> Mapping[str, Any]:
     found = table.attrs.get("reelbook")
     return found if isinstance(found, dict) else {}
 
 
-def _fields(table: pd.DataFrame) -> set[str]:
-    """The fields of the models in the table, as far as they are known here."""
-    models = set(table["model"]) if "model" in table.columns else {_attributes(table).get("model")}
+def _find_fields(table: pd.DataFrame) -> set[str]:
+    """The fields of the models in the table, as far as the catalog has them."""
+    models = set(table["model"]) if "model" in table.columns else {_get_attributes(table).get("model")}
     return {name for row in CATALOG if row.id in models for name in row.input.model_fields}

@@ -1,4 +1,4 @@
-"""`table.reel.report(…)`: a page of its own about a table of runs, to be sent to a colleague."""
+"""`table.reel.report(…)`: writes a page about a table of runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ReelbookError
+from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
 from ..page_link import LinkedPath
 from .report_entries import Group, group_entries, with_unique_index
@@ -20,38 +21,38 @@ if TYPE_CHECKING:
 
 
 def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
-    """The page, in one file with small copies of the clips; with `folder`, beside the whole clips. Says where it is."""
+    """Write the page as one file with previews of the clips, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
     table = with_unique_index(table)
-    groups = _checked(table)
-    service = _service(table)
+    groups = _group_runs(table)
+    service = _find_service(table)
     entries = [entry for group in groups for entry in group.entries]
-    told = make_shareable(table)
+    shared = make_shareable(table)
     if not folder:
-        media, say = prepare_media(entries, InlineMedia())
-        write_page(target, Report(told, groups, media, title, service, is_folder=False).html)
+        media, set_text = prepare_media(entries, InlineMedia())
+        write_page(target, Report(shared, groups, media, title, service, is_folder=False).html)
     else:
         with replacing_folder(target) as part:
-            media, say = prepare_media(entries, FolderMedia(part, service))
-            write_page(part / INDEX, Report(told, groups, media, title, service, is_folder=True).html)
-    say(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_bytes(target))))
+            media, set_text = prepare_media(entries, FolderMedia(part, service))
+            write_page(part / INDEX, Report(shared, groups, media, title, service, is_folder=True).html)
+    set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
     return LinkedPath(target)
 
 
-def _bytes(target: Path) -> int:
+def _count_bytes(target: Path) -> int:
     files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
     return sum(path.stat().st_size for path in files)
 
 
-def _checked(table: pd.DataFrame) -> Sequence[Group]:
-    """The runs by their models; refused where there is nothing to tell."""
+def _group_runs(table: pd.DataFrame) -> Sequence[Group]:
+    """The runs by their models; raises a ReelbookError for a table without rows, or without files and states."""
     if table.empty:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
         )
-    groups = group_entries(make_shareable(table), list(table.reel.paths()))
+    groups = group_entries(make_shareable(table), list(find_paths(table)))
     entries = [entry for group in groups for entry in group.entries]
-    # What only failed is worth a report, too.
+    # A table of failed runs can be reported, too.
     if not any(entry.files or entry.status for entry in entries):
         raise ReelbookError(
             "No row of this table has a file or a status, so there is nothing to report. Keep the columns output_video and status in it."
@@ -59,7 +60,7 @@ def _checked(table: pd.DataFrame) -> Sequence[Group]:
     return groups
 
 
-def _service(table: pd.DataFrame) -> str | None:
-    told = table.attrs.get("reelbook")
-    found = told.get("service") if isinstance(told, dict) else None
+def _find_service(table: pd.DataFrame) -> str | None:
+    attributes = table.attrs.get("reelbook")
+    found = attributes.get("service") if isinstance(attributes, dict) else None
     return str(found) if found else None

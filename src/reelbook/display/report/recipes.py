@@ -1,4 +1,4 @@
-"""How each run of a report can be made again: its input as code and as JSON, its seed, and who made it."""
+"""The recipes of a report: for each run its input as code and as JSON, and the facts of its making."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ LABEL = "input of {}"
 
 
 def render_recipes(groups: Sequence[Group], media: Mapping[Path, PageMedia], service: str | None) -> Markup:
-    """One fold for each run."""
-    folds = [fold for group in groups for fold in _folds(group, media, service)]
+    """A folded section for each run."""
+    folds = [fold for group in groups for fold in _render_folds(group, media, service)]
     note = Markup('<p class="rb-soft rb-only-paper">{}</p>').format(
         "The page itself has the input of every run, as code and as JSON."
     )
     return Markup('{}<div class="rb-folds">{}</div>').format(note, Markup("").join(folds))
 
 
-def _folds(group: Group, media: Mapping[Path, PageMedia], service: str | None) -> Iterator[Markup]:
+def _render_folds(group: Group, media: Mapping[Path, PageMedia], service: str | None) -> Iterator[Markup]:
     for number, entry in enumerate(group.entries):
         label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
         facts = Markup("").join(FACT.format(name, value) for name, value in _facts(entry, service))
         links = [
             Markup('<dt>file</dt><dd><a href="{}">{}</a></dd>').format(address, address.rpartition("/")[2])
             for file in entry.files
-            if (address := media[file.path].whole)
+            if (address := media[file.path].original)
         ]
         state = f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip()
         code = f"import reelbook as rb\n\n{entry.code}" if entry.code else ""
-        told = entry.json
+        json_text = entry.json
         yield FOLD.format(
             entry.place, entry.name, label, state,
             FACTS.format(Markup("{}{}").format(facts, Markup("").join(links))),
             CODE.format(LABEL.format(entry.name), code) if code else "",
-            JSON.format(CODE.format(LABEL.format(entry.name), told)) if told else "",
+            JSON.format(CODE.format(LABEL.format(entry.name), json_text)) if json_text else "",
         )  # fmt: skip
 
 

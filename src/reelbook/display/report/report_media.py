@@ -1,4 +1,4 @@
-"""The clips and pictures of a report: inside the page as small copies, or whole and beside it."""
+"""The clips and pictures of a report: as previews inside the page, or as original files beside it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ...media.local_file import LocalFile
 from ...media.metadata.file_marks import MANIFEST_SUFFIX
 from ...media.metadata.provenance import sidecar_for
 from ...media.metadata.sidecar import sidecar_path
-from ...media.posters import poster
-from ...media.previews import preview
+from ...media.posters import get_poster
+from ...media.previews import get_preview
 from ..embedding import data_uri
 from ..synced_clips import Clip
 from .report_entries import Entry
@@ -30,93 +30,93 @@ from .report_progress import SetText, ignore_text, show_progress
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
 MAX_PICTURE_SIDE = 640
 QUIET_SECONDS = 1.0
-"""Seconds that may pass without a word about it."""
+"""The delay before progress is displayed."""
 MEDIA = "media"
 
 
 @dataclass(frozen=True, slots=True)
 class PageMedia:
-    """A file as the page has it."""
+    """A file of the report: its addresses and size on the page."""
 
     poster: str = ""
-    """The address of a picture of it."""
+    """The address of its poster, or of the picture itself; empty if it cannot be read."""
     clip: Clip | None = None
     """Its player; None for a picture, and for what cannot be played."""
     width: int = 16
     height: int = 9
     note: str = ""
-    """Why there is no more of it."""
-    whole: str = ""
-    """The address of the whole file, where it is beside the page."""
+    """The reason why it is not displayed or does not play."""
+    original: str = ""
+    """The address of the original file, where it is beside the page."""
 
 
 class MediaTarget(Protocol):
-    """Where the media of a page go."""
+    """The destination of the media of a page."""
 
-    def film(self, file: LocalFile, entry: Entry) -> str:
-        """The address of what plays; empty where nothing does."""
+    def add_clip(self, file: LocalFile, entry: Entry) -> str:
+        """Add a clip; returns the address to play, empty where there is none."""
 
-    def picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
-        """The address of a small picture, whose content this is."""
+    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+        """Add a small picture with this content; returns its address."""
 
-    def whole(self, file: LocalFile, entry: Entry) -> str:
-        """The address of the whole file; empty where it stays behind."""
+    def add_original(self, file: LocalFile, entry: Entry) -> str:
+        """Add the original file; returns its address, empty where it is left out."""
 
 
 class InlineMedia:
-    """In the page itself."""
+    """Embeds media in the page."""
 
-    def film(self, file: LocalFile, entry: Entry) -> str:
-        """A small copy of the clip."""
-        small = preview(file.path, longest=MAX_CLIP_SIDE, most_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
+    def add_clip(self, file: LocalFile, entry: Entry) -> str:
+        """The preview of a clip as a `data:` URI."""
+        small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
         return data_uri("video/mp4", small) if small else ""
 
-    def picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
-        """The picture as an address of its own."""
+    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+        """The picture as a `data:` URI."""
         return data_uri("image/jpeg", content)
 
-    def whole(self, file: LocalFile, entry: Entry) -> str:
-        """Nothing: whoever gets the page gets no more than the page."""
+    def add_original(self, file: LocalFile, entry: Entry) -> str:
+        """Empty, because the page is a single file."""
         return ""
 
 
 @dataclass(frozen=True)
 class FolderMedia:
-    """In a folder beside the page."""
+    """Writes media into a folder beside the page."""
 
     folder: Path
     service: str | None
     names: dict[Path, str] = field(default_factory=dict)
     _guard: Lock = field(default_factory=Lock)
 
-    def film(self, file: LocalFile, entry: Entry) -> str:
-        """The whole clip."""
-        return self.whole(file, entry)
+    def add_clip(self, file: LocalFile, entry: Entry) -> str:
+        """Copy the clip; returns its address."""
+        return self.add_original(file, entry)
 
-    def picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
-        """The picture as a file."""
+    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+        """Write the picture as a file; returns its address."""
         name = f"{file.path.stem[:16]}-{entry.place}.poster.jpg"
         name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "_" for letter in name)
         (self.folder / MEDIA).mkdir(exist_ok=True)
         (self.folder / MEDIA / name).write_bytes(content)
         return f"{MEDIA}/{quote(name)}"
 
-    def whole(self, file: LocalFile, entry: Entry) -> str:
-        """A copy under a name to read, which tells how it was made."""
+    def add_original(self, file: LocalFile, entry: Entry) -> str:
+        """Copy the file under a readable name, with its provenance; returns its address."""
         if file.path not in self.names:
             facts = entry.facts(self.service)
-            told = LocalFile(file.path, file.source, facts)
+            with_facts = LocalFile(file.path, file.source, facts)
             with TemporaryDirectory(dir=self.folder) as apart:
-                copy = told.save(f"{apart}{os.sep}")
+                copy = with_facts.save(f"{apart}{os.sep}")
                 beside = sidecar_for(file.path, facts)
-                self.names[file.path] = self._placed(copy)
+                self.names[file.path] = self._move_into_folder(copy)
             if beside:
                 place = self.folder / MEDIA / self.names[file.path]
                 sidecar_path(place).write_text(beside, encoding="utf-8")
         return f"{MEDIA}/{quote(self.names[file.path])}"
 
-    def _placed(self, copy: Path) -> str:
-        """The name of the copy among the others; files of runs that have no id may be called alike."""
+    def _move_into_folder(self, copy: Path) -> str:
+        """Move the copy into the folder; returns its name, numbered where files of runs without an id have the same."""
         with self._guard:
             (self.folder / MEDIA).mkdir(exist_ok=True)
             tries = (f"{copy.stem}{f'_{number}' if number else ''}{copy.suffix}" for number in count())
@@ -127,39 +127,37 @@ class FolderMedia:
         return name
 
 
-def prepare_media(entries: Sequence[Entry], place: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
-    """Every file of these runs as the page has it; and what says how it ended, because it takes its time and tells that."""
+def prepare_media(entries: Sequence[Entry], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
+    """Prepare all files of these runs; returns them by path, and a function that replaces the last line of progress."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
-    works = list(first.values())
+    files = list(first.values())
     with ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool, ExitStack() as stack:
-        under_way = [pool.submit(_prepare, file, entry, place) for file, entry in works]
+        tasks = [pool.submit(_prepare, file, entry, target) for file, entry in files]
         try:
-            say = stack.enter_context(_showing_progress(under_way))
-            found = [one.result() for one in under_way]
+            set_text = stack.enter_context(_show_progress_if_slow(tasks))
+            found = [one.result() for one in tasks]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return dict(zip(first, found, strict=True)), say
+    return dict(zip(first, found, strict=True)), set_text
 
 
-def _showing_progress(under_way: Sequence[Any]) -> AbstractContextManager[SetText]:
-    """A word about how far it is, if it is not there at once."""
-    if not wait(under_way, timeout=QUIET_SECONDS).not_done:
+def _show_progress_if_slow(tasks: Sequence[Any]) -> AbstractContextManager[SetText]:
+    """Display the progress if it takes longer than `QUIET_SECONDS`."""
+    if not wait(tasks, timeout=QUIET_SECONDS).not_done:
         return nullcontext(ignore_text)
-    return show_progress(
-        lambda: sum(one.done() for one in under_way), len(under_way), "files made ready for the report"
-    )
+    return show_progress(lambda: sum(one.done() for one in tasks), len(tasks), "files made ready for the report")
 
 
-def _prepare(file: LocalFile, entry: Entry, place: MediaTarget) -> PageMedia:
+def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
     try:
         probe = file.probe
-        small = poster(file.path, longest=MAX_CLIP_SIDE if file.is_video else MAX_PICTURE_SIDE)
-        picture = place.picture(file, entry, small) if small else ""
-        film = place.film(file, entry) if file.is_video else ""
-        one = PageMedia(picture, width=probe.width, height=probe.height, whole=place.whole(file, entry))
+        small = get_poster(file.path, longest=MAX_CLIP_SIDE if file.is_video else MAX_PICTURE_SIDE)
+        picture = target.add_picture(file, entry, small) if small else ""
+        film = target.add_clip(file, entry) if file.is_video else ""
+        one = PageMedia(picture, width=probe.width, height=probe.height, original=target.add_original(file, entry))
     except ReelbookError as error:
-        return PageMedia(note=_reason(file, error))
+        return PageMedia(note=_format_reason(file, error))
     if not file.is_video:
         return one
     if not film:
@@ -169,6 +167,6 @@ def _prepare(file: LocalFile, entry: Entry, place: MediaTarget) -> PageMedia:
     return replace(one, clip=clip)
 
 
-def _reason(file: LocalFile, error: ReelbookError) -> str:
-    """What is wrong with a file, without the folders of whoever sends the page."""
+def _format_reason(file: LocalFile, error: ReelbookError) -> str:
+    """Why a file cannot be displayed, without the folders of its path."""
     return "its file is gone" if not file.path.exists() else str(error).replace(str(file.path), file.path.name)

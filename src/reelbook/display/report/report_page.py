@@ -1,4 +1,4 @@
-"""The page itself: what was planned, what it came to, the clips, the costs, the table, and how to make each again."""
+"""The page of a report: totals, plan, clips, costs, table, and recipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..._version import __version__
-from ...media.posters import thumb
+from ...media.posters import make_thumbnail
 from ...settings import options
 from .. import synced_clips
 from ..embedding import data_uri
@@ -31,12 +31,12 @@ from .shared_table import rename_files
 
 MAX_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
-"""Pixels that a poster may take in the table, of few files and of more."""
+"""Pixels of a poster in the table, with up to `MANY` files and with more."""
 MAX_PLOTS = 3
 MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
-"""Letters of a title that we make, and of one that somebody gives."""
+"""Characters of a generated title, and of one that is passed."""
 
-# Scripts by their hashes: what somebody slips into the page does not run, even where it were not escaped.
+# Scripts by their hashes: an injected script does not run, even if something was not escaped.
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; "
     "base-uri 'none'; form-action 'none'"
@@ -59,7 +59,7 @@ LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a page tells."""
+    """The content of a page."""
 
     table: pd.DataFrame
     groups: Sequence[Group]
@@ -70,42 +70,44 @@ class Report:
 
     @property
     def entries(self) -> list[Entry]:
-        """Every run in the order of the table."""
+        """All runs in the order of the table."""
         return sorted((entry for group in self.groups for entry in group.entries), key=lambda entry: entry.place)
 
     @property
     def html(self) -> str:
-        """The page."""
-        title = shorten(self.title or _title(self.groups), MAX_GIVEN_LENGTH)
+        """The page as HTML."""
+        title = shorten(self.title or _format_title(self.groups), MAX_GIVEN_LENGTH)
         body = Markup("").join(
             [
-                HEAD.format(title, _about(self), _totals(self)),
-                _section("plan", "Plan", _plan(self.groups)),
-                _section("clips", _clips_head(self.media), ClipGrid(self.groups, self.media).markup),
-                _section("costs", "Costs", _costs(self)),
-                _section("runs", "Runs", _runs(self)),
-                _section("again", "How to make each again", render_recipes(self.groups, self.media, self.service)),
+                HEAD.format(title, _render_about(self), _render_totals(self)),
+                _render_section("plan", "Plan", _render_plan(self.groups)),
+                _render_section("clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media).markup),
+                _render_section("costs", "Costs", _render_costs(self)),
+                _render_section("runs", "Runs", _render_runs(self)),
+                _render_section(
+                    "again", "How to make each again", render_recipes(self.groups, self.media, self.service)
+                ),
                 FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
         )
-        scripts = _scripts()
+        scripts = _make_scripts()
         return str(
             PAGE.format(
-                policy=_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
-                style=render_style(*_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
+                policy=_format_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
+                style=render_style(*_list_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
                 scripts=Markup("\n").join(scripts.values()),
             )
         )  # fmt: skip
 
 
-def _styles() -> list[str]:
+def _list_styles() -> list[str]:
     from ..tables import table_html
 
     return [*table_html.STYLES, synced_clips.STYLE, "report.css"]
 
 
-def _scripts() -> dict[str, Markup]:
-    """The scripts of the page by the hashes of their texts."""
+def _make_scripts() -> dict[str, Markup]:
+    """The script elements of the page by the hashes of their texts, as in the policy."""
     from ..tables import table_html
 
     texts = [bundle_scripts(name) for name in (synced_clips.SCRIPT, table_html.SCRIPT, "report.js")]
@@ -116,15 +118,15 @@ def _scripts() -> dict[str, Markup]:
     }
 
 
-def _policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
+def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
     return POLICY.format(scripts=" ".join(scripts), beside=" 'self' file:" if is_folder else "")
 
 
-def _section(name: str, head: str, body: Markup) -> Markup:
+def _render_section(name: str, head: str, body: Markup) -> Markup:
     return SECTION.format(name, head, body) if body else Markup("")
 
 
-def _title(groups: Sequence[Group]) -> str:
+def _format_title(groups: Sequence[Group]) -> str:
     prompts = {" ".join((entry.text("prompt") or "").split()) for group in groups for entry in group.entries}
     prompt = prompts.pop() if len(prompts) == 1 else ""
     if prompt:
@@ -134,21 +136,21 @@ def _title(groups: Sequence[Group]) -> str:
     return f"{_format_runs(runs)} of {' and '.join(sorted(names))}" if names else _format_runs(runs)
 
 
-def _about(report: Report) -> Markup:
-    """Which models, when, and by which service."""
+def _render_about(report: Report) -> Markup:
+    """Models, dates, and service."""
     models = [group.model for group in report.groups if group.model]
-    moments = [entry.made for entry in report.entries if entry.made is not None]
+    moments = [entry.made_at for entry in report.entries if entry.made_at is not None]
     parts = [
         f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
         f"made {_format_days(min(moments), max(moments))}" if moments else "",
-        # One that has no address is on the machine of whoever sends the page, and its name tells nobody anything.
+        # A service without an address is on the machine of the sender; its name means nothing to readers.
         report.service if report.service and "://" in report.service else "",
     ]
     return render_dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
 
 
-def _totals(report: Report) -> Markup:
-    """Runs by their state, credits, and seconds."""
+def _render_totals(report: Report) -> Markup:
+    """Runs by status, credits, and seconds."""
     entries, figures = report.entries, list[Markup]()
     counts = Counter(entry.status for entry in entries if entry.status)
     states = [
@@ -159,20 +161,20 @@ def _totals(report: Report) -> Markup:
     ]  # fmt: skip
     figures.append(FACT.format("runs", f"{len(entries):,}", SMALL.format(Markup(" ").join(states)) if states else ""))
     known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
-    aside = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
-    if known or aside:
-        guessed = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
+    reserved = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
+    if known or reserved:
+        estimated = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
         total = sum(entry.credits or 0 for entry in known)
-        told = join_with_dots(
-            f"{guessed:,} of them estimated" if guessed else "charged" if known else "",
-            f"{aside:,} more set aside" if aside else "",
+        note = join_with_dots(
+            f"{estimated:,} of them estimated" if estimated else "charged" if known else "",
+            f"{reserved:,} more set aside" if reserved else "",
         )
-        figures.append(FACT.format("credits", f"{'≈ ' if guessed else ''}{total:,}", SMALL.format(told)))
-    films = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
-    if films:
-        seconds = sum(float(clip.frames / clip.rate) for clip in films)
-        told = f"{len(films):,} clip{'' if len(films) == 1 else 's'}, {sum(clip.frames for clip in films):,} frames"
-        figures.append(FACT.format("video", format_duration(seconds), SMALL.format(told)))
+        figures.append(FACT.format("credits", f"{'≈ ' if estimated else ''}{total:,}", SMALL.format(note)))
+    clips = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
+    if clips:
+        seconds = sum(float(clip.frames / clip.rate) for clip in clips)
+        note = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}, {sum(clip.frames for clip in clips):,} frames"
+        figures.append(FACT.format("video", format_duration(seconds), SMALL.format(note)))
     spent = [entry.running for entry in entries if entry.running is not None]
     if spent:
         figures.append(
@@ -185,15 +187,16 @@ def _totals(report: Report) -> Markup:
     return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
 
 
-def _plan(groups: Sequence[Group]) -> Markup:
-    """What varied and what was held, for each model."""
-    return Markup("").join(_plan_of(group, is_alone=len(groups) == 1) for group in groups)
+def _render_plan(groups: Sequence[Group]) -> Markup:
+    """The inputs that varied and those that did not, for each model."""
+    return Markup("").join(_render_group_plan(group, is_alone=len(groups) == 1) for group in groups)
 
 
-def _plan_of(group: Group, *, is_alone: bool) -> Markup:
-    lines = [LINE.format(axis.name, f"{len(axis.values):,}", _values(axis)) for axis in group.axes]
+def _render_group_plan(group: Group, *, is_alone: bool) -> Markup:
+    lines = [LINE.format(axis.name, f"{len(axis.values):,}", _render_values(axis)) for axis in group.axes]
     lines += [
-        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(shorten(value, 600))) for name, value in group.held.items()
+        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(shorten(value, 600)))
+        for name, value in group.common.items()
     ]
     if not lines:
         return Markup("")
@@ -201,28 +204,28 @@ def _plan_of(group: Group, *, is_alone: bool) -> Markup:
     return Markup('{}<table class="rb-plan"><tbody>{}</tbody></table>').format(head, Markup("").join(lines))
 
 
-def _values(axis: Axis) -> Markup:
-    """The values of an axis, the middle of many left out."""
+def _render_values(axis: Axis) -> Markup:
+    """The values of an axis; of many, the first and last."""
     many = len(axis.bare) > MAX_VALUES
-    told = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
+    texts = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
     value = Markup("<bdi>{}</bdi>")
-    return render_dotted([value.format(shorten(text, 160)) for text in told])
+    return render_dotted([value.format(shorten(text, 160)) for text in texts])
 
 
-def _clips_head(media: Mapping[Path, PageMedia]) -> str:
+def _format_clips_heading(media: Mapping[Path, PageMedia]) -> str:
     return "Clips" if any(one.clip for one in media.values()) or not media else "Pictures"
 
 
-def _costs(report: Report) -> Markup:
-    """One plot for each axis."""
+def _render_costs(report: Report) -> Markup:
+    """A plot for each axis."""
     if not {"status", "credits"} <= set(report.table.columns):
         return Markup("")
-    plots = [plot for name in _cost_columns(report.groups) if (plot := _plot(report.table, name))]
+    plots = [plot for name in _choose_cost_columns(report.groups) if (plot := _render_plot(report.table, name))]
     return Markup('<div class="rb-plots">{}</div>').format(Markup("").join(plots)) if plots else Markup("")
 
 
-def _cost_columns(groups: Sequence[Group]) -> Iterator[str]:
-    """What costs are told by: the models if there are several, else the axes with the fewest values."""
+def _choose_cost_columns(groups: Sequence[Group]) -> Iterator[str]:
+    """The columns to group costs by: the model if there are several, else the axes with the fewest values."""
     if len(groups) > 1:
         yield "model"
         return
@@ -231,40 +234,43 @@ def _cost_columns(groups: Sequence[Group]) -> Iterator[str]:
     yield from [axis.columns[0] for axis in shared or axes[:1]][:MAX_PLOTS]
 
 
-def _plot(table: pd.DataFrame, name: str) -> Markup:
+def _render_plot(table: pd.DataFrame, name: str) -> Markup:
+    from ...sweeps.results.cost import compute_costs
     from ..cost_chart import render_cost_svg
 
     try:
-        costs = table.reel.cost(name)
-    # What cannot be grouped by, a list for instance, has no plot; the rest of the page does not fail with it.
+        costs = compute_costs(table, name)
+    # Values that cannot be grouped, such as lists, have no plot; the rest of the page does not fail.
     except (TypeError, ValueError):
         return Markup("")
     return Markup('<figure class="rb-plot">{}</figure>').format(render_cost_svg(costs))
 
 
-def _runs(report: Report) -> Markup:
+def _render_runs(report: Report) -> Markup:
     from ..tables.table_html import render_table_markup
     from ..tables.table_media import KnownPoster
 
-    names = _file_names(report)
+    names = _make_file_names(report)
     posters = {
         names[str(path)]: KnownPoster(address, one.width, one.height)
         for path, one in report.media.items()
         if (address := _table_poster(report, path, one))
     }
     clips = (
-        {names[str(path)]: one.whole for path, one in report.media.items() if one.whole} if report.is_folder else None
+        {names[str(path)]: one.original for path, one in report.media.items() if one.original}
+        if report.is_folder
+        else None
     )
     table = rename_files(report.table, names)
     live = render_table_markup(table, key="report", posters=posters, clips=clips)
     return Markup('<div class="rb-live">{}</div>{}').format(live, _render_paper_table(report))
 
 
-def _file_names(report: Report) -> dict[str, str]:
-    """What each file is called on the page: as it lies beside it, else by its own name."""
+def _make_file_names(report: Report) -> dict[str, str]:
+    """The name of each file on the page: that of its copy beside the page, else its own."""
     names: dict[str, str] = {}
     for number, (path, one) in enumerate(report.media.items()):
-        name = unquote(one.whole.rpartition("/")[2]) or path.name
+        name = unquote(one.original.rpartition("/")[2]) or path.name
         names[str(path)] = f"{number}-{name}" if name in names.values() else name
     return names
 
@@ -272,14 +278,14 @@ def _file_names(report: Report) -> dict[str, str]:
 def _table_poster(report: Report, path: Path, one: PageMedia) -> str:
     if report.is_folder or not one.poster:
         return one.poster
-    small = thumb(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
+    small = make_thumbnail(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
     return data_uri("image/jpeg", small) if small else ""
 
 
 def _render_paper_table(report: Report) -> Markup:
-    """The table for paper: all rows, and what is told of them in a few words."""
+    """The table for print: all rows, with few columns."""
     names = [axis.name for axis in report.groups[0].axes] if len(report.groups) == 1 else ["model"]
-    words = _axis_values(report.groups)
+    words = _get_axis_values(report.groups)
     rows = [
         Markup("<tr><td>{}</td>{}<td>{} {}</td><td>{}</td><td>{}</td></tr>").format(
             entry.name.removeprefix("run "),
@@ -296,8 +302,8 @@ def _render_paper_table(report: Report) -> Markup:
     return table.format(heads, Markup("").join(rows))
 
 
-def _axis_values(groups: Sequence[Group]) -> dict[int, list[str]]:
-    """The values of each run on the axes; where there are several models, its model."""
+def _get_axis_values(groups: Sequence[Group]) -> dict[int, list[str]]:
+    """The values of each run on the axes; with several models, its model."""
     if len(groups) > 1:
         return {entry.place: [group.model] for group in groups for entry in group.entries}
     return {

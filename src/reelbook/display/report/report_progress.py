@@ -1,4 +1,4 @@
-"""How far a longer piece of work is: in a notebook in its cell, in a terminal on one line, elsewhere nothing."""
+"""Progress of longer work: in the cell of a notebook, on one line of a terminal, elsewhere not."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ BAR = Markup(
 
 LINE = Markup("<div><bdi>{}</bdi></div>")
 SetText = Callable[[str], object]
-"""Puts a line into the place of what was told."""
+"""Replaces the last line of progress."""
 
 
 def ignore_text(_: str) -> None:
-    """Says nothing."""
+    """Ignore a text, where nothing is displayed."""
 
 
 @contextmanager
 def show_progress(done: Callable[[], int], of: int, words: str) -> Iterator[SetText]:
-    """Say how much is done while the block lasts. A cell keeps the last line, for which one may say another, also later.
+    """Display how much is done while the block lasts; yields a function that replaces the last line, also after the block.
 
-    An output cannot be taken back, and an empty one would stay in the notebook as a gap.
+    The last line stays in the cell: an output cannot be removed, and an empty one would leave a gap.
     """
 
-    def told() -> str:
+    def format_line() -> str:
         return f"{done():,} of {of:,} {words}"
 
     def bundle() -> Bundle:
-        return {"text/plain": told(), "text/html": str(BAR.format(told(), done() / of))}
+        return {"text/plain": format_line(), "text/html": str(BAR.format(format_line(), done() / of))}
 
     if get_kernel_shell() is not None:
-        with updating_output(bundle, lambda _: _bundle(told())) as change:
+        with updating_output(bundle, lambda _: _bundle(format_line())) as change:
             yield lambda text: change(_bundle(text))
     elif is_terminal():
-        with updating_line(told, lambda: ""):
+        with updating_line(format_line, lambda: ""):
             yield ignore_text
     else:
         yield ignore_text

@@ -1,4 +1,4 @@
-"""A table as it may be sent to somebody else: without the folders of whoever sends it, and without addresses that open files."""
+"""Tables without the sender's folders, and without addresses that give access to files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
-from ...sweeps.results.accessor import IMAGES, VIDEO
+from ...sweeps.results.table_files import IMAGES, VIDEO
 from .strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
 
 if TYPE_CHECKING:
@@ -17,39 +17,39 @@ _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z|sha256:", re.IGNORECASE
 
 
 def make_shareable(table: pd.DataFrame) -> pd.DataFrame:
-    """The table without the addresses of results, which are a right to fetch them, and with the names alone of source pictures."""
-    # By position: a table that was joined may have two columns of one name.
-    kept = _without_results(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
-    for name in _picture_fields() & set(kept.columns):
-        kept[name] = _objects(kept, [_named(value) for value in kept[name]])
-    return kept
+    """The table without the addresses of results, which give access to them, and without the folders of source pictures."""
+    # By position: a joined table may have two columns of the same name.
+    shared = _without_addresses(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
+    for name in _find_picture_fields() & set(shared.columns):
+        shared[name] = _make_column(shared, [_strip_folders(value) for value in shared[name]])
+    return shared
 
 
 def rename_files(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """The table with these names in place of the paths of its files."""
     changed = table.copy()
     if VIDEO in table.columns:
-        changed[VIDEO] = _objects(table, [_renamed(value, names) for value in table[VIDEO]])
+        changed[VIDEO] = _make_column(table, [_rename(value, names) for value in table[VIDEO]])
     if IMAGES in table.columns:
         found = [None if value is None or isinstance(value, (float, str)) else value for value in table[IMAGES]]
-        changed[IMAGES] = _objects(
-            table, [value and [_renamed(one, names) for one in value] for value in map(_list, found)]
+        changed[IMAGES] = _make_column(
+            table, [value and [_rename(one, names) for one in value] for value in map(_as_list, found)]
         )
     return changed
 
 
-def _without_results(table: pd.DataFrame) -> pd.DataFrame:
-    """A copy, what came back without the addresses that stand deeper in it: each size of a resize repeats its pictures."""
-    kept = table.copy()
+def _without_addresses(table: pd.DataFrame) -> pd.DataFrame:
+    """A copy without addresses inside the values of outputs: each size of a resize repeats its pictures."""
+    cleaned = table.copy()
     for place, name in enumerate(map(str, table.columns)):
         values = table.iloc[:, place]
         if name.startswith(OUTPUT) and name not in (VIDEO, IMAGES) and values.dtype.kind not in PLAIN:
-            kept.isetitem(place, _objects(table, [strip_addresses(value) for value in values]).array)
-    return kept
+            cleaned.isetitem(place, _make_column(table, [strip_addresses(value) for value in values]).array)
+    return cleaned
 
 
-def _picture_fields() -> set[str]:
-    """The fields of all models that hold source pictures, alone or in parts."""
+def _find_picture_fields() -> set[str]:
+    """The names of the fields with source pictures, of all models."""
     pictures = {"images", "frames"}
     for row in CATALOG:
         for name, field in row.input.model_fields.items():
@@ -59,26 +59,26 @@ def _picture_fields() -> set[str]:
     return pictures
 
 
-def _named(value: Any) -> Any:
-    """The value with the last parts of its paths."""
+def _strip_folders(value: Any) -> Any:
+    """The value with file names in place of paths."""
     if isinstance(value, str):
         return value if _ADDRESS.match(value) else re.split(r"[/\\]", value)[-1]
     if isinstance(value, Mapping):
-        return {name: _named(item) for name, item in value.items()}
+        return {name: _strip_folders(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray":
-        return [_named(item) for item in value]
+        return [_strip_folders(item) for item in value]
     return value
 
 
-def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+def _rename(value: Any, names: Mapping[str, str]) -> Any:
     return names.get(value) if isinstance(value, str) else None
 
 
-def _list(value: Any) -> list[Any] | None:
+def _as_list(value: Any) -> list[Any] | None:
     return None if value is None or type(value).__name__ == "NAType" else list(value)
 
 
-def _objects(table: pd.DataFrame, values: list[Any]) -> pd.Series[Any]:
+def _make_column(table: pd.DataFrame, values: list[Any]) -> pd.Series[Any]:
     import pandas as pd
 
     return pd.Series(values, index=table.index, dtype=object)

@@ -1,4 +1,4 @@
-"""Reports on the disk: a page, or a folder with a page, that appears whole or not at all."""
+"""Reports on disk: a page, or a folder with a page, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SEPARATORS = tuple(sign for sign in (os.sep, os.altsep) if sign)
 
 
 def find_page_path(path: str | Path) -> Path:
-    """Where a page of this name goes."""
-    target = _path(path)
+    """The path of a page of this name; raises a ReelbookError if it is a folder."""
+    target = _parse_path(path)
     if not target.name or str(path).endswith(SEPARATORS) or target.is_dir():
         raise ReelbookError(
             f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, "
@@ -35,13 +35,13 @@ def find_page_path(path: str | Path) -> Path:
 
 
 def find_folder_path(path: str | Path) -> Path:
-    """Where a folder of this name goes; refused where something is that we have not written."""
-    target = _path(path)
+    """The path of a folder of this name; raises a ReelbookError if it holds files that are not of a report."""
+    target = _parse_path(path)
     if not target.exists():
         return target
     if not target.is_dir():
         raise ReelbookError(f"{target} is a file, and a report with folder=True is a folder. Choose another name.")
-    foreign = sorted(_found(target) - _ours(target))
+    foreign = sorted(_list_files(target) - _read_manifest(target))
     if foreign:
         names = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
         raise ReelbookError(
@@ -50,16 +50,16 @@ def find_folder_path(path: str | Path) -> Path:
     return target
 
 
-def _path(path: object) -> Path:
+def _parse_path(path: object) -> Path:
     if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
         raise ReelbookError(f'A report goes to a path, for instance table.reel.report("boats.html"), not to {path!r}.')
     return Path(path).expanduser()
 
 
 def write_page(target: Path, html: str) -> Path:
-    """The page under its name, when all of it is there."""
-    with _as_ours(target):
-        # Through a link to where it leads, as with any other way to write a file.
+    """Write the page completely, then move it to its name; returns the path."""
+    with _translating_errors(target):
+        # A symbolic link is followed, as by any other write.
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
         part = real.with_name(f".{secrets.token_hex(8)}.part")
@@ -73,40 +73,40 @@ def write_page(target: Path, html: str) -> Path:
 
 @contextmanager
 def replacing_folder(target: Path) -> Iterator[Path]:
-    """A folder to be filled, that takes the place of the report that was there when all is in it."""
-    with _as_ours(target):
+    """A new folder to be filled by the block, which replaces the previous report at its end."""
+    with _translating_errors(target):
         real = Path(os.path.realpath(target))
         real.parent.mkdir(parents=True, exist_ok=True)
-        part, before = (real.with_name(f".{secrets.token_hex(8)}.part") for _ in range(2))
+        part, previous = (real.with_name(f".{secrets.token_hex(8)}.part") for _ in range(2))
         part.mkdir()
         try:
             yield part
-            (part / MANIFEST).write_text(json.dumps({"files": sorted(_found(part))}, indent=1), encoding="utf-8")
+            (part / MANIFEST).write_text(json.dumps({"files": sorted(_list_files(part))}, indent=1), encoding="utf-8")
             if real.exists():
-                real.rename(before)
+                real.rename(previous)
             part.rename(real)
         finally:
-            if before.exists() and not real.exists():
-                before.rename(real)
-            for left in (part, before):
-                shutil.rmtree(left, ignore_errors=True)
+            if previous.exists() and not real.exists():
+                previous.rename(real)
+            for folder in (part, previous):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def _found(folder: Path) -> set[str]:
+def _list_files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def _ours(folder: Path) -> set[str]:
-    """The files of a folder that a report of ours put there."""
+def _read_manifest(folder: Path) -> set[str]:
+    """The files of a folder that an earlier report wrote, from its manifest."""
     try:
-        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return {MANIFEST, *map(str, told["files"])}
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return {MANIFEST, *map(str, manifest["files"])}
     except (OSError, ValueError, LookupError, TypeError):
         return set()
 
 
 @contextmanager
-def _as_ours(target: Path) -> Iterator[None]:
+def _translating_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Pictures of tables and clips, to be saved, pasted and printed."""
+"""Pictures of tables and clips that can be saved, pasted and printed."""
 
 from .animated_sheet import write_animation
 from .clip_strip import draw_strip

@@ -14,12 +14,12 @@ from .sheet_colours import get_colours
 
 KINDS = (".gif", ".webp")
 COLOURS, SAMPLES, SAMPLE_SIDE = 255, 8, 480
-CLEAR = 255
-"""The number in the palette that means: as it was before."""
-PACKING = np.array([1 << 16, 1 << 8, 1], np.uint32)
-"""Makes one number of the three of a colour."""
-ALIKE = 6
-"""How far a colour may be from the one that is shown, of 255, before it is drawn anew. Less is the grain of a film."""
+TRANSPARENT = 255
+"""The palette index of pixels that are as in the step before."""
+COLOUR_WEIGHTS = np.array([1 << 16, 1 << 8, 1], np.uint32)
+"""Combine the three values of a colour into one number."""
+MAX_DIFFERENCE = 6
+"""How far a value of a colour, of 255, may be from the one drawn before the pixel is drawn again. Less is film grain."""
 QUALITY = 72
 
 
@@ -30,13 +30,13 @@ def encode_animation(
     comment: str,
     *,
     dithered: bool = False,
-    like: Sequence[Image.Image] = (),
-    tell: Callable[[int], object] | None = None,
+    colour_steps: Sequence[Image.Image] = (),
+    on_step: Callable[[int], object] | None = None,
 ) -> bytes:
-    """The steps as a file, each shown for so many hundredths of a second, in a loop without end.
+    """The content of a file with these steps, each displayed for so many hundredths of a second, in an endless loop.
 
-    `tell` hears of each step of a GIF that is drawn; the colours are those of the steps `like`, if they are given.
-    Dots between two colours make one that the palette lacks. That suits pictures; in a film they would swarm.
+    `on_step` is called with the number of each step of a GIF that is drawn; the palette is chosen from `colour_steps`,
+    by default from all steps. Dithering suits pictures; in a film the dots would flicker.
     """
     out = io.BytesIO()
     if kind == ".webp":
@@ -51,47 +51,50 @@ def encode_animation(
             method=2,
         )
     else:
-        first, *others = _numbered(steps, like or steps, dithered, tell)
+        first, *others = _quantise(steps, colour_steps or steps, dithered, on_step)
         first.save(
             out, "GIF", save_all=True, append_images=others, duration=hundredths * 10, loop=0, disposal=1,
-            transparency=CLEAR, optimize=False, comment=comment.encode(),
+            transparency=TRANSPARENT, optimize=False, comment=comment.encode(),
         )  # fmt: skip
     return out.getvalue()
 
 
-def _numbered(
-    steps: Sequence[Image.Image], like: Sequence[Image.Image], dithered: bool, tell: Callable[[int], object] | None
+def _quantise(
+    steps: Sequence[Image.Image],
+    colour_steps: Sequence[Image.Image],
+    dithered: bool,
+    on_step: Callable[[int], object] | None,
 ) -> list[Image.Image]:
-    """The steps in the colours of one palette; what has hardly changed since it was drawn stays as it is."""
-    ours = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(get_colours()))]
-    palette = _palette(like, ours)
+    """The steps in the colours of one palette; pixels that have hardly changed since they were drawn are transparent."""
+    fixed = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(get_colours()))]
+    palette = _choose_palette(colour_steps, fixed)
     dither = Image.Dither.FLOYDSTEINBERG if dithered else Image.Dither.NONE
     found: list[Image.Image] = []
-    shown: NDArray[np.int16] | None = None
+    drawn: NDArray[np.int16] | None = None
     for place, step in enumerate(steps):
         numbers = np.array(step.quantize(palette=palette, dither=dither))
         values = np.asarray(step, np.int16)
-        packed = np.asarray(step, np.uint32) @ PACKING
-        for number, colour in enumerate(ours, COLOURS - len(ours)):
-            # Pillow takes the nearest colour nearly; letters and ground are to be exact.
-            numbers[packed == np.dot(colour, PACKING)] = number
-        if shown is None:
-            shown = values.copy()
+        packed = np.asarray(step, np.uint32) @ COLOUR_WEIGHTS
+        for number, colour in enumerate(fixed, COLOURS - len(fixed)):
+            # Pillow finds the nearest colour only approximately; letters and background have to be exact.
+            numbers[packed == np.dot(colour, COLOUR_WEIGHTS)] = number
+        if drawn is None:
+            drawn = values.copy()
         else:
-            near = np.abs(values - shown) <= ALIKE
+            near = np.abs(values - drawn) <= MAX_DIFFERENCE
             same = near[..., 0] & near[..., 1] & near[..., 2]
-            numbers[same] = CLEAR
-            shown[~same] = values[~same]
+            numbers[same] = TRANSPARENT
+            drawn[~same] = values[~same]
         picture = Image.fromarray(numbers, "P")
         picture.putpalette(palette.getpalette() or [])
         found.append(picture)
-        if tell is not None:
-            tell(place)
+        if on_step is not None:
+            on_step(place)
     return found
 
 
-def _palette(steps: Sequence[Image.Image], ours: Sequence[tuple[int, ...]]) -> Image.Image:
-    """The colours that suit all steps, and at the end ours."""
+def _choose_palette(steps: Sequence[Image.Image], fixed: Sequence[tuple[int, ...]]) -> Image.Image:
+    """A palette for all steps, with the fixed colours at the end."""
     count = min(SAMPLES, len(steps))
     chosen = [steps[round(place * (len(steps) - 1) / max(count - 1, 1))] for place in range(count)]
     small = [
@@ -103,8 +106,8 @@ def _palette(steps: Sequence[Image.Image], ours: Sequence[tuple[int, ...]]) -> I
     for step in small:
         sample.paste(step, (0, top))
         top += step.height
-    found = sample.quantize(COLOURS - len(ours), method=Image.Quantize.MEDIANCUT)
-    values = (found.getpalette() or [])[: 3 * (COLOURS - len(ours))]
-    values += [0] * (3 * (COLOURS - len(ours)) - len(values))
-    found.putpalette(values + [part for colour in ours for part in colour])
+    found = sample.quantize(COLOURS - len(fixed), method=Image.Quantize.MEDIANCUT)
+    values = (found.getpalette() or [])[: 3 * (COLOURS - len(fixed))]
+    values += [0] * (3 * (COLOURS - len(fixed)) - len(values))
+    found.putpalette(values + [part for colour in fixed for part in colour])
     return found

@@ -1,4 +1,4 @@
-"""A strip: one clip over time, with what there is to say about it."""
+"""A strip: frames of one clip over time, with a caption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
-from ...media.stills import size_of
+from ...media.stills import get_size
 from ...models.service_file import File
 from ...runs.run import Run
 from ..formatting import join_with_dots
@@ -24,9 +24,9 @@ from .sheet_pictures import RunPictures, read_one
 
 
 def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
-    """Some frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures all that a run made."""
+    """Frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures, all of a run."""
     check_arguments(frames, width, "strip")
-    files, lead, seed, credits_said = _read_run_or_file(run_or_file)
+    files, lead, seed, price = _read_run_or_file(run_or_file)
     entry = Entry("", (), files)
     scale = width / FULL_WIDTH
     across = frames if entry.is_film else min(len(files), MAX_PICTURES)
@@ -35,52 +35,54 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
     box = (cell, max(1, round(cell * MAX_SHAPE)))
     found = read_one(entry, across, box)
     pictures = [fit_to_box(picture, box) for picture in found.pictures]
-    look = RunPictures(pictures, found.sizes, found.film)
-    captions = _captions(lead, seed, _sizes(look, files), credits_said)
-    return Sheet.of(partial(_painted, look, *captions, width, scale), f"strip: {join_with_dots(*captions)}")
+    fitted = RunPictures(pictures, found.sizes, found.film)
+    captions = _make_captions(lead, seed, _format_sizes(fitted, files), price)
+    return Sheet.of(partial(_paint_strip, fitted, *captions, width, scale), f"strip: {join_with_dots(*captions)}")
 
 
-def _captions(lead: str, *facts: str) -> tuple[str, str]:
-    """The line that is read first, and the other."""
+def _make_captions(lead: str, *facts: str) -> tuple[str, str]:
+    """The first and the second line of the caption."""
     return (lead, join_with_dots(*facts)) if lead else (join_with_dots(*facts), "")
 
 
-def _sizes(look: RunPictures, files: Sequence[str]) -> str:
-    """The size of a clip, its frames and seconds; of pictures how many there are, and their sizes from small to large."""
-    if look.film is not None:
-        return join_with_dots(format_picture_size(look), f"{look.film.seconds:.1f} s")
+def _format_sizes(media: RunPictures, files: Sequence[str]) -> str:
+    """The size of a clip, its frames and seconds; of several pictures their number, smallest and largest size."""
+    if media.film is not None:
+        return join_with_dots(format_picture_size(media), f"{media.film.seconds:.1f} s")
     if len(files) == 1:
-        return format_picture_size(look)
-    # Those that are shown are known already; of others only the head is read.
-    sizes = sorted({*look.sizes, *map(size_of, files[len(look.sizes) :])}, key=lambda size: (size[0] * size[1], size))
-    least, most = ("×".join(map(str, size)) for size in (sizes[0], sizes[-1]))
-    return f"{len(files)} pictures, {least if least == most else f'{least} to {most}'}"
+        return format_picture_size(media)
+    # The sizes of the pictures in the strip are known already; of the others only the header is read.
+    sizes = sorted(
+        {*media.sizes, *map(get_size, files[len(media.sizes) :])}, key=lambda size: (size[0] * size[1], size)
+    )
+    smallest, largest = ("×".join(map(str, size)) for size in (sizes[0], sizes[-1]))
+    return f"{len(files)} pictures, {smallest if smallest == largest else f'{smallest} to {largest}'}"
 
 
 def _read_run_or_file(given: Run | LocalFile | str | Path) -> tuple[tuple[str, ...], str, str, str]:
-    """The files, the words that made them, the seed, and the credits."""
+    """The files, their prompt, seed, and credits."""
     if isinstance(given, Run):
         if given.status != "completed":
             raise ReelbookError(f"This run is {given.status}, so it has no pictures. Wait for it, or show another one.")
-        told = describe_run(given)
+        known = describe_run(given)
         files = tuple(str(file.path) for file in given.media)
         if not files:
             raise ReelbookError("This run made no files, so there is nothing to draw.")
-        return files, told.prompt, told.seed, told.credits
+        return files, known.prompt, known.seed, known.credits
     if isinstance(given, str | Path):
         given = LocalFile(Path(given).expanduser(), File(url=""))
     if isinstance(given, LocalFile):
-        told = describe_file(given)
-        if not told.prompt:
-            return (str(given.path),), *_read(given), ""
-        return (str(given.path),), told.prompt, told.seed, told.credits
+        known = describe_file(given)
+        if not known.prompt:
+            return (str(given.path),), *_read_prompt_and_seed(given), ""
+        return (str(given.path),), known.prompt, known.seed, known.credits
     raise ReelbookError(
         f"A strip is of a run or of a file, and not of {type(given).__name__}. Pass a run, a path, or a row such as table.loc[[7]]."
     )
 
 
-def _read(file: LocalFile) -> tuple[str, str]:
-    """What a file tells about itself; its name where it tells nothing."""
+def _read_prompt_and_seed(file: LocalFile) -> tuple[str, str]:
+    """Prompt and seed from the metadata of a file; its name where they have no prompt."""
     try:
         known = file.provenance
     except ReelbookError:
@@ -90,22 +92,22 @@ def _read(file: LocalFile) -> tuple[str, str]:
     return " ".join(prompt.split()) if isinstance(prompt, str) and prompt.strip() else file.path.name, seed
 
 
-def _painted(look: RunPictures, lead: str, known: str, width: int, scale: float, colours: Colours) -> Image.Image:
+def _paint_strip(media: RunPictures, lead: str, facts: str, width: int, scale: float, colours: Colours) -> Image.Image:
     body, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
-    tallest = max(picture.height for picture in look.pictures)
+    tallest = max(picture.height for picture in media.pictures)
     lines = body.lines(lead, width - 2 * pad, 2)
-    times = format_times([look], len(look.pictures))
-    height = pad + tallest + gap + small.line + gap + len(lines) * body.line + (small.line if known else 0) + pad
+    times = format_times([media], len(media.pictures))
+    height = pad + tallest + gap + small.line + gap + len(lines) * body.line + (small.line if facts else 0) + pad
     brush = Brush(width, height, colours, scale=scale)
     left = pad
-    for picture, told in zip(look.pictures, times, strict=True):
-        brush.show(left, pad, picture)
-        brush.text(left, pad + tallest + gap, told, small, brush.colours.soft, picture.width)
+    for picture, time in zip(media.pictures, times, strict=True):
+        brush.paste(left, pad, picture)
+        brush.text(left, pad + tallest + gap, time, small, brush.colours.soft, picture.width)
         left += picture.width + gap
     top = pad + tallest + 2 * gap + small.line
     for line in lines:
         brush.text(pad, top, line, body, brush.colours.ink, width - 2 * pad)
         top += body.line
-    brush.text(pad, top, known, small, brush.colours.soft, width - 2 * pad)
+    brush.text(pad, top, facts, small, brush.colours.soft, width - 2 * pad)
     return brush.picture

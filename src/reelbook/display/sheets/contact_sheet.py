@@ -1,4 +1,4 @@
-"""A contact sheet: the runs of a table one below the other, and time going across."""
+"""A contact sheet: the runs of a table as rows, and time from left to right."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ MIN_WIDTH, MAX_WIDTH = 320, 8000
 MAX_PICTURES = 8
 LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
 MAX_SHAPE = 1.78
-"""How many times higher than wide a picture may be shown; this is the shape of a telephone."""
+"""The largest ratio of height to width at which a picture is drawn: a telephone's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where things stand from left to right."""
+    """Horizontal positions and widths in pixels."""
 
     left: int
     number: int
     label: int
     cells: tuple[int, ...]
-    """The left edge of each."""
+    """Left edges."""
     cell: int
-    """How wide a cell is."""
+    """Width of each."""
     right: int
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A run, ready to be drawn."""
+class SheetRow:
+    """A row of the sheet: one run, ready to be drawn."""
 
     entry: Entry
-    look: RunPictures
+    media: RunPictures
     label: list[str]
     note: list[str]
     height: int
@@ -59,41 +59,41 @@ class Drawn:
 def draw_sheet(
     table: pd.DataFrame, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = FULL_WIDTH
 ) -> Sheet:
-    """A contact sheet of a table of runs, `width` pixels wide; a run without a file says how it stands.
+    """A contact sheet of a table of runs, `width` pixels wide; of a run without a file, its state.
 
-    The first 200 runs are on it, or as many as a picture can hold; its last line says how to get the others.
+    It holds the first 200 runs, or as many as fit into a picture; its last line says how to get the others.
     """
     check_arguments(frames, width, "sheet")
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
     entries = read_entries(table.iloc[:MAX_ROWS], labels)
     scale = width / FULL_WIDTH
-    across = _across(entries, frames)
+    across = _count_cells(entries, frames)
     if across == 1 and not any(entry.is_film for entry in entries):
-        return _of_cards(table, entries, width, scale)
-    columns = _columns(entries, across, width, scale)
+        return _draw_card_sheet(table, entries, width, scale)
+    columns = _choose_columns(entries, across, width, scale)
     box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
-    seen = read_all(entries, lambda entry: read_over_time(entry, across, box))
-    rows = [_drawn(entry, look, columns, scale) for entry, look in zip(entries, seen, strict=True)]
-    rows = _fitting(rows, scale)
+    media = read_all(entries, lambda entry: read_over_time(entry, across, box))
+    rows = [_make_row(entry, one, columns, scale) for entry, one in zip(entries, media, strict=True)]
+    rows = _limit_rows(rows, scale)
     return Sheet.of(
-        partial(_painted, table, rows, columns, width, scale), f"contact sheet: {format_title(table) or 'runs'}"
+        partial(_paint_sheet, table, rows, columns, width, scale), f"contact sheet: {format_title(table) or 'runs'}"
     )
 
 
-def format_picture_size(look: RunPictures) -> str:
-    """The size of what is seen, and of a clip its frames and rate."""
-    if look.film is not None:
-        wide, high = look.film.size
-        return f"{wide}×{high} · {look.film.count} frame{'' if look.film.count == 1 else 's'} at {float(look.film.rate):g}/s"
-    return "×".join(map(str, look.sizes[0])) if look.sizes else ""
+def format_picture_size(media: RunPictures) -> str:
+    """The size of a run's first picture, and of a clip also its frames and rate."""
+    if media.film is not None:
+        wide, high = media.film.size
+        return f"{wide}×{high} · {media.film.count} frame{'' if media.film.count == 1 else 's'} at {float(media.film.rate):g}/s"
+    return "×".join(map(str, media.sizes[0])) if media.sizes else ""
 
 
-def format_times(seen: Sequence[RunPictures], count: int) -> list[str]:
-    """What stands above each column: seconds where all clips are equally long, else the part of the whole."""
-    films = [look.film for look in seen if look.film is not None]
+def format_times(media: Sequence[RunPictures], count: int) -> list[str]:
+    """The heading of each column: seconds where all clips are equally long, else percentages."""
+    films = [one.film for one in media if one.film is not None]
     if not films:
-        return _format_sizes(seen, count)
+        return _format_sizes(media, count)
     lengths = {(film.count, film.rate) for film in films}
     if len(lengths) == 1:
         return [f"{float(number / films[0].rate):.2f} s" for number in films[0].numbers]
@@ -102,71 +102,71 @@ def format_times(seen: Sequence[RunPictures], count: int) -> list[str]:
     return ["start", *(f"{place / (count - 1):.0%}" for place in range(1, count - 1)), "end"]
 
 
-def _format_sizes(seen: Sequence[RunPictures], count: int) -> list[str]:
-    """The size of each output, where it is the same for all runs; nothing where no run has a picture."""
-    if not any(look.sizes for look in seen):
+def _format_sizes(media: Sequence[RunPictures], count: int) -> list[str]:
+    """The size of each output where it is the same for all runs, else its number; empty where no run has a picture."""
+    if not any(one.sizes for one in media):
         return [""] * count
-    told = []
+    texts = []
     for place in range(count):
-        sizes = {look.sizes[place] for look in seen if len(look.sizes) > place}
-        told.append("×".join(map(str, sizes.pop())) if len(sizes) == 1 else f"picture {place + 1}")
-    return told
+        sizes = {one.sizes[place] for one in media if len(one.sizes) > place}
+        texts.append("×".join(map(str, sizes.pop())) if len(sizes) == 1 else f"picture {place + 1}")
+    return texts
 
 
 def check_arguments(frames: int, width: int, what: str) -> None:
-    """Whether so much can be drawn."""
+    """Raise a ReelbookError unless both numbers are within their bounds; `what` is the picture, for its message."""
     for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, MIN_WIDTH, MAX_WIDTH)):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ReelbookError(f"`{name}` of a {what} is a whole number from {low} to {high}, and not {value!r}.")
 
 
-def _across(entries: Sequence[Entry], frames: int) -> int:
-    """How many cells a run has: frames of clips, or the pictures of the run that has most."""
+def _count_cells(entries: Sequence[Entry], frames: int) -> int:
+    """The number of cells of a row: frames of clips, or the largest number of pictures of a run."""
     if any(entry.is_film for entry in entries) or not any(entry.files for entry in entries):
         return frames
     return min(max(len(entry.files) for entry in entries), MAX_PICTURES)
 
 
-def _columns(entries: Sequence[Entry], across: int, width: int, scale: float) -> Columns:
+def _choose_columns(entries: Sequence[Entry], across: int, width: int, scale: float) -> Columns:
     body, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
     number = min(max(small.width(entry.number) for entry in entries), width * NUMBER_SHARE)
-    label = _label_room(entries, body, width * LABEL_SHARE)
+    label = _choose_label_width(entries, body, width * LABEL_SHARE)
     first = pad + math.ceil(number) + 2 * gap + (label + 3 * gap if label else 0)
-    # A few cells need not fill the whole width; a single picture would be as large as the sheet.
+    # A few cells do not fill the width, or a single picture would be as large as the sheet.
     cell = min((width - pad - first - (across - 1) * gap) // across, width // 3)
     cell = max(cell, 1)
     places = tuple(first + place * (cell + gap) for place in range(across))
     return Columns(pad, math.ceil(number), label, places, cell, width - pad)
 
 
-def _label_room(entries: Sequence[Entry], type: Lettering, most: float) -> int:
-    """As wide as the labels are on one line; where that is too much, as their longest part."""
-    whole = max(type.width(join_with_dots(*entry.label)) for entry in entries)
-    longest = max((type.width(part) for entry in entries for part in entry.label), default=0)
-    return math.ceil(min(whole if whole <= most else longest, most))
+def _choose_label_width(entries: Sequence[Entry], lettering: Lettering, max_width: float) -> int:
+    """The width of the longest label on one line; if that is too wide, of the longest part of one."""
+    full = max(lettering.width(join_with_dots(*entry.label)) for entry in entries)
+    longest = max((lettering.width(part) for entry in entries for part in entry.label), default=0)
+    return math.ceil(min(full if full <= max_width else longest, max_width))
 
 
-def _drawn(entry: Entry, look: RunPictures, columns: Columns, scale: float) -> Drawn:
+def _make_row(entry: Entry, media: RunPictures, columns: Columns, scale: float) -> SheetRow:
     body, small = get_letterings(scale)
     gap = scale_length(UNIT, scale)
     box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
-    pictures = [fit_to_box(picture, box) for picture in look.pictures]
+    pictures = [fit_to_box(picture, box) for picture in media.pictures]
     tallest = max((picture.height for picture in pictures), default=0)
     note: list[str] = []
     if not pictures:
-        reason = "" if look.trouble else entry.reason
+        reason = "" if media.problem else entry.reason
         note = small.lines(reason, columns.right - columns.cells[0] - 4 * gap, 2) if reason else []
         tallest = body.line + len(note) * small.line + 3 * gap
-    # A sentence gets a second line, though the row becomes a little higher for it.
+    # A long label gets a second line, although that makes the row higher.
     lines = max(2 if len(entry.label) < 2 else 3, tallest // body.line)
     label = wrap_label(entry.label, body, columns.label, lines)
     height = max(tallest, len(label) * body.line)
-    return Drawn(entry, RunPictures(pictures, look.sizes, look.film, look.trouble), label, note, height)
+    return SheetRow(entry, RunPictures(pictures, media.sizes, media.film, media.problem), label, note, height)
 
 
-def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
-    """As many rows as a picture can hold."""
+def _limit_rows(rows: list[SheetRow], scale: float) -> list[SheetRow]:
+    """The first rows, as many as fit into a picture."""
     height, gap = 0, scale_length(UNIT, scale)
     for place, row in enumerate(rows):
         height += row.height + 4 * gap
@@ -175,8 +175,8 @@ def _fitting(rows: list[Drawn], scale: float) -> list[Drawn]:
     return rows
 
 
-def _painted(
-    table: pd.DataFrame, rows: Sequence[Drawn], columns: Columns, width: int, scale: float, colours: Colours
+def _paint_sheet(
+    table: pd.DataFrame, rows: Sequence[SheetRow], columns: Columns, width: int, scale: float, colours: Colours
 ) -> Image.Image:
     _, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
@@ -184,10 +184,10 @@ def _painted(
     head = _head_height(scale) + small.line + gap
     foot = (2 * gap + small.line if left_out else 0) + pad - gap
     brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, scale=scale)
-    seen = [row.look for row in rows]
-    _paint_head(brush, table, seen, pad)
-    for place, told in zip(columns.cells, format_times(seen, len(columns.cells)), strict=True):
-        brush.text(place, head - small.line - gap, told, small, brush.colours.soft, columns.cell)
+    media = [row.media for row in rows]
+    _paint_head(brush, table, media, pad)
+    for place, time in zip(columns.cells, format_times(media, len(columns.cells)), strict=True):
+        brush.text(place, head - small.line - gap, time, small, brush.colours.soft, columns.cell)
     top = head
     for row in rows:
         brush.hairline(columns.left, top, columns.right)
@@ -199,26 +199,26 @@ def _painted(
     return brush.picture
 
 
-def _of_cards(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Sheet:
-    """Runs that made one picture each, side by side."""
-    seen = read_all(entries, lambda entry: read_side_by_side(entry, 1, (width // 2, width // 2)))
-    place = choose_grid([size for look in seen for size in look.sizes], entries, width, scale, card=1 / 3)
+def _draw_card_sheet(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Sheet:
+    """The sheet of runs that made one picture each, side by side."""
+    media = read_all(entries, lambda entry: read_side_by_side(entry, 1, (width // 2, width // 2)))
+    place = choose_grid([size for one in media for size in one.sizes], entries, width, scale, card=1 / 3)
     return Sheet.of(
-        partial(_cards_painted, table, entries, seen, place), f"contact sheet: {format_title(table) or 'runs'}"
+        partial(_paint_cards, table, entries, media, place), f"contact sheet: {format_title(table) or 'runs'}"
     )
 
 
-def _cards_painted(
-    table: pd.DataFrame, entries: Sequence[Entry], seen: Sequence[RunPictures], place: PictureGrid, colours: Colours
+def _paint_cards(
+    table: pd.DataFrame, entries: Sequence[Entry], media: Sequence[RunPictures], place: PictureGrid, colours: Colours
 ) -> Image.Image:
     head = _head_height(place.scale)
     _, small = get_letterings(place.scale)
-    brush = draw_labels(entries, seen, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
-    for number, look in enumerate(seen):
-        for picture in look.pictures[:1]:
-            shown, left, top = fit_into_place(picture, place, number, head)
-            brush.show(left, top, shown)
-    _paint_head(brush, table, seen, place.pad)
+    brush = draw_labels(entries, media, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
+    for number, one in enumerate(media):
+        for picture in one.pictures[:1]:
+            fitted, left, top = fit_into_place(picture, place, number, head)
+            brush.paste(left, top, fitted)
+    _paint_head(brush, table, media, place.pad)
     if len(table) > len(entries):
         _paint_foot(brush, table, len(entries), place.pad, brush.picture.height - small.line - place.pad)
     return brush.picture
@@ -229,60 +229,65 @@ def _head_height(scale: float) -> int:
     return scale_length(4 * UNIT, scale) + body.line + small.line + 2 * scale_length(UNIT, scale)
 
 
-def _paint_head(brush: Brush, table: pd.DataFrame, seen: Sequence[RunPictures], left: int) -> None:
-    """What all runs have in common."""
+def _paint_head(brush: Brush, table: pd.DataFrame, media: Sequence[RunPictures], left: int) -> None:
+    """Paint what all runs have in common."""
     body, small = get_letterings(brush.scale)
     top, room = scale_length(4 * UNIT, brush.scale), brush.picture.width - 2 * left
     brush.text(left, top, format_title(table) or "runs", body, brush.colours.ink, room)
     brush.text(
-        left, top + body.line, join_with_dots(*format_facts(table), _common(seen)), small, brush.colours.soft, room
+        left,
+        top + body.line,
+        join_with_dots(*format_facts(table), _format_common_size(media)),
+        small,
+        brush.colours.soft,
+        room,
     )
 
 
-def _paint_foot(brush: Brush, table: pd.DataFrame, shown: int, left: int, top: int) -> None:
-    """What is left out, and how to get it."""
+def _paint_foot(brush: Brush, table: pd.DataFrame, count: int, left: int, top: int) -> None:
+    """Paint how many runs are left out, and how to get them."""
     _, small = get_letterings(brush.scale)
-    words = f"The first {shown:,} of {len(table):,} runs. The next ones: table[{shown}:].reel.sheet()"
+    words = f"The first {count:,} of {len(table):,} runs. The next ones: table[{count}:].reel.sheet()"
     brush.text(left, top, words, small, brush.colours.soft, brush.picture.width - 2 * left)
 
 
-def _common(seen: Sequence[RunPictures]) -> str:
-    """Size and length, where all clips have the same."""
-    told = {format_picture_size(look) for look in seen if look.film is not None}
-    return told.pop() if len(told) == 1 else ""
+def _format_common_size(media: Sequence[RunPictures]) -> str:
+    """Size and length, where they are the same for all clips; else empty."""
+    texts = {format_picture_size(one) for one in media if one.film is not None}
+    return texts.pop() if len(texts) == 1 else ""
 
 
-def _paint_row(brush: Brush, row: Drawn, columns: Columns, top: int) -> None:
+def _paint_row(brush: Brush, row: SheetRow, columns: Columns, top: int) -> None:
     body, small = get_letterings(brush.scale)
     gap = scale_length(UNIT, brush.scale)
     ink, soft = brush.colours.ink, brush.colours.soft
     number = columns.left + columns.number - min(small.width(row.entry.number), columns.number)
-    # Both stand on one line of writing, though one is smaller.
+    # Both are on one baseline, although one is smaller.
     up = (body.line - body.size) / 2 - gap / 4
     brush.text(number, top - up + (body.ascent - small.ascent) / 2, row.entry.number, small, soft, columns.number + 1)
     label = columns.left + columns.number + 2 * gap
     for place, line in enumerate(row.label):
         brush.text(label, top - up + place * body.line, line, body, ink, columns.label + 1)
-    for left, picture in zip(columns.cells, row.look.pictures, strict=False):
-        brush.show(left, top, picture)
-    if not row.look.pictures:
+    for left, picture in zip(columns.cells, row.media.pictures, strict=False):
+        brush.paste(left, top, picture)
+    if not row.media.pictures:
         _paint_state(brush, row, columns, top)
-    more = len(row.entry.files) - len(row.look.pictures)
-    if row.look.film is None and row.look.pictures and more > 0:
+    more = len(row.entry.files) - len(row.media.pictures)
+    if row.media.film is None and row.media.pictures and more > 0:
         words = f"+ {more}"
         brush.text(columns.right - small.width(words), top, words, small, soft, columns.cell)
 
 
-def _paint_state(brush: Brush, row: Drawn, columns: Columns, top: int) -> None:
-    """A quiet box where the pictures would be, with a sign, a word, and the reason."""
+def _paint_state(brush: Brush, row: SheetRow, columns: Columns, top: int) -> None:
+    """Paint a box in place of the pictures, with the sign and word of the state, and the reason."""
     body, small = get_letterings(brush.scale)
     gap = scale_length(UNIT, brush.scale)
     left, state = columns.cells[0], row.entry.state
     height = body.line + len(row.note) * small.line + 3 * gap
     brush.box(left, top, columns.right - left, height)
     x, y = left + 2 * gap, top + 1.5 * gap
-    if row.look.trouble:
-        brush.text(x, y, row.look.trouble, body, brush.colours.soft, columns.right - x)
+    if row.media.problem:
+        brush.text(x, y, row.media.problem, body, brush.colours.soft, columns.right - x)
         return
     taken = brush.sign(x, y, state, body)
     brush.text(x + taken, y, state, body, brush.colours.of(state), columns.right - x - taken)

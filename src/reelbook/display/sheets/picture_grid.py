@@ -1,4 +1,4 @@
-"""Pictures side by side in a grid, each with its label below: for what has one picture, moving or not."""
+"""Layout of pictures or clips in a grid, each with its label below."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .sheet_entries import Entry
 from .sheet_pictures import RunPictures
 
 SHAPE = 0.62
-"""How high a grid is for its width, at best."""
+"""The preferred ratio of a grid's height to its width."""
 MAX_ACROSS = 12
 MAX_SHAPE = 1.4
-"""The most of that: a grid that is higher than this for its width gets smaller cards."""
+"""The largest ratio of a card's height to the width of the grid; higher pictures are made smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureGrid:
-    """Where the cards stand."""
+    """The positions and sizes of the cards of a grid, in pixels."""
 
     across: int
     card: tuple[int, int]
-    """Width and height of a picture's place."""
+    """Width and height of the place for a picture."""
     label: int
-    """How high a label is."""
+    """Height of a label."""
     lines: int
-    """Of a label."""
+    """Lines of a label."""
     gap: int
     pad: int
     width: int
@@ -41,12 +41,12 @@ class PictureGrid:
 
     @property
     def height(self) -> int:
-        """Of the whole grid."""
+        """Height of the grid."""
         down = math.ceil(self.count / self.across)
         return 2 * self.pad + down * (self.card[1] + self.label) + (down - 1) * 2 * self.gap
 
     def place(self, number: int) -> tuple[int, int]:
-        """Left and upper edge of a card."""
+        """The left and upper edge of a card."""
         row, column = divmod(number, self.across)
         left = self.pad + column * (self.card[0] + self.gap)
         return left, self.pad + row * (self.card[1] + self.label + 2 * self.gap)
@@ -61,41 +61,41 @@ def choose_grid(
     card: float = 1.0,
     across: int | None = None,
 ) -> PictureGrid:
-    """The grid of so many cards that is nearest to a good shape; pictures of these sizes go in.
+    """The grid for these entries and picture sizes whose shape is nearest to `SHAPE`.
 
-    Labels get a second line where one is not enough. `card` is the widest one may be, as a part of the width; with
-    `across` there are so many side by side, whatever the shape.
+    Labels get a second line where one is not enough. `card` is the largest width of a card, as a share of the width;
+    with `across` there are so many side by side, whatever the shape.
     """
     shape = median(size[1] / size[0] for size in sizes) if sizes else 9 / 16
     shape = min(max(shape, 1 / 4), 16 / 9)
     if across is not None:
-        return _grid(across, shape, entries, width, scale)
-    found = [_grid(count, shape, entries, width, scale) for count in range(1, min(len(entries), MAX_ACROSS) + 1)]
+        return _make_grid(across, shape, entries, width, scale)
+    found = [_make_grid(count, shape, entries, width, scale) for count in range(1, min(len(entries), MAX_ACROSS) + 1)]
     small = [one for one in found if one.card[0] <= width * card] or found[-1:]
     return min(small, key=lambda one: abs(math.log(one.height / width / SHAPE)))
 
 
 def draw_labels(
     entries: Sequence[Entry],
-    looks: Sequence[RunPictures],
+    media: Sequence[RunPictures],
     grid: PictureGrid,
     colours: Colours,
     *,
     top: int = 0,
     foot: int = 0,
 ) -> Brush:
-    """A canvas with every label, and a quiet box for each run that has no picture."""
+    """A brush whose canvas has all labels, and a box with the state of each run that has no picture."""
     brush = Brush(grid.width, top + grid.height + foot, colours, scale=grid.scale)
     body, small = get_letterings(grid.scale)
-    for number, (entry, look) in enumerate(zip(entries, looks, strict=True)):
+    for number, (entry, one) in enumerate(zip(entries, media, strict=True)):
         left, upper = grid.place(number)
         upper += top
-        if not look.pictures:
+        if not one.pictures:
             brush.box(left, upper, *grid.card)
-            word = look.trouble or entry.state
+            word = one.problem or entry.state
             y = upper + (grid.card[1] - body.line) / 2
-            taken = 0 if look.trouble else brush.sign(left + 2 * grid.gap, y, entry.state, body)
-            ink = colours.of("" if look.trouble else entry.state)
+            taken = 0 if one.problem else brush.sign(left + 2 * grid.gap, y, entry.state, body)
+            ink = colours.of("" if one.problem else entry.state)
             brush.text(left + 2 * grid.gap + taken, y, word, body, ink, grid.card[0] - 3 * grid.gap - taken)
         parts = entry.label or (f"run {entry.number}",)
         for place, line in enumerate(wrap_label(parts, small, grid.card[0], grid.lines)):
@@ -105,14 +105,14 @@ def draw_labels(
 
 
 def fit_into_place(picture: Image.Image, grid: PictureGrid, number: int, top: int = 0) -> tuple[Image.Image, int, int]:
-    """A picture as it goes into its place, and where."""
+    """A picture scaled to its place, with its left and upper edge."""
     left, upper = grid.place(number)
-    shown = fit_to_box(picture, grid.card)
-    # It stands on its label.
-    return shown, left, top + upper + grid.card[1] - shown.height
+    fitted = fit_to_box(picture, grid.card)
+    # Directly above its label.
+    return fitted, left, top + upper + grid.card[1] - fitted.height
 
 
-def _grid(across: int, shape: float, entries: Sequence[Entry], width: int, scale: float) -> PictureGrid:
+def _make_grid(across: int, shape: float, entries: Sequence[Entry], width: int, scale: float) -> PictureGrid:
     _, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(2 * UNIT, scale)
     wide = max(8, (width - 2 * pad - (across - 1) * gap) // across)

@@ -1,4 +1,4 @@
-"""The colours of pictures that are drawn here: those of the style sheet, light or dark."""
+"""The colours of sheets, strips and animations: those of the style sheet, light or dark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..theme import read_asset
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Ours, by their names in the style sheet."""
+    """Colours by their names in the style sheet."""
 
     ink: str
     soft: str
@@ -26,13 +26,13 @@ class Colours:
     bad: str
 
     def of(self, state: str) -> str:
-        """The colour that goes with the word for a state."""
+        """The colour of a state."""
         found: str = getattr(self, STATE_COLOURS.get(state, "soft"))
         return found
 
 
 def get_colours() -> Colours:
-    """Those of the chosen theme; a picture has no host to ask, so it is light unless dark was chosen."""
+    """The colours of `rb.options.theme`; with `auto` the light ones, because a picture does not know its page."""
     return get_theme_colours(is_dark=options.theme == "dark")
 
 

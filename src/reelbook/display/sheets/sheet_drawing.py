@@ -1,4 +1,4 @@
-"""What sheets, strips and moving pictures are drawn with: type, hairlines, round corners, and the signs of states."""
+"""Drawing of sheets, strips and animations: text, hairlines, round corners, and the signs of states."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..formatting import STATE_SIGNS, join_with_dots
 from .sheet_colours import Colours
 
 FULL_WIDTH, BODY, SMALL, UNIT, RADIUS, HAIR = 1600, 26, 24, 8, 12, 2
-"""Of a sheet as wide as usual; twice what they are on a page, because a screen may show it at half its size."""
+"""Pixels on a sheet of full width; twice those of a page, because a screen may display it at half its size."""
 MIN_BODY = 12
 FINER = 4
-"""Shapes are drawn so much larger and then shrunk, which makes their edges smooth."""
+"""The factor by which shapes are drawn larger and then shrunk, for smooth edges."""
 
 
 class Brush:
-    """A canvas of one width, with measures that go with it."""
+    """Draws on a canvas; `scale` is its width as a share of `FULL_WIDTH`."""
 
     def __init__(self, width: int, height: int, colours: Colours, *, scale: float) -> None:
         self.colours = colours
@@ -28,48 +28,48 @@ class Brush:
         self.scale = scale
 
     def text(self, left: float, top: float, words: str, lettering: Lettering, ink: str, room: float) -> None:
-        """Words on one line, cut to the room there is."""
+        """Draw a text on one line, cut to `room` pixels."""
         lettering.draw(self._draw, left, top, words, ink, room=room)
 
     def hairline(self, left: int, top: int, right: int) -> None:
-        """A line from left to right."""
+        """Draw a horizontal line."""
         thick = max(1, round(HAIR * self.scale))
         self._draw.rectangle((left, top, right - 1, top + thick - 1), fill=self.colours.line)
 
     def box(self, left: int, top: int, width: int, height: int) -> None:
-        """A quiet place where there is no picture."""
+        """Draw a plain box with round corners, where there is no picture."""
         shape = Image.new("RGB", (width, height), self.colours.raised)
-        self.show(left, top, shape)
+        self.paste(left, top, shape)
 
-    def show(self, left: int, top: int, picture: Image.Image) -> None:
-        """A picture with round corners."""
+    def paste(self, left: int, top: int, picture: Image.Image) -> None:
+        """Draw a picture with round corners."""
         radius = min(round(RADIUS * self.scale), min(picture.size) // 4)
-        self.picture.paste(picture, (left, top), _round(picture.size, radius))
+        self.picture.paste(picture, (left, top), _make_corner_mask(picture.size, radius))
 
     def sign(self, left: float, top: float, state: str, lettering: Lettering) -> int:
-        """The sign of a state in a line of this type; says how much room it takes. One without a sign takes none."""
+        """Draw the sign of a state before a text; returns the width it takes, 0 for a state without a sign."""
         mark = STATE_SIGNS.get(state)
         if mark is None:
             return 0
         size = round(lettering.size * 0.8)
-        shape = _sign(mark, size)
+        shape = _make_sign_mask(mark, size)
         place = round(left), round(top + (lettering.line - size) / 2)
         self.picture.paste(Image.new("RGB", shape.size, self.colours.of(state)), place, shape)
         return round(size * 1.5)
 
 
 def scale_length(value: float, scale: float) -> int:
-    """A measure for this width."""
+    """A length on a sheet of full width at this scale, at least one pixel."""
     return max(1, round(value * scale))
 
 
 def get_letterings(scale: float) -> tuple[Lettering, Lettering]:
-    """Type for what is read first, and for the rest."""
+    """The lettering of body text and of small text."""
     return Lettering(max(MIN_BODY, round(BODY * scale))), Lettering(max(MIN_BODY - 1, round(SMALL * scale)))
 
 
 def fit_to_box(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
-    """A picture as large as the box allows; a tiny one is enlarged."""
+    """A picture scaled to fill the box, also if it has to be enlarged."""
     grow = min(box[0] / picture.width, box[1] / picture.height)
     size = max(1, round(picture.width * grow)), max(1, round(picture.height * grow))
     # A pixel more or less is not worth a blur.
@@ -77,8 +77,8 @@ def fit_to_box(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
     return picture if near else picture.resize(size, Image.Resampling.LANCZOS)
 
 
-def wrap_label(parts: Sequence[str], lettering: Lettering, room: int, most: int) -> list[str]:
-    """The parts of a label on few lines: short ones together, and what is left for the longest."""
+def wrap_label(parts: Sequence[str], lettering: Lettering, room: int, max_lines: int) -> list[str]:
+    """The parts of a label on at most `max_lines` lines: short ones share a line, long ones get the rest."""
     if not parts or room < 1:
         return []
     short: list[str] = []
@@ -91,18 +91,18 @@ def wrap_label(parts: Sequence[str], lettering: Lettering, room: int, most: int)
             short[-1] = together
         else:
             short.append(part)
-    short = short[: max(1, most - len(long))]
-    left = max(len(long), most - len(short))
+    short = short[: max(1, max_lines - len(long))]
+    left = max(len(long), max_lines - len(short))
     found: list[str] = []
     for place, part in enumerate(long):
         found += lettering.lines(part, room, max(1, (left - len(found)) // (len(long) - place)))
-    # The words first, as everywhere.
-    return [*found, *short][: max(most, 1)]
+    # Long texts first, as everywhere.
+    return [*found, *short][: max(max_lines, 1)]
 
 
 @lru_cache(maxsize=64)
-def _round(size: tuple[int, int], radius: int) -> Image.Image:
-    """Where a picture with round corners is seen."""
+def _make_corner_mask(size: tuple[int, int], radius: int) -> Image.Image:
+    """The mask of a picture with round corners."""
     mask = Image.new("L", size, 255)
     if radius < 1:
         return mask
@@ -122,8 +122,8 @@ def _round(size: tuple[int, int], radius: int) -> Image.Image:
 
 
 @lru_cache(maxsize=64)
-def _sign(mark: str, size: int) -> Image.Image:
-    """A sign as a mask. It is drawn, not written: few fonts have all of them."""
+def _make_sign_mask(mark: str, size: int) -> Image.Image:
+    """A sign as a mask; drawn, because few fonts have all of them."""
     side = size * FINER
     shape = Image.new("L", (side, side), 0)
     draw = ImageDraw.Draw(shape)

@@ -1,4 +1,4 @@
-"""The runs of a table as a sheet shows them: what tells each from the others, its files, and how it stands."""
+"""The runs of a table as entries of a sheet: label, files, and state."""
 
 from __future__ import annotations
 
@@ -10,69 +10,71 @@ from typing import Any
 import pandas as pd
 
 from ...errors import ReelbookError
-from ...media.stills import is_film
-from ...sweeps.results.accessor import Reel
+from ...media.stills import is_video
+from ...sweeps.results.table_files import find_paths
 from ..formatting import format_credits, join_with_dots
 from ..report.layout import find_axes, format_named_value, format_table_value, is_missing
 
 COMPLETED = "completed"
-GONE = "no file here"
+NO_FILE = "no file here"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One run."""
+    """One run of a sheet."""
 
     number: str
-    """What the table calls it."""
+    """Its index in the table, as text."""
     label: tuple[str, ...]
-    """What tells it from the others, by parts."""
+    """The values by which it differs from the others."""
     files: tuple[str, ...]
     state: str = ""
     reason: str = ""
 
     @property
     def is_film(self) -> bool:
-        """Whether its first file plays."""
-        return bool(self.files) and is_film(self.files[0])
+        """Whether its first file is a clip."""
+        return bool(self.files) and is_video(self.files[0])
 
 
 def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[Entry]:
-    """Every run of a table, in its order."""
+    """An entry for each run of a table, in its order; `labels` are columns instead of those that vary."""
     # A table may have been joined so that it has a name twice.
     table = table.loc[:, ~table.columns.duplicated()]
-    texts = _labels(table, labels)
-    files = Reel(table).paths()
-    states, reasons = _column(table, "status"), _column(table, "error")
+    texts = _make_labels(table, labels)
+    files = find_paths(table)
+    states, reasons = _get_column(table, "status"), _get_column(table, "error")
     return [
-        Entry(format_table_value(name), text, tuple(found), *_standing(state, reason, found))
+        Entry(format_table_value(name), text, tuple(found), *_find_state(state, reason, found))
         for name, text, found, state, reason in zip(table.index, texts, files, states, reasons, strict=True)
     ]
 
 
 def format_title(table: pd.DataFrame) -> str:
-    """What all runs have in common: the prompt, or else the model."""
-    prompts = {"" if is_missing(value) else " ".join(str(value).split()) for value in _column(table, "prompt")}
+    """The title of a sheet: the prompt if all runs have the same, else the models."""
+    prompts = {"" if is_missing(value) else " ".join(str(value).split()) for value in _get_column(table, "prompt")}
     if len(prompts) == 1 and "" not in prompts:
         return prompts.pop()
-    return join_with_dots(*_models(table)) if len(_models(table)) < 4 else f"{len(_models(table))} models"
+    return (
+        join_with_dots(*_list_models(table)) if len(_list_models(table)) < 4 else f"{len(_list_models(table))} models"
+    )
 
 
 def format_facts(table: pd.DataFrame) -> list[str]:
-    """How many runs there are, how many came to nothing, and what they cost."""
+    """Number of runs, states other than completed, and credits, as texts."""
     found = [f"{len(table):,} run{'' if len(table) == 1 else 's'}"]
-    states = [format_table_value(value) for value in _column(table, "status") if not is_missing(value)]
+    states = [format_table_value(value) for value in _get_column(table, "status") if not is_missing(value)]
     others = [state for state in dict.fromkeys(states) if state != COMPLETED]
     found += [f"{states.count(state):,} {state}" for state in others]
-    costs = [value for value in _column(table, "credits") if not is_missing(value)]
+    costs = [value for value in _get_column(table, "credits") if not is_missing(value)]
     if costs:
-        sources = {format_table_value(value) for value in _column(table, "credits_source") if not is_missing(value)}
+        sources = {format_table_value(value) for value in _get_column(table, "credits_source") if not is_missing(value)}
         found.append(format_credits(sum(map(int, costs)), "charged" if sources == {"charged"} else "estimated"))
     return found
 
 
 def check_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str]:
-    """The names of the columns, if the table has them."""
+    """The labels as a list; raises a ReelbookError for a column that the table lacks."""
     names = [labels] if isinstance(labels, str) else list(labels)
     known = list(map(str, table.columns))
     for name in names:
@@ -82,27 +84,27 @@ def check_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tuple[str, ...]]:
+def _make_labels(table: pd.DataFrame, labels: str | Sequence[str] | None) -> list[tuple[str, ...]]:
     if labels is not None:
         names = check_labels(table, labels)
         return [
             tuple(format_named_value(name, table[name].iloc[place]) for name in names) for place in range(len(table))
         ]
-    models = [_short(value) for value in _column(table, "model")]
+    models = [_format_model(value) for value in _get_column(table, "model")]
     several = len(set(models)) > 1
     found: list[tuple[str, ...]] = [()] * len(table)
     for model in dict.fromkeys(models):
         places = [place for place, one in enumerate(models) if one == model]
-        # What one model is asked says nothing of the others.
-        parts = _varying(table.iloc[places] if several else table)
+        # Inputs of one model are no difference between the runs of another.
+        parts = _format_varying(table.iloc[places] if several else table)
         name = [model] if several and model != format_table_value(None) else []
         for place, part in zip(places, parts, strict=True):
             found[place] = (*name, *part)
     return found
 
 
-def _varying(table: pd.DataFrame) -> list[list[str]]:
-    """What tells each run of one model from the others; nothing of what is empty in its row."""
+def _format_varying(table: pd.DataFrame) -> list[list[str]]:
+    """The values by which each run of one model differs from the others, without those that are empty."""
     axes = find_axes(table)
     return [
         [
@@ -115,29 +117,29 @@ def _varying(table: pd.DataFrame) -> list[list[str]]:
 
 
 def _format_part(name: str, value: Any) -> str:
-    """A value with what it is of; nothing for one that is missing, an empty text or an empty list."""
+    """A value with its name; empty for one that is missing, an empty text or an empty list."""
     is_empty = is_missing(value) or format_table_value(value) in ("none", '""')
     return "" if is_empty else format_named_value(name, value)
 
 
-def _standing(state: Any, reason: Any, files: Sequence[str]) -> tuple[str, str]:
-    """The state in a word, and why."""
+def _find_state(state: Any, reason: Any, files: Sequence[str]) -> tuple[str, str]:
+    """The state of a run, and the reason for it."""
     known = "" if is_missing(state) else format_table_value(state)
     why = "" if is_missing(reason) else format_table_value(reason)
     if not files and known in ("", COMPLETED):
-        return GONE, why or ("rb.attach fetches it again" if known else "")
+        return NO_FILE, why or ("rb.attach fetches it again" if known else "")
     return known, why
 
 
-def _models(table: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(_short(value) for value in _column(table, "model") if not is_missing(value)))
+def _list_models(table: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(_format_model(value) for value in _get_column(table, "model") if not is_missing(value)))
 
 
-def _short(model: Any) -> str:
+def _format_model(model: Any) -> str:
     return format_table_value(model).rstrip("/").rpartition("/")[2]
 
 
-def _column(table: pd.DataFrame, name: str) -> list[Any]:
+def _get_column(table: pd.DataFrame, name: str) -> list[Any]:
     if name not in table.columns:
         return [None] * len(table)
     found: Any = table[name]

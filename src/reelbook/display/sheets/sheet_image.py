@@ -1,4 +1,4 @@
-"""A finished sheet: a picture like any other of Pillow, which a notebook keeps in a fifth of the bytes."""
+"""A finished sheet: a Pillow image that takes a fifth of the bytes in a notebook."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from ..theme import render_style
 from .sheet_colours import Colours, get_colours, get_theme_colours
 
 MAX_BYTES, MAX_PLAIN = 240_000, 100_000
-"""Of the copy that a page shows, and of the one for places without HTML: a few sheets, and still a notebook can be sent by mail."""
+"""Bytes of the copy in HTML, and of the one without: a notebook with a few sheets can still be sent by mail."""
 DARK_COLOURS = 64
 IMAGE = Markup(
     '<img class="rb-sheet-light" width="{}" alt="{}" src="{}" style="display:block;max-width:100%;height:auto">'
 )
-# Where the style sheet is lost, nothing is left of both but the light drawing.
+# Without the style sheet only the light drawing is displayed.
 THEMED = Markup(
     '<div class="rb-sheet" style="max-width:{}px;--rb-sheet-pictures:url({});--rb-sheet-words:url({})">{}</div>'
 )
-WHOLE, THINNED = 0, 2
-"""Colours as fine as the light and dark of a picture, and half as fine each way, which letters hardly show."""
-COPIES = (
-    (88, WHOLE, None), (76, WHOLE, None), (76, THINNED, None), (60, THINNED, None),
-    (60, THINNED, 1280), (50, THINNED, 1280), (50, THINNED, 1000), (42, THINNED, 1000), (35, THINNED, 1000),
-    (28, THINNED, 1000), (20, THINNED, 1000),
+FULL_COLOURS, HALVED_COLOURS = 0, 2
+"""Subsampling of the colours: none, and half in each direction, which is hardly visible in letters."""
+COPY_SETTINGS = (
+    (88, FULL_COLOURS, None), (76, FULL_COLOURS, None), (76, HALVED_COLOURS, None), (60, HALVED_COLOURS, None),
+    (60, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1000), (42, HALVED_COLOURS, 1000), (35, HALVED_COLOURS, 1000),
+    (28, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 1000),
 )  # fmt: skip
-"""Quality, colours and width of the copies that are tried, the best first; None is the width that the sheet has."""
+"""Quality, subsampling and width of the copies that are tried, the best first; None is the width of the sheet."""
 
 
 class Sheet(Image.Image):
-    """A picture to be saved, pasted and printed.
+    """A Pillow image that can be saved, pasted and printed, and is displayed as a small JPEG.
 
-    Pillow shows its pictures as PNG and as JPEG at once, and the PNG of a sheet of 24 runs alone takes 5 MB in the
-    notebook. This shows one JPEG of at most 240 kB, coarser or smaller as need be; `save("sheet.png")` writes every
-    pixel as it is. On a dark page its ground is that of the page, and its words are light.
+    Pillow displays its images as PNG and as JPEG at once, and the PNG of a sheet of 24 runs alone takes 5 MB in the
+    notebook. This displays one JPEG of at most 240 kB, coarser or smaller as needed; `save("sheet.png")` writes all
+    pixels unchanged. On a dark page it has the page's background, and its text is light.
     """
 
     _paint: Callable[[Colours], Image.Image] | None = None
@@ -49,7 +49,7 @@ class Sheet(Image.Image):
 
     @classmethod
     def of(cls, paint: Callable[[Colours], Image.Image], alt: str) -> Sheet:
-        """The picture that is painted in the chosen colours, as a sheet; `alt` is what it shows, in words."""
+        """A sheet painted in the colours of `rb.options.theme`; `alt` describes it as text."""
         found = cls()
         vars(found).update(vars(paint(get_colours())), _paint=paint, _alt=alt)
         return found
@@ -58,21 +58,21 @@ class Sheet(Image.Image):
         return super().__getstate__()[:5]
 
     def _repr_html_(self) -> str:
-        whole = self.convert("RGB")
-        shown = IMAGE.format(self.width, self._alt or repr(self), data_uri("image/jpeg", encode_jpeg(whole)))
-        dark = self.in_dark()
+        light = self.convert("RGB")
+        image = IMAGE.format(self.width, self._alt or repr(self), data_uri("image/jpeg", encode_jpeg(light)))
+        dark = self.draw_dark()
         if dark is None:
-            return str(Markup('<div class="rb-sheet">{}</div>').format(shown))
-        words, pictures = (data_uri("image/png", _png(part)) for part in _apart(whole, dark))
-        return str(render_style("sheet.css") + THEMED.format(self.width, pictures, words, shown))
+            return str(Markup('<div class="rb-sheet">{}</div>').format(image))
+        words, pictures = (data_uri("image/png", _png(part)) for part in _split_layers(light, dark))
+        return str(render_style("sheet.css") + THEMED.format(self.width, pictures, words, image))
 
-    def in_dark(self) -> Image.Image | None:
-        """The same in the colours of a dark page; None where one theme was chosen, or somebody has drawn on it since."""
+    def draw_dark(self) -> Image.Image | None:
+        """The sheet in the colours of a dark page; None if a theme was chosen, or its pixels were changed since."""
         if self._paint is None or options.theme != "auto":
             return None
-        whole = self.convert("RGB")
-        same = self._paint(get_theme_colours(is_dark=False))
-        if same.size != whole.size or same.tobytes() != whole.tobytes():
+        light = self.convert("RGB")
+        repeated = self._paint(get_theme_colours(is_dark=False))
+        if repeated.size != light.size or repeated.tobytes() != light.tobytes():
             return None
         return self._paint(get_theme_colours(is_dark=True))
 
@@ -89,24 +89,24 @@ class Sheet(Image.Image):
         return f"<a picture of {self.width}×{self.height}: .save('sheet.png') keeps it>"
 
 
-def encode_jpeg(picture: Image.Image, most_bytes: int = MAX_BYTES) -> bytes:
-    """The best JPEG of a picture that is no larger than this; of one that is very long, the smallest that can be read."""
-    content, shown = b"", picture
-    for quality, subsampling, width in COPIES:
-        if width is not None and width < shown.width:
+def encode_jpeg(picture: Image.Image, max_bytes: int = MAX_BYTES) -> bytes:
+    """The best JPEG of a picture within `max_bytes`; if there is none, as for a very long one, the smallest that is legible."""
+    content, copy = b"", picture
+    for quality, subsampling, width in COPY_SETTINGS:
+        if width is not None and width < copy.width:
             high = max(1, round(picture.height * width / picture.width))
-            shown = picture.resize((width, high), Image.Resampling.LANCZOS)
+            copy = picture.resize((width, high), Image.Resampling.LANCZOS)
         out = io.BytesIO()
-        # Not with `optimize`: Pillow then gives it room for one byte a pixel, and fails where grain takes more.
-        shown.save(out, "JPEG", quality=quality, subsampling=subsampling)
+        # Without `optimize`, for which Pillow reserves one byte a pixel, and fails where grain takes more.
+        copy.save(out, "JPEG", quality=quality, subsampling=subsampling)
         content = out.getvalue()
-        if len(content) <= most_bytes:
+        if len(content) <= max_bytes:
             break
     return content
 
 
-def _apart(light: Image.Image, dark: Image.Image) -> tuple[Image.Image, Image.Image]:
-    """The words and lines of the dark drawing on no ground, and a mask of what both drawings share: the pictures."""
+def _split_layers(light: Image.Image, dark: Image.Image) -> tuple[Image.Image, Image.Image]:
+    """The text and lines of the dark drawing on a transparent background, and a mask of the pictures, which both share."""
     is_same = _is_equal(np.asarray(light), np.asarray(dark))
     is_ground = _is_equal(np.asarray(dark), np.array(dark.getpixel((0, 0)), np.uint8))
     words = np.dstack([np.asarray(dark), np.where(is_same | is_ground, 0, 255).astype(np.uint8)])

@@ -1,4 +1,4 @@
-"""The columns of any DataFrame as words to read and numbers to sort by: what a cell holds cannot break a table."""
+"""The columns of any DataFrame as texts to read and numbers to sort by."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 MAX_TEXT = 2_000
-"""Characters of one cell that are kept; a page of text belongs into a file."""
+"""Characters of a cell; longer text is cut."""
 
 DIGITS, LARGEST_PLAIN, SMALLEST_PLAIN = 6, 1e15, 1e-4
 MAX_EXACT = 2**53
-"""The largest whole number that a page can count with; beyond it words stay exact, and only the order is rounded."""
+"""The largest integer that is exact in JavaScript; beyond it the text stays exact, and the sort key is rounded."""
 
 MAX_ITEMS, MAX_IN_ONE, MAX_DEPTH = 40, 400, 6
 
@@ -26,7 +26,7 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One column: the words of each cell, None where there is nothing, and what to sort by where that is not the words."""
+    """A column: the text of each cell, None where it is missing, and sort keys where those are not the texts."""
 
     name: str
     words: list[str | None]
@@ -35,25 +35,25 @@ class Cells:
 
 
 def make_cells(name: Any, values: pd.Series[Any]) -> Cells:
-    """A column of a table, whatever it is called and holds."""
-    listed = values.tolist()
-    missing = [_is_missing(value) for value in listed]
-    words = [None if gone else format_cell(value) for value, gone in zip(listed, missing, strict=True)]
-    order, is_number = _order(values, listed, missing)
-    if is_number and any(isinstance(value, (float, np.floating)) for value in listed):
-        words = _aligned(words, listed)
+    """The cells of a column with any name and any values."""
+    items = values.tolist()
+    missing = [_is_missing(value) for value in items]
+    words = [None if gone else format_cell(value) for value, gone in zip(items, missing, strict=True)]
+    order, is_number = _find_order(values, items, missing)
+    if is_number and any(isinstance(value, (float, np.floating)) for value in items):
+        words = _align(words, items)
     return Cells(format_column_name(name), words, order, is_number)
 
 
 def format_column_name(label: Any) -> str:
-    """The name of a column in words; of one with several levels, all of them."""
+    """The name of a column as text, with all levels of a MultiIndex."""
     if isinstance(label, tuple):
         return " / ".join(words for part in label if (words := format_cell(part)))
     return format_cell(label)
 
 
 def format_cell(value: Any) -> str:
-    """A value as one reads it: floats to six digits, anything else as Python says it, and never too long.
+    """A value as text: floats to six digits, other values by `str`, shortened to `MAX_TEXT`.
 
     >>> [format_cell(value) for value in (0.1 + 0.2, 1272.0, 1e-7, [0.5, "a"], None)]
     ['0.3', '1272', '1e-07', "[0.5, 'a']", 'None']
@@ -64,14 +64,14 @@ def format_cell(value: Any) -> str:
         return format_number(float(value))
     try:
         return _limit_text(
-            _short().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value)
+            _make_repr().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value)
         )
-    except Exception:  # Whatever somebody's own class stumbles over, the table is shown.
+    except Exception:  # A class may fail in its `__str__`; the table is displayed nevertheless.
         return f"<{type(value).__name__}>"
 
 
 def replace_surrogates(text: str) -> str:
-    """A text that can be sent: halves of characters, which no encoding takes, are a `?` each.
+    """A text that can be encoded: each lone surrogate becomes a `?`.
 
     >>> replace_surrogates("a\\ud800b")
     'a?b'
@@ -80,7 +80,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number to six digits; those before the point are all kept.
+    """A number to six digits, with all digits before the point.
 
     >>> format_number(1234567.891), format_number(0.000123456789), format_number(-2.50), format_number(float("inf"))
     ('1234568', '0.000123457', '-2.5', 'inf')
@@ -94,57 +94,57 @@ def format_number(value: float) -> str:
     return plain.rstrip("0").rstrip(".") if decimals else plain
 
 
-def _aligned(words: list[str | None], values: Sequence[Any]) -> list[str | None]:
-    """Numbers with their points under each other, unless some would lose what tells them apart.
+def _align(words: list[str | None], values: Sequence[Any]) -> list[str | None]:
+    """Numbers with the same count of decimals, unless small ones would lose significant digits.
 
-    >>> _aligned(["675.59", "668.408", None, "6"], [675.59, 668.408, None, 6.0])
+    >>> _align(["675.59", "668.408", None, "6"], [675.59, 668.408, None, 6.0])
     ['675.590', '668.408', None, '6.000']
-    >>> _aligned(["0.000123457", "1234.5"], [0.000123457, 1234.5])
+    >>> _align(["0.000123457", "1234.5"], [0.000123457, 1234.5])
     ['0.000123457', '1234.5']
     """
     sizes = [abs(float(value)) for value, word in zip(values, words, strict=True) if word is not None and value]
     if not sizes or not all(SMALLEST_PLAIN <= size < LARGEST_PLAIN for size in sizes):
         return words
-    most = max(0, DIGITS - 1 - math.floor(math.log10(max(sizes))))
-    decimals = min(most, max(len(word.partition(".")[2]) for word in words if word is not None))
-    if min(sizes) < 10 ** (2 - decimals) and decimals == most:
+    max_decimals = max(0, DIGITS - 1 - math.floor(math.log10(max(sizes))))
+    decimals = min(max_decimals, max(len(word.partition(".")[2]) for word in words if word is not None))
+    if min(sizes) < 10 ** (2 - decimals) and decimals == max_decimals:
         return words
     return [None if word is None else f"{float(value):.{decimals}f}" for word, value in zip(words, values, strict=True)]
 
 
 @cache
-def _short() -> reprlib.Repr:
-    """Python's own way to say a list or a dict, that comes to an end with any of them."""
-    short = reprlib.Repr()
+def _make_repr() -> reprlib.Repr:
+    """A `reprlib.Repr` whose output is limited for any container."""
+    limited = reprlib.Repr()
     for name in ("list", "tuple", "set", "frozenset", "dict", "array", "deque"):
-        setattr(short, f"max{name}", MAX_ITEMS)
-    short.maxstring = short.maxlong = short.maxother = MAX_IN_ONE
-    short.maxlevel = MAX_DEPTH
-    return short
+        setattr(limited, f"max{name}", MAX_ITEMS)
+    limited.maxstring = limited.maxlong = limited.maxother = MAX_IN_ONE
+    limited.maxlevel = MAX_DEPTH
+    return limited
 
 
-def _order(
-    values: pd.Series[Any], listed: list[Any], missing: Sequence[bool]
+def _find_order(
+    values: pd.Series[Any], items: list[Any], missing: Sequence[bool]
 ) -> tuple[list[Number | None] | None, bool]:
-    """What to sort by, and whether it is a number to a reader, too."""
+    """The sort keys, None for the texts, and whether they are numbers to a reader, too."""
     kind = values.dtype
     if isinstance(kind, pd.CategoricalDtype) and kind.ordered:
         return [None if gone else int(code) for code, gone in zip(values.cat.codes, missing, strict=True)], False
-    kinds = {type(value) for value, gone in zip(listed, missing, strict=True) if not gone}
+    kinds = {type(value) for value, gone in zip(items, missing, strict=True) if not gone}
     if not kinds:
         return None, False
     if kinds <= {pd.Timestamp, pd.Timedelta} and len(kinds) == 1:
-        # `value` is in nanoseconds for both; a page counts in milliseconds.
-        return [None if gone else value.value / 1e6 for value, gone in zip(listed, missing, strict=True)], False
+        # `value` is in nanoseconds for both; JavaScript counts in milliseconds.
+        return [None if gone else value.value / 1e6 for value, gone in zip(items, missing, strict=True)], False
     if kinds <= {bool, np.bool_}:
-        return [None if gone else int(value) for value, gone in zip(listed, missing, strict=True)], False
+        return [None if gone else int(value) for value, gone in zip(items, missing, strict=True)], False
     if all(issubclass(one, (int, float, np.integer, np.floating)) and one is not bool for one in kinds):
-        return [None if gone else _countable(value) for value, gone in zip(listed, missing, strict=True)], True
+        return [None if gone else _make_sort_number(value) for value, gone in zip(items, missing, strict=True)], True
     return None, False
 
 
-def _countable(value: Any) -> Number:
-    """A number as a page can count with it: exact where possible, and finite, because JSON knows no other."""
+def _make_sort_number(value: Any) -> Number:
+    """A number for JavaScript: exact where possible, and finite, as JSON requires."""
     if isinstance(value, (int, np.integer)) and abs(int(value)) <= MAX_EXACT:
         return int(value)
     try:
@@ -168,5 +168,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def _limit_text(text: str) -> str:
-    """A text that can be sent, and no more than a page of it."""
+    """A text that can be encoded, of at most `MAX_TEXT` characters."""
     return replace_surrogates(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)")

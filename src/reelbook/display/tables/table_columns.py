@@ -1,4 +1,4 @@
-"""Which columns of a table are shown first, and how all of them travel to the page in little room."""
+"""The choice of visible columns of a table, and the compact JSON of all columns for the page."""
 
 from __future__ import annotations
 
@@ -19,76 +19,80 @@ STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_
 OURS = frozenset({
     STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
 })  # fmt: skip
-"""Columns that vary without telling runs apart."""
+"""Columns that vary without distinguishing inputs."""
 
 DONE = frozenset({"completed", "from library"})
 UNSETTLED = frozenset(
     {"planned", "not started", "waiting", "IN_QUEUE", "running", "IN_PROGRESS", "unfinished", "uncertain"}
 )
-"""States of runs whose credits are set aside, and not spent."""
+"""States of runs whose credits are reserved and not spent."""
 
 FILES = ("output_video", "output_images")
 
 MAX_VARYING = 8
 MAX_DATA = 3_000_000
-"""Bytes of the cells of one table; beyond it columns that are not shown stay away."""
+"""Bytes of the cells of one table; beyond it columns that are not visible are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its part in the table."""
+    """A column and its role in the table."""
 
     cells: Cells
-    is_shown: bool = False
+    is_visible: bool = False
     is_index: bool = False
     role: str = ""
-    """`state` and `credits` are told in the summary, too."""
+    """`state`, `credits` or `source`, which the summary uses; else empty."""
     keys: list[str | None] | None = None
-    """What the table calls the states, which a filter may name as well."""
+    """The states as in the table, which a filter may name as well."""
 
 
 def find_columns(table: pd.DataFrame) -> list[Column]:
-    """All columns: index, state, those that vary, credits, seconds and errors are shown, then follow the others.
+    """All columns: the visible ones (index, state, those that vary, credits, seconds, errors), then the others.
 
-    What opens a file comes along only where it is shown on purpose: a saved notebook is sent around.
+    Addresses that give access to files are left out unless they are visible, because a saved notebook may be shared.
     """
-    index = [Column(part, is_shown=True, is_index=True) for part in _index(table)]
-    named = _columns(table)
-    tells = _find_axes(table, named)
+    index = [Column(part, is_visible=True, is_index=True) for part in _make_index_cells(table)]
+    named = _make_columns(table)
+    axes = _find_axes(table, named)
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
-    errors = [ERROR] if _says_something(named.get(ERROR)) else []
+    errors = [ERROR] if _has_text(named.get(ERROR)) else []
     marked = [MARKED] if _has_marks(named.get(MARKED)) else []
-    first = [STATUS, *tells, CREDITS, *marked, SECONDS, *errors]
+    first = [STATUS, *axes, CREDITS, *marked, SECONDS, *errors]
     if _is_mixed(named):
-        # What each model alone was asked for is empty in the rows of the others, and varies for that reason only.
+        # The inputs of one model alone are empty in the rows of the others, and vary for that reason only.
         first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
-    shown = [name for name in dict.fromkeys(first) if name in named]
-    rest = [name for name in named if name not in shown and not is_address_column(name)]
-    named |= _harmless(table, set(rest))
+    visible = [name for name in dict.fromkeys(first) if name in named]
+    rest = [name for name in named if name not in visible and not is_address_column(name)]
+    named |= _strip_columns(table, set(rest))
     return [
         *index,
-        *(_make_shown(name, named[name], roles.get(name, "")) for name in shown),
+        *(_make_visible_column(name, named[name], roles.get(name, "")) for name in visible),
         *(Column(named[name], role=roles.get(name, "")) for name in rest),
     ]
 
 
 def pack_columns(all_places: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The columns as the script reads them, and the names of those that are too heavy to come along."""
+    """The columns as JSON values for the script, and the names of those that are left out because of `MAX_DATA`."""
     packed = [_pack_column(place) for place in all_places]
     weights = [len(json.dumps(one, ensure_ascii=False)) for one in packed]
-    left: list[int] = []
-    # A light one would make no difference.
+    left_out: list[int] = []
+    # Leaving out a small one would make no difference.
     hidden = [
-        i for i, place in enumerate(all_places) if not place.is_shown and not place.role and weights[i] > MAX_DATA / 100
+        i
+        for i, place in enumerate(all_places)
+        if not place.is_visible and not place.role and weights[i] > MAX_DATA / 100
     ]
     hidden.sort(key=weights.__getitem__)
-    while sum(weights) - sum(weights[i] for i in left) > MAX_DATA and hidden:
-        left.append(hidden.pop())
-    return [one for i, one in enumerate(packed) if i not in left], [all_places[i].cells.name for i in sorted(left)]
+    while sum(weights) - sum(weights[i] for i in left_out) > MAX_DATA and hidden:
+        left_out.append(hidden.pop())
+    return [one for i, one in enumerate(packed) if i not in left_out], [
+        all_places[i].cells.name for i in sorted(left_out)
+    ]
 
 
 def pack(values: Sequence[Any]) -> Any:
-    """Values in little room: where few are different, each of them once and their numbers.
+    """Values as compact JSON: where few are distinct, each once, and their indices.
 
     >>> pack(["480p", "480p", "720p", "480p", "720p", "480p"])
     {'of': ['480p', '720p'], 'at': [0, 0, 1, 0, 1, 0]}
@@ -106,7 +110,7 @@ def pack(values: Sequence[Any]) -> Any:
 
 
 def format_json(value: Any) -> Markup:
-    """A value as JSON that may stand in a script element: nothing in it can end the element or begin a tag."""
+    """A value as JSON for a script element: nothing in it can end the element or begin a tag."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -117,7 +121,7 @@ def _pack_column(place: Column) -> dict[str, Any]:
     found: dict[str, Any] = {"name": place.cells.name}
     found |= {
         name: 1
-        for name, yes in (("shown", place.is_shown), ("index", place.is_index), ("right", place.cells.is_number))
+        for name, yes in (("shown", place.is_visible), ("index", place.is_index), ("right", place.cells.is_number))
         if yes
     }
     found |= {"role": place.role} if place.role else {}
@@ -126,7 +130,7 @@ def _pack_column(place: Column) -> dict[str, Any]:
         found["keys"] = pack(place.keys)
     if order is not None:
         found["order"] = pack(order)
-    # A number that reads the same in Python and in the page needs no words.
+    # A number whose text is the same in Python and JavaScript needs no text.
     if order is None or any(
         word != _format_as_page(number) for word, number in zip(place.cells.words, order, strict=True)
     ):
@@ -140,25 +144,25 @@ def _format_as_page(number: int | float | None) -> str | None:
     return repr(number) if isinstance(number, int) or 1e-4 <= abs(number) < 1e15 else ""
 
 
-def _index(table: pd.DataFrame) -> list[Cells]:
+def _make_index_cells(table: pd.DataFrame) -> list[Cells]:
     index = table.index
     names = [format_column_name(name) if name is not None else "" for name in index.names]
     levels = [index.get_level_values(level) for level in range(index.nlevels)]
-    # Of the type it has: where pandas guesses one itself, it fails at half a character.
+    # With its own dtype: the inference of pandas fails at a lone surrogate.
     return [
         make_cells(name, pd.Series(level.array, dtype=level.dtype)) for name, level in zip(names, levels, strict=True)
     ]
 
 
-def _columns(table: pd.DataFrame) -> dict[str, Cells]:
-    """Every column by its name; of several with one name, the later ones are numbered."""
-    found = {name: make_cells(name, table.iloc[:, place]) for name, place in _places_by_name(table).items()}
+def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
+    """All columns by name; later ones of the same name are numbered."""
+    found = {name: make_cells(name, table.iloc[:, place]) for name, place in _find_places_by_name(table).items()}
     if SECONDS not in found:
-        found |= _seconds(found)
+        found |= _make_seconds(found)
     return found
 
 
-def _places_by_name(table: pd.DataFrame) -> dict[str, int]:
+def _find_places_by_name(table: pd.DataFrame) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, label in enumerate(table.columns):
         name, count = format_column_name(label), 2
@@ -168,9 +172,9 @@ def _places_by_name(table: pd.DataFrame) -> dict[str, int]:
     return found
 
 
-def _harmless(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
-    """What came back, anew and without the addresses that stand deeper in it."""
-    wanted = {name: place for name, place in _places_by_name(table).items() if name in names}
+def _strip_columns(table: pd.DataFrame, names: set[str]) -> dict[str, Cells]:
+    """The columns of outputs without the addresses inside their values."""
+    wanted = {name: place for name, place in _find_places_by_name(table).items() if name in names}
     return {
         name: make_cells(name, pd.Series([strip_addresses(value) for value in table.iloc[:, place]], dtype=object))
         for name, place in wanted.items()
@@ -183,26 +187,26 @@ def _is_mixed(named: Mapping[str, Cells]) -> bool:
     return "model" in named and len(set(named["model"].words) - {None}) > 1
 
 
-def _has_clip(named: Mapping[str, Cells]) -> list[bool]:
-    """Whether a row has something that lasts: it is done, or there is its file. A table that says neither is believed."""
-    told = [named[name].words for name in (STATUS, *FILES) if name in named]
-    if not told:
+def _find_rows_with_clip(named: Mapping[str, Cells]) -> list[bool]:
+    """For each row, whether it has a clip: its status is completed or it has a file; true for a table without either."""
+    columns = [named[name].words for name in (STATUS, *FILES) if name in named]
+    if not columns:
         return [True] * len(next(iter(named.values())).words)
     states = named[STATUS].words if STATUS in named else []
-    done = [word in DONE for word in states] or [False] * len(told[0])
+    done = [word in DONE for word in states] or [False] * len(columns[0])
     files = [named[name].words for name in FILES if name in named]
     return [done[row] or any(words[row] not in (None, "", "[]") for words in files) for row in range(len(done))]
 
 
-def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
-    """How long each clip is by its frames and rate, where the table has both."""
+def _make_seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
+    """The column of each clip's seconds, from frames and rate, where the table has both."""
     frames, rate = (named[name].order if name in named else None for name in ("num_frames", "frame_rate"))
     if frames is None or rate is None or not (named["num_frames"].is_number and named["frame_rate"].is_number):
         return {}
-    there = _has_clip(named)
+    has_clip = _find_rows_with_clip(named)
     lengths = [
-        count / each if is_there and count is not None and each else None
-        for count, each, is_there in zip(frames, rate, there, strict=True)
+        count / each if has_one and count is not None and each else None
+        for count, each, has_one in zip(frames, rate, has_clip, strict=True)
     ]
     if not any(lengths):
         return {}
@@ -212,7 +216,7 @@ def _seconds(named: Mapping[str, Cells]) -> dict[str, Cells]:
 
 
 def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
-    """The columns that tell one run from another: the axes of the sweep, then whatever else was asked or measured and varies."""
+    """The columns that distinguish runs: the axes of the sweep, then other inputs and metrics that vary."""
     known = table.attrs.get("reelbook")
     axes = [format_column_name(name) for name in known.get("axes", ())] if isinstance(known, dict) else []
     varying = [
@@ -225,17 +229,17 @@ def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
 
 
 def _has_marks(column: Cells | None) -> bool:
-    """Whether any file is signed or marked; a column of `unsigned` alone tells nobody anything."""
+    """Whether any file is signed or marked; a column of `unsigned` alone is of no use."""
     return column is not None and bool(set(column.words) - {None, "", UNSIGNED})
 
 
-def _says_something(column: Cells | None) -> bool:
+def _has_text(column: Cells | None) -> bool:
     return column is not None and any(column.words)
 
 
-def _make_shown(name: str, column: Cells, role: str) -> Column:
-    """A column to be seen; states with their sign and the word for people."""
+def _make_visible_column(name: str, column: Cells, role: str) -> Column:
+    """A visible column; states with their sign."""
     if role != "state":
-        return Column(column, is_shown=True, role=role)
+        return Column(column, is_visible=True, role=role)
     words = [None if word is None else f"{STATE_SIGNS.get(word, '·')} {word}" for word in column.words]
-    return Column(Cells(column.name, words), is_shown=True, role=role, keys=column.words)
+    return Column(Cells(column.name, words), is_visible=True, role=role, keys=column.words)

@@ -1,7 +1,7 @@
-"""A table of runs with pictures in it: its first rows as plain markup, and all of them for the script that sorts and filters.
+"""A table of runs with posters: its first rows as plain HTML, and all rows as data for the script that sorts and filters.
 
-Of our own, because itables puts some 900 kB of script into each notebook and leaves "Loading…" where scripts may not run, and
-quak is a widget over DuckDB that leaves nothing behind: here a reader without scripts still sees posters and figures.
+Not with itables, which puts some 900 kB of script into each notebook and displays "Loading…" where scripts may not run, nor
+with quak, a widget over DuckDB that saves no output: here a reader without scripts still sees posters and figures.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from .table_media import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...sweeps.results.accessor import Reel
+    from ...api.table_accessor import Reel
 
 STYLES, SCRIPT = ("table.css", "player.css"), "table.js"
-"""What a page with tables needs, once: `style(*tables.STYLES)`, and `script(tables.SCRIPT)` after the last table."""
+"""The assets of a page with tables, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last table."""
 
 STATIC_ROWS = 24
-"""Rows that stand there without a script."""
+"""Rows that are displayed without a script."""
 
 MAX_ROWS = 20_000
 MAX_CELL_LENGTH, MAX_TITLE_LENGTH = 60, 600
 
-# What matters for the layout stands in the markup itself: a saved notebook may lose its style sheets.
+# The styles that the layout needs are inline, because a saved notebook may lose its style sheets.
 ROOT = Markup(
     '<div class="rb rb-table mathjax_ignore tex2jax_ignore" data-rb-table data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
     '<div class="rb-box" tabindex="0" role="region" aria-label="Table, scrolls" style="overflow:auto;max-height:520px">{}</div><p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p>'
@@ -60,27 +60,27 @@ NOTHING = Markup("<td></td>")
 
 
 def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> dict[str, Any]:
-    """The table as one output of a cell: a page, and a line of text."""
-    shown = table.head(MAX_ROWS)
-    all_places = find_columns(shown)
-    whole = _markup(shown, all_places, len(table), embed or options.embed, key)
-    html = Markup("").join([render_style(*STYLES), whole, render_script(SCRIPT)])
-    return {"text/plain": _summary(all_places, len(shown), len(table)), "text/html": str(html)}
+    """The table as an output of a cell: HTML and a line of text, by MIME type."""
+    head = table.head(MAX_ROWS)
+    all_places = find_columns(head)
+    content = _render_root(head, all_places, len(table), embed or options.embed, key)
+    html = Markup("").join([render_style(*STYLES), content, render_script(SCRIPT)])
+    return {"text/plain": _format_summary(all_places, len(head), len(table)), "text/html": str(html)}
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """How many runs, how they went and what they cost, on one line; all that a terminal shows."""
-    shown = table.head(MAX_ROWS)
-    return _summary(find_columns(shown), len(shown), len(table))
+    """Number of runs, states and credits on one line, for terminals."""
+    head = table.head(MAX_ROWS)
+    return _format_summary(find_columns(head), len(head), len(table))
 
 
 def format_reel(reel: Reel) -> str:
-    """The same of `table.reel`."""
+    """`table.reel` on one line, as `format_table`."""
     return format_table(reel.table)
 
 
 def render_table(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> str:
-    """The table with its style sheet and its script. `key` is the word by which it asks its page for clips."""
+    """The table as HTML with style sheet and script; `key` is the key by which it requests clips."""
     return str(table_bundle(table, embed=embed, key=key)["text/html"])
 
 
@@ -92,19 +92,19 @@ def render_table_markup(
     posters: Mapping[str, KnownPoster] | None = None,
     clips: Mapping[str, str] | None = None,
 ) -> Markup:
-    """The table alone, for a page that has its style sheet and its script already.
+    """The table alone, for a page that has its style sheet and script already.
 
-    `posters` are pictures and `clips` addresses by the paths of files, for a page that has them already; without
-    `posters` small ones are made, and without `clips` it depends on `embed` what is in the page.
+    `posters` and `clips` are pictures and addresses by the paths of files, for a page that has them already; without
+    `posters` small ones are made, and without `clips` `embed` decides which clips are embedded.
     """
-    shown = table.head(MAX_ROWS)
-    return _markup(shown, find_columns(shown), len(table), embed, key, posters, clips)
+    head = table.head(MAX_ROWS)
+    return _render_root(head, find_columns(head), len(table), embed, key, posters, clips)
 
 
-def _markup(
+def _render_root(
     table: pd.DataFrame,
     all_places: Sequence[Column],
-    whole: int,
+    total: int,
     embed: str,
     key: str,
     posters: Mapping[str, KnownPoster] | None = None,
@@ -112,41 +112,44 @@ def _markup(
 ) -> Markup:
     files, lines = find_files(table), format_column_captions(all_places, len(table))
     pictures = make_posters(files, single=STATIC_ROWS, known=posters)
-    played = _clips(files, embed, clips)
+    played = _choose_clips(files, embed, clips)
     columns, left = pack_columns(all_places)
     payload = {
         "key": key, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
-        "posters": _packed_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
+        "posters": _pack_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
-    told = [*_limits(whole, len(table), pictures, left), *played.notes]
+    notes = [*_format_limits(total, len(table), pictures, left), *played.notes]
     first = (
         [Markup('<span class="rb-first">{}</span>').format(f"The first {STATIC_ROWS} of {len(table):,} rows.")]
         if len(table) > STATIC_ROWS
         else []
     )
     return ROOT.format(
-        _summary(all_places, len(table)),
-        _static(all_places, pictures, lines, files),
-        Markup(" ").join([*first, *told]),
+        _format_summary(all_places, len(table)),
+        _render_static_rows(all_places, pictures, lines, files),
+        Markup(" ").join([*first, *notes]),
         format_json(payload),
     )
 
 
-def _clips(files: Files, embed: str, known: Mapping[str, str] | None) -> Clips:
+def _choose_clips(files: Files, embed: str, known: Mapping[str, str] | None) -> Clips:
     if known is not None:
         return Clips({str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found})
     return make_clips(files, embed) if embed in ("preview", "full") else Clips()
 
 
-def _static(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
-    """The first rows with the columns that are shown at first."""
-    shown = [place for place in all_places if place.is_shown]
+def _render_static_rows(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
+    """The first rows with the columns that are visible at first."""
+    visible = [place for place in all_places if place.is_visible]
     has_files = any(files)
-    heads = [HEAD.format(_side(place), ISOLATED.format(place.cells.name)) for place in shown]
+    heads = [HEAD.format(_get_side(place), ISOLATED.format(place.cells.name)) for place in visible]
     rows = [
         Markup("<tr>{}</tr>").format(
             Markup("").join(
-                [*([_picture(row, pictures, lines[row])] if has_files else []), *(_cell(place, row) for place in shown)]
+                [
+                    *([_render_picture(row, pictures, lines[row])] if has_files else []),
+                    *(_render_cell(place, row) for place in visible),
+                ]
             )
         )
         for row in range(min(STATIC_ROWS, len(files)))
@@ -155,25 +158,25 @@ def _static(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str
     return TABLE.format(Markup("").join([*first, *heads]), Markup("").join(rows))
 
 
-def _picture(row: int, pictures: Posters, line: str) -> Markup:
+def _render_picture(row: int, pictures: Posters, line: str) -> Markup:
     if row not in pictures.single:
         return NOTHING
     return PICTURE.format(pictures.single[row], *pictures.sizes[row], line, line)
 
 
-def _cell(place: Column, row: int) -> Markup:
+def _render_cell(place: Column, row: int) -> Markup:
     words = place.cells.words[row]
     short = "–" if words is None else shorten(words, MAX_CELL_LENGTH)
     title = Markup("") if words is None or short == words else TITLE.format(words[:MAX_TITLE_LENGTH])
-    return CELL.format(_side(place), title, ISOLATED.format(short))
+    return CELL.format(_get_side(place), title, ISOLATED.format(short))
 
 
-def _side(place: Column) -> str:
+def _get_side(place: Column) -> str:
     return "right" if place.cells.is_number else "left"
 
 
-def _summary(all_places: Sequence[Column], count: int, whole: int = 0) -> str:
-    """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, that of its beginning."""
+def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) -> str:
+    """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, for its first rows."""
     roles = {place.role: place.cells for place in all_places if place.role}
     states = roles.get("state")
     counts: dict[str, int] = {}
@@ -182,48 +185,48 @@ def _summary(all_places: Sequence[Column], count: int, whole: int = 0) -> str:
             counts[word.partition(" ")[2]] = counts.get(word.partition(" ")[2], 0) + 1
     noun = "run" if states else "row"
     return join_with_dots(
-        f"{f'the first {count:,} of {whole:,}' if whole > count else f'{count:,}'} {noun}{'' if count == 1 else 's'}",
+        f"{f'the first {count:,} of {total:,}' if total > count else f'{count:,}'} {noun}{'' if count == 1 else 's'}",
         *(f"{number:,} {shorten(word, 20)}" for word, number in list(counts.items())[:6]),
-        *_money(roles, next((place.keys for place in all_places if place.role == "state"), None)),
+        *_format_totals(roles, next((place.keys for place in all_places if place.role == "state"), None)),
     )
 
 
-def _money(roles: Mapping[str, Cells], states: Sequence[str | None] | None) -> list[str]:
-    """What was spent, and apart from it what is set aside for runs that nobody knows the end of; as `summed` in the page."""
+def _format_totals(roles: Mapping[str, Cells], states: Sequence[str | None] | None) -> list[str]:
+    """Credits spent, and those reserved for runs whose end is not known, computed as by `summed` in the script."""
     paid, sources = roles.get("credits"), roles.get("source")
-    spent, aside, is_about = list[Number](), list[Number](), False
+    spent, reserved, is_estimated = list[Number](), list[Number](), False
     for row, amount in enumerate(paid.order or [] if paid and paid.is_number else []):
         source = sources.words[row] if sources else None
         if amount is None:
             continue
         if source != "charged" and states is not None and states[row] in UNSETTLED:
-            aside.append(amount)
+            reserved.append(amount)
         else:
             spent.append(amount)
-            is_about = is_about or source == "estimated"
+            is_estimated = is_estimated or source == "estimated"
     return [
-        f"{'≈ ' if is_about else ''}{sum(spent):,.0f} credits" if spent else "",
-        f"{sum(aside):,.0f} credits set aside" if sum(aside) else "",
+        f"{'≈ ' if is_estimated else ''}{sum(spent):,.0f} credits" if spent else "",
+        f"{sum(reserved):,.0f} credits set aside" if sum(reserved) else "",
     ]
 
 
-def _packed_posters(pictures: Posters, count: int) -> dict[str, Any]:
+def _pack_posters(pictures: Posters, count: int) -> dict[str, Any]:
     sizes = [pictures.sizes.get(row) for row in range(count)]
     return {
         "box": pictures.box,
         "sheets": pictures.sheets,
         "at": pack([pictures.at.get(row) for row in range(count)]),
-        # Those of the first rows are in the markup.
+        # Those of the first rows are in the HTML.
         "single": pack([pictures.single.get(row) if row >= STATIC_ROWS else None for row in range(count)]),
         "sizes": pack(sizes),
     }
 
 
-def _limits(whole: int, count: int, pictures: Posters, left: Sequence[str]) -> list[str]:
-    """What is not in the page, and why."""
-    told = [f"These are the first {count:,} of {whole:,} rows."] if whole > count else []
+def _format_limits(total: int, count: int, pictures: Posters, left: Sequence[str]) -> list[str]:
+    """Notes on what is left out of the page, and why."""
+    notes = [f"These are the first {count:,} of {total:,} rows."] if total > count else []
     if pictures.left_out:
-        told.append(f"{pictures.left_out:,} rows have no poster here, which would make the notebook too heavy.")
+        notes.append(f"{pictures.left_out:,} rows have no poster here, which would make the notebook too heavy.")
     if left:
-        told.append(f"Too heavy to come along: {shorten(', '.join(left), 200)}.")
-    return told
+        notes.append(f"Too heavy to come along: {shorten(', '.join(left), 200)}.")
+    return notes

@@ -1,4 +1,4 @@
-"""The pictures and clips of a table: small posters that fit into a notebook together, captions, and what plays."""
+"""The media of a table: posters, captions, and embedded clips, within the limits of a notebook."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ BOX, SMALL_BOX, FEW = (96, 54), (64, 36), 60
 """Pixels that a poster may take, in a table of few rows and in a longer one."""
 
 MAX_POSTER_BYTES = 600_000
-"""Bytes of the posters of one table in the notebook, as they are written there: four for three."""
+"""Bytes of the posters of one table in the notebook, in base64."""
 
 MAX_POSTERS = 2_000
 QUALITIES = (70, 55, 40)
 SHEET_ACROSS, SHEET_DOWN = 10, 10
 MAX_CLIP_BYTES = int(MAX_FULL_BYTES * 0.75)
-"""Bytes of clips that a notebook takes, before they are written in four letters for three."""
+"""Bytes of the clips of one table, before base64."""
 
 MAX_CLIPS = 200
-"""Clips that may be copied for one table, each of which takes its time."""
+"""Clips that are embedded for one table, because each takes time to encode."""
 
 MAX_PROMPT_LENGTH = 60
 Files = list[list[str]]
 
 
 class KnownPoster(NamedTuple):
-    """A picture that the page has already."""
+    """A poster that the page has already."""
 
     address: str
     width: int
@@ -48,32 +48,32 @@ class KnownPoster(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Posters:
-    """What there is to see of each row: the first ones as pictures by themselves, the others on sheets of many."""
+    """The posters of rows: the first as single pictures, the others on sprite sheets."""
 
     box: tuple[int, int]
     single: dict[int, str] = field(default_factory=dict)
-    """The address of a picture by the number of its row."""
+    """The address of a picture by its row."""
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """How wide and high the poster of a row is."""
+    """Width and height of the poster of a row."""
     sheets: list[str] = field(default_factory=list)
     at: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """On which sheet a row is, and where on it."""
+    """The sheet of a row, and its place on it."""
     left_out: int = 0
-    """Rows that the notebook has no room for."""
+    """Rows whose posters are left out."""
 
 
 def format_captions(table: pd.DataFrame) -> list[str]:
-    """One line on each row: prompt, seed, frames, seconds, credits; from the columns, without a look at any file."""
+    """A line for each row: prompt, seed, frames, seconds, credits; from the columns, without reading files."""
     return format_column_captions(find_columns(table), len(table))
 
 
 def find_files(table: pd.DataFrame) -> Files:
-    """The files of each row; none where the table does not name any."""
-    from ...sweeps.results.accessor import Reel
+    """The paths of the files of each row; empty lists where the table has none."""
+    from ...sweeps.results.table_files import find_paths
 
     try:
-        return list(Reel(table.loc[:, ~table.columns.duplicated()]).paths())
-    except Exception:  # A table without such columns, or with anything in them.
+        return list(find_paths(table.loc[:, ~table.columns.duplicated()]))
+    except Exception:  # A table without such columns, or with other values in them.
         return [[] for _ in range(len(table))]
 
 
@@ -85,34 +85,34 @@ def choose_poster_box(count: int) -> tuple[int, int]:
 
 
 def make_posters(files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None) -> Posters:
-    """Posters of the first files of the rows; those of the first rows stand by themselves, so that they need no script."""
-    from ...media.posters import posters as made
+    """Posters of the first file of each row; those of the first `single` rows are separate, so that they need no script."""
+    from ...media.posters import get_posters
 
     box = choose_poster_box(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}
-        sizes = {row: _fitted(one.width, one.height, box) for row, one in given.items()}
+        sizes = {row: _fit_size(one.width, one.height, box) for row, one in given.items()}
         return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
-    # Many rows may show one file: it is fetched, shrunk and carried once.
+    # Many rows may have the same file, which is read and embedded once.
     different = list(dict.fromkeys(firsts.values()))
     wanted = different[:MAX_POSTERS]
-    made_of = dict(zip(wanted, made(wanted), strict=True))
-    tiles = {path: _within(content, box) for path, content in made_of.items() if content is not None}
+    made_of = dict(zip(wanted, get_posters(wanted), strict=True))
+    tiles = {path: _shrink(content, box) for path, content in made_of.items() if content is not None}
     rows = {row: path for row, path in firsts.items() if path in tiles}
-    singles = {row: _address(made_of[path] or b"", box) for row, path in rows.items() if row < single}
+    singles = {row: _make_poster_uri(made_of[path] or b"", box) for row, path in rows.items() if row < single}
     others = {path: tiles[path] for row, path in rows.items() if row >= single}
-    sheets, at = _sheets(others, box, MAX_POSTER_BYTES - sum(map(len, singles.values())))
+    sheets, at = _make_sheets(others, box, MAX_POSTER_BYTES - sum(map(len, singles.values())))
     sizes = {row: tiles[path].size for row, path in rows.items()}
     spots = {row: at[path] for row, path in rows.items() if row >= single and path in at}
-    left = sum(
+    missing = sum(
         path not in made_of or (row >= single and path in tiles and path not in at) for row, path in firsts.items()
     )
-    return Posters(box, singles, sizes, sheets, spots, left)
+    return Posters(box, singles, sizes, sheets, spots, missing)
 
 
 def format_column_captions(all_places: Sequence[Column], count: int) -> list[str]:
-    """The same for a table that has been read."""
+    """The captions of `format_captions`, for columns that are known already."""
     named = {place.cells.name: place.cells for place in all_places if not place.is_index}
 
     def words(name: str, row: int) -> str:
@@ -144,40 +144,42 @@ def format_column_captions(all_places: Sequence[Column], count: int) -> list[str
 
 
 class Clips(NamedTuple):
-    """What plays of a table where no kernel brings it."""
+    """The embedded clips of a table, which play without a kernel."""
 
-    played: dict[str, list[str]] = {}  # Nobody changes it.
+    played: dict[str, list[str]] = {}  # Never changed.
     """The addresses of the files of a row, by its number."""
     previews: dict[str, list[int]] = {}
-    """Which of them are small copies."""
+    """The indices of those that are previews."""
     notes: Sequence[str] = ()
-    """What to say about them."""
+    """Notes for the reader."""
 
 
 def make_clips(files: Files, embed: str) -> Clips:
-    """What plays, as far as that is to be in the notebook."""
+    """The clips to embed, by `rb.options.embed` and the limits of a notebook."""
     paths = [path for found in files for path in found]
-    taken = _taken(paths[:MAX_CLIPS], embed)
-    found = {str(row): [taken.get(path, ("", False))[0] for path in each] for row, each in enumerate(files) if each}
+    embedded = _embed_files(paths[:MAX_CLIPS], embed)
+    found = {str(row): [embedded.get(path, ("", False))[0] for path in each] for row, each in enumerate(files) if each}
     previews = {
         str(row): small
         for row, each in enumerate(files)
-        if (small := [place for place, path in enumerate(each) if taken.get(path, ("", True))[1] is False])
+        if (small := [place for place, path in enumerate(each) if embedded.get(path, ("", True))[1] is False])
     }
-    copies = sum(bool(address) and not is_whole for address, is_whole in taken.values()) if embed == "full" else 0
-    left = sum(not taken.get(path, ("", False))[0] for path in paths)
+    copies = sum(bool(address) and not is_whole for address, is_whole in embedded.values()) if embed == "full" else 0
+    missing = sum(not embedded.get(path, ("", False))[0] for path in paths)
     notes = (
         [f"{copies:,} of the clips are small copies: their files together would make the notebook too heavy."]
         if copies
         else []
     )
-    if left:
-        notes.append(f"{left:,} of the clips are not in the notebook, which has no room for them or cannot read them.")
+    if missing:
+        notes.append(
+            f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
+        )
     return Clips(found, previews, notes)
 
 
 def pack_files(files: Files) -> dict[str, Any]:
-    """The paths of all files, each folder once."""
+    """The paths of all files as JSON values, each folder once."""
     folders: dict[str, int] = {}
     rows = [
         [[folders.setdefault(path[: -len(name)] if name else path, len(folders)), name] for path in found for name in [Path(path).name]]
@@ -187,12 +189,12 @@ def pack_files(files: Files) -> dict[str, Any]:
 
 
 def get_mime_type(path: str) -> str:
-    """What a browser calls a file; empty for one that it would not show."""
+    """The MIME type of a file by its suffix; empty for one that browsers do not display."""
     return MIME_TYPES.get(Path(path).suffix.lower(), "")
 
 
 def is_media(path: str) -> bool:
-    """Whether this is a clip or a picture in truth. A table may have come from anybody, and name any file of this machine."""
+    """Whether a file is a clip or picture by its content: an untrusted table may name any file of this machine."""
     from ...media.local_file import LocalFile
     from ...models.service_file import File
 
@@ -200,68 +202,68 @@ def is_media(path: str) -> bool:
         return False
     try:
         return LocalFile(Path(path), File(url="")).probe.width > 0
-    except Exception:  # Whatever a decoder stumbles over, it is the file.
+    except Exception:  # Any failure of a decoder is due to the file.
         return False
 
 
-def _taken(paths: Sequence[str], embed: str) -> dict[str, tuple[str, bool]]:
-    """The address of what plays, as far as there is room, and whether it is the file itself."""
-    from ...media.posters import poster
-    from ...media.previews import previews
+def _embed_files(paths: Sequence[str], embed: str) -> dict[str, tuple[str, bool]]:
+    """The addresses of clips by path, as far as there is room, and whether each is the original file."""
+    from ...media.posters import get_poster
+    from ...media.previews import get_previews
 
     found: dict[str, tuple[str, bool]] = {}
     room = MAX_CLIP_BYTES
     for path in dict.fromkeys(paths) if embed == "full" else ():
-        content = _whole(path, room)
+        content = _read_whole(path, room)
         room -= len(content)
         if content:
             found[path] = data_uri(get_mime_type(path), content), True
     rest = [path for path in dict.fromkeys(paths) if path not in found]
-    for path, film in zip(rest, previews(rest), strict=True):
-        content = film or (b"" if get_mime_type(path).startswith("video/") else poster(path) or b"")
+    for path, film in zip(rest, get_previews(rest), strict=True):
+        content = film or (b"" if get_mime_type(path).startswith("video/") else get_poster(path) or b"")
         if content and len(content) <= room:
             room -= len(content)
             found[path] = data_uri("video/mp4" if film else "image/jpeg", content), False
     return found
 
 
-def _whole(path: str, room: int) -> bytes:
-    """The file itself, if it is a clip or a picture and there is room for it."""
+def _read_whole(path: str, room: int) -> bytes:
+    """The content of a clip or picture of at most `room` bytes; else empty."""
     try:
         return Path(path).read_bytes() if is_media(path) and Path(path).stat().st_size <= room else b""
     except OSError:
         return b""
 
 
-def _fitted(width: int, height: int, box: tuple[int, int]) -> tuple[int, int]:
-    """How large a picture is inside a box; one that is smaller stays as it is."""
+def _fit_size(width: int, height: int, box: tuple[int, int]) -> tuple[int, int]:
+    """The size of a picture inside a box; a smaller one keeps its size."""
     shrink = min(1.0, box[0] / width, box[1] / height)
     return max(1, round(width * shrink)), max(1, round(height * shrink))
 
 
 @lru_cache(maxsize=256)
-def _address(content: bytes, box: tuple[int, int]) -> str:
-    return data_uri("image/jpeg", _jpeg(_within(content, box), QUALITIES[0]))
+def _make_poster_uri(content: bytes, box: tuple[int, int]) -> str:
+    return data_uri("image/jpeg", _encode_jpeg(_shrink(content, box), QUALITIES[0]))
 
 
-@lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each; nobody changes them.
-def _within(content: bytes, box: tuple[int, int]) -> Image.Image:
+@lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each, never changed.
+def _shrink(content: bytes, box: tuple[int, int]) -> Image.Image:
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
-        size = _fitted(picture.width, picture.height, box)
+        size = _fit_size(picture.width, picture.height, box)
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
         return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
 
 
-def _sheets(
+def _make_sheets(
     pictures: Mapping[str, Image.Image], box: tuple[int, int], room: int
 ) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """The posters on sheets, at the best quality that fits; the last sheets are left out where none does."""
+    """The posters on sheets, at the best quality within `room`; if none fits, the last sheets are left out."""
     paths, each = list(pictures), SHEET_ACROSS * SHEET_DOWN
     parts = [paths[start : start + each] for start in range(0, len(paths), each)]
-    sheets = [_sheet([pictures[path] for path in part], box) for part in parts]
+    sheets = [_make_sheet([pictures[path] for path in part], box) for part in parts]
     written: list[str] = []
     for quality in QUALITIES:
-        written = [data_uri("image/jpeg", _jpeg(sheet, quality)) for sheet in sheets]
+        written = [data_uri("image/jpeg", _encode_jpeg(sheet, quality)) for sheet in sheets]
         if sum(map(len, written)) <= room:
             break
     while written and sum(map(len, written)) > room:
@@ -270,14 +272,14 @@ def _sheets(
     return written, at
 
 
-def _sheet(pictures: Sequence[Image.Image], box: tuple[int, int]) -> Image.Image:
+def _make_sheet(pictures: Sequence[Image.Image], box: tuple[int, int]) -> Image.Image:
     sheet = Image.new("RGB", (SHEET_ACROSS * box[0], math.ceil(len(pictures) / SHEET_ACROSS) * box[1]))
     for spot, picture in enumerate(pictures):
         sheet.paste(picture, (spot % SHEET_ACROSS * box[0], spot // SHEET_ACROSS * box[1]))
     return sheet
 
 
-def _jpeg(picture: Image.Image, quality: int) -> bytes:
+def _encode_jpeg(picture: Image.Image, quality: int) -> bytes:
     out = io.BytesIO()
     picture.save(out, "JPEG", quality=quality, optimize=True)
     return out.getvalue()

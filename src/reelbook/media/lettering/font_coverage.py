@@ -29,7 +29,7 @@ class Coverage:
         return place >= 0 and code <= self.ends[place]
 
 
-def coverage(font: bytes | str | Path, index: int = 0) -> Coverage:
+def read_coverage(font: bytes | str | Path, index: int = 0) -> Coverage:
     """The characters of a font in a file or in memory; none where it cannot be read. `index` is its place in a collection."""
     try:
         with io.BytesIO(font) if isinstance(font, bytes) else Path(font).open("rb") as file:

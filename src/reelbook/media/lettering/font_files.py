@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-MAX_FILES, LOOK_SECONDS = 3000, 10.0
+MAX_FILES, SEARCH_SECONDS = 3000, 10.0
 ENDINGS = (".ttf", ".otf", ".ttc", ".otc")
 _UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
 _ODD = re.compile(
@@ -30,9 +30,9 @@ class FontFile(NamedTuple):
 
 
 @cache
-def font_files() -> tuple[FontFile, ...]:
+def find_font_files() -> tuple[FontFile, ...]:
     """Every font of this machine, upright sans first; none where there are none."""
-    found = dict.fromkeys([*_told_by_fontconfig(), *_lying_in(_folders())])
+    found = dict.fromkeys([*_list_fontconfig(), *_find_in(_folders())])
     return tuple(sorted(found, key=_rank)[:MAX_FILES])
 
 
@@ -42,14 +42,14 @@ def _rank(font: FontFile) -> tuple[bool, bool, int, str]:
     return bool(_ODD.search(name)), not is_known, len(name), font.path
 
 
-def _told_by_fontconfig() -> Iterator[FontFile]:
+def _list_fontconfig() -> Iterator[FontFile]:
     """What `fc-list` lists, where there is one: it knows folders that we do not."""
     program = shutil.which("fc-list")
     if program is None:
         return
     try:
         told = subprocess.run(
-            [program, "--format", "%{file}\t%{index}\n"], capture_output=True, timeout=LOOK_SECONDS, check=False
+            [program, "--format", "%{file}\t%{index}\n"], capture_output=True, timeout=SEARCH_SECONDS, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return
@@ -60,7 +60,7 @@ def _told_by_fontconfig() -> Iterator[FontFile]:
             yield FontFile(path, int(index))
 
 
-def _lying_in(folders: list[Path]) -> Iterator[FontFile]:
+def _find_in(folders: list[Path]) -> Iterator[FontFile]:
     for folder in folders:
         for place, _, names in os.walk(folder):
             for name in names:

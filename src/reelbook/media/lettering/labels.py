@@ -12,8 +12,8 @@ from PIL import ImageFont, features
 from PIL.ImageDraw import ImageDraw
 from PIL.ImageFont import FreeTypeFont
 
-from .font_coverage import Coverage, coverage
-from .font_files import FontFile, font_files
+from .font_coverage import Coverage, read_coverage
+from .font_files import FontFile, find_font_files
 
 ELLIPSIS, DOT = "…", " · "
 LONGEST = 400
@@ -31,7 +31,7 @@ _JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Characters that stand together and come from one font."""
 
     text: str
@@ -56,21 +56,21 @@ class Lettering:
 
     def width(self, text: str) -> float:
         """How wide a text is."""
-        return sum(_width(run, self.size) for run in runs(text))
+        return sum(_width(run, self.size) for run in split_by_font(text))
 
     def draw(self, on: ImageDraw, left: float, top: float, text: str, ink: str, *, room: float | None = None) -> None:
         """Write a text from here to the right, in the line whose upper end is here; cut to the room there is."""
-        shown = flat(text) if room is None else self.cut(text, room)
+        shown = flatten(text) if room is None else self.cut(text, room)
         # The line is higher than its letters; what is left is above and below.
         base = top + (self.line + self.ascent - self.descent) / 2
         x = left
-        for run in runs(shown):
+        for run in split_by_font(shown):
             on.text((x, base), run.text, fill=ink, font=_font(run.font, self.size), anchor="ls")
             x += _width(run, self.size)
 
     def cut(self, text: str, room: float) -> str:
         """The text on one line, with an ellipsis where it does not fit."""
-        whole = flat(text)
+        whole = flatten(text)
         if self.width(whole) <= room and len(whole) < LONGEST:
             return whole
         length = self._fitting(whole, room - self.width(ELLIPSIS))
@@ -78,7 +78,7 @@ class Lettering:
 
     def lines(self, text: str, room: float, most: int) -> list[str]:
         """The text on so many lines at most, broken at spaces where that can be; the last one is cut."""
-        left, found = flat(text), list[str]()
+        left, found = flatten(text), list[str]()
         while left and len(found) < most - 1 and self.width(left) > room:
             length = max(1, self._fitting(left, room))
             space = left.rfind(" ", 0, length + 1)
@@ -99,22 +99,22 @@ class Lettering:
         return low
 
 
-def flat(text: str) -> str:
+def flatten(text: str) -> str:
     """A text on one line, without signs that only steer a screen; no longer than a label can be."""
     start = "".join(map(_plain, text[: 4 * LONGEST]))
     return " ".join(start.split())[:LONGEST]
 
 
 @lru_cache(maxsize=4096)
-def runs(text: str) -> tuple[Run, ...]:
+def split_by_font(text: str) -> tuple[TextRun, ...]:
     """The text from left to right in stretches of one font; what no font has as its code point.
 
-    >>> [run.text for run in runs("a boat")]
+    >>> [run.text for run in split_by_font("a boat")]
     ['a boat']
     """
     if text.isascii():
-        return (Run(text, _usual()),) if text else ()
-    return tuple(run for part in _kept_apart(text) for run in _ordered(_joined(_pieces(part)), part))
+        return (TextRun(text, _usual()),) if text else ()
+    return tuple(run for part in _split_directions(text) for run in _ordered(_joined(_pieces(part)), part))
 
 
 def _plain(character: str) -> str:
@@ -125,7 +125,7 @@ def _plain(character: str) -> str:
     return "" if kind == "Cf" and character not in _JOINERS else character
 
 
-def _kept_apart(text: str) -> list[str]:
+def _split_directions(text: str) -> list[str]:
     """Parts that must not turn each other around where one is written from right to left: a prompt, and what follows it."""
     if not any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return [text]
@@ -133,11 +133,11 @@ def _kept_apart(text: str) -> list[str]:
     return [piece for part in parts for piece in (part, DOT)][:-1]
 
 
-def _pieces(text: str) -> Iterator[Run]:
+def _pieces(text: str) -> Iterator[TextRun]:
     """The whole from one font if there is one, else word by word, and a word letter by letter."""
     font = _font_for(text)
     if font is not None:
-        yield Run(text, font)
+        yield TextRun(text, font)
     elif " " in text.strip(" "):
         for word in re.findall(r"[^ ]* *", text):
             yield from _pieces(word) if word else ()
@@ -157,28 +157,28 @@ def _letters(word: str) -> Iterator[str]:
         yield letter
 
 
-def _letter(letter: str) -> Run:
+def _letter(letter: str) -> TextRun:
     """A letter from the first font that has it; without its marks where none has them too."""
     for text in (letter, letter[0]):
         font = _font_for(text)
         if font is not None:
-            return Run(text, font)
+            return TextRun(text, font)
     instead = letter[0].translate(_INSTEAD)
-    return Run(instead if instead != letter[0] else f"[U+{ord(letter[0]):04X}]", _usual())
+    return TextRun(instead if instead != letter[0] else f"[U+{ord(letter[0]):04X}]", _usual())
 
 
-def _joined(pieces: Iterable[Run]) -> list[Run]:
+def _joined(pieces: Iterable[TextRun]) -> list[TextRun]:
     """Neighbours of one font as one: Pillow puts letters in their order and shape only within a run."""
-    found: list[Run] = []
+    found: list[TextRun] = []
     for run in pieces:
         if found and found[-1].font == run.font:
-            found[-1] = Run(found[-1].text + run.text, run.font)
+            found[-1] = TextRun(found[-1].text + run.text, run.font)
         else:
             found.append(run)
     return found
 
 
-def _ordered(found: list[Run], text: str) -> list[Run]:
+def _ordered(found: list[TextRun], text: str) -> list[TextRun]:
     """The stretches in the order they are seen: from the right, if the text begins there."""
     first = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *_RIGHT_TO_LEFT)), "L")
     return found[::-1] if first in _RIGHT_TO_LEFT and features.check("raqm") else found
@@ -189,7 +189,7 @@ def _belongs_to_the_one_before(character: str) -> bool:
     return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf") or 0x1F3FB <= ord(character) <= 0x1F3FF
 
 
-def _width(run: Run, size: int) -> float:
+def _width(run: TextRun, size: int) -> float:
     return _font(run.font, size).getlength(run.text)
 
 
@@ -197,14 +197,14 @@ def _width(run: Run, size: int) -> float:
 def _font_for(text: str) -> FontFile | None:
     """The first font that has all of these characters, whatever they are."""
     characters = set(text)
-    return next((font for font in (_usual(), *font_files()) if _has_all(font, characters) and _opens(font)), None)
+    return next((font for font in (_usual(), *find_font_files()) if _has_all(font, characters) and _opens(font)), None)
 
 
 @cache
 def _usual() -> FontFile:
     """The font of most labels: the first of this machine that has what they need."""
     wanted = set(_WANTED)
-    return next((font for font in font_files() if _has_all(font, wanted) and _opens(font)), _PILLOWS)
+    return next((font for font in find_font_files() if _has_all(font, wanted) and _opens(font)), _PILLOWS)
 
 
 def _has_all(font: FontFile, characters: Iterable[str]) -> bool:
@@ -214,7 +214,7 @@ def _has_all(font: FontFile, characters: Iterable[str]) -> bool:
 
 @cache
 def _coverage(font: FontFile) -> Coverage:
-    return coverage(_font(font, 16).font_bytes if font == _PILLOWS else font.path, font.face)
+    return read_coverage(_font(font, 16).font_bytes if font == _PILLOWS else font.path, font.face)
 
 
 @cache

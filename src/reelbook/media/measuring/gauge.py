@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .measured_frames import Film, Frame
+from .measured_frames import Frame, MeasuredFile
 
 Value = float | int | str | None
 """A measured figure; None where a file has no such thing, as a picture has no motion."""
@@ -17,7 +17,7 @@ class Gauge(Protocol):
     def see(self, frame: Frame, beside: Frame | None) -> None:
         """Take one more frame into account; `beside` is the frame of the reference with the same number."""
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         """The figure, once all frames were seen."""
 
 
@@ -46,18 +46,18 @@ class MeanOfFrames:
     def see(self, frame: Frame, beside: Frame | None) -> None:
         self._mean.add(self._figure(frame))
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         return self._mean.value
 
 
 class Fact:
     """What is known of the file when it has been read through."""
 
-    def __init__(self, fact: Callable[[Film], Value]) -> None:
+    def __init__(self, fact: Callable[[MeasuredFile], Value]) -> None:
         self._fact = fact
 
     def see(self, frame: Frame, beside: Frame | None) -> None:
         """Nothing to look at: that the frame was decoded is all that counts."""
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         return self._fact(film)

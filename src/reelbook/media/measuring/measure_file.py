@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .gauge import Value
-from .measured_frames import Frame, opened
-from .metrics import METRICS, chosen
+from .measured_frames import Frame, open_frames
+from .metrics import METRICS, select_metrics
 
 Measured = dict[str, Value]
 """The figures of one file by their names, and under `error` why there are none."""
@@ -22,7 +22,7 @@ def measure_file(
     A file that cannot be read has no figures and says why under `error`; a reference that cannot be read leaves out
     what compares with it. Everything is measured if nothing is named.
     """
-    names = chosen(metrics, has_reference=reference is not None)
+    names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
     with ExitStack() as stack:
         other = _Reference(Path(reference), stack) if reference is not None and compares else None
@@ -38,7 +38,7 @@ def measure_file(
 
 
 def _measured(path: Path, names: tuple[str, ...], other: _Reference | None, stack: ExitStack) -> Measured:
-    film, frames = stack.enter_context(opened(path))
+    film, frames = stack.enter_context(open_frames(path))
     gauges = None
     for frame in frames:
         if gauges is None:
@@ -66,7 +66,7 @@ class _Reference:
             return None
         try:
             if self._frames is None:
-                _, self._frames = self._stack.enter_context(opened(self._path))
+                _, self._frames = self._stack.enter_context(open_frames(self._path))
             return next(self._frames, None)
         except Exception as error:
             self.error = f"No comparison: {_sentence(self._path, error)}"

@@ -24,7 +24,7 @@ from .measure_file import Measured
 
 FILE_SECONDS = 900.0
 """After so long over one file, its process is thought to hang."""
-LOOK_SECONDS = 0.5
+WAKE_SECONDS = 0.5
 """How often a waiting thread looks up: Windows delivers Ctrl-C only then."""
 END_SECONDS = 1.0
 
@@ -43,7 +43,9 @@ class Order(NamedTuple):
     reference: str | None = None
 
 
-def answers(orders: Sequence[Order], *, processes: int | None = None) -> Generator[tuple[int, Measured], None, None]:
+def measure_orders(
+    orders: Sequence[Order], *, processes: int | None = None
+) -> Generator[tuple[int, Measured], None, None]:
     """The figures of every order by its number, as they come; closing it ends all processes.
 
     As many processes as there are cores, and no more than there are orders.
@@ -80,7 +82,7 @@ class _WorkerPool:
         """The next answer there is."""
         while True:
             try:
-                answer = self._answered.get(timeout=LOOK_SECONDS)
+                answer = self._answered.get(timeout=WAKE_SECONDS)
             except queue.Empty:
                 continue
             if isinstance(answer, BaseException):

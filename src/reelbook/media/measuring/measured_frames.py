@@ -86,7 +86,7 @@ class Frame:
 
 
 @dataclass
-class Film:
+class MeasuredFile:
     """What is known of a file: what its header says, and what was seen of it so far."""
 
     path: Path
@@ -117,11 +117,11 @@ class Film:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Film, Iterator[Frame]]]:
+def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[Frame]]]:
     """A file with what its header says, and its frames in order; a picture has one."""
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     path = path.absolute()
-    film = Film(path, path.stat().st_size)
+    film = MeasuredFile(path, path.stat().st_size)
     if not film.is_video:
         picture = _picture(film)
         yield film, iter([picture])
@@ -146,7 +146,7 @@ def _stepped(side: float) -> int:
     return max(LEAST, STEP * round(side / STEP))
 
 
-def _frames(film: Film, container: InputContainer) -> Iterator[Frame]:
+def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[Frame]:
     stream = container.streams.video[0]
     # One: several files are measured side by side, and have the cores busy already.
     stream.codec_context.thread_count = 1
@@ -162,7 +162,7 @@ def _frames(film: Film, container: InputContainer) -> Iterator[Frame]:
         yield Frame(decoded, scale)
 
 
-def _picture(film: Film) -> Frame:
+def _picture(film: MeasuredFile) -> Frame:
     from av import VideoFrame
     from PIL import Image
 

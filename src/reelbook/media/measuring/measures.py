@@ -16,17 +16,17 @@ from .gauge import Value
 from .measure_cache import Cache
 from .measure_file import Measured, measure_file
 from .measure_pool import Order
-from .metrics import METRICS, Metric, chosen
+from .metrics import METRICS, Metric, select_metrics
 
-__all__ = ["METRICS", "Cache", "Measured", "Metric", "Progress", "Value", "measure_file", "measured"]
+__all__ = ["METRICS", "Cache", "Measured", "Metric", "Progress", "Value", "measure_file", "measure_files"]
 
 Progress = Callable[[int, int], object]
-"""Is told how many files are done, and of how many."""
+"""Called with the number of files done and of all files."""
 
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
 
-def measured(
+def measure_files(
     paths: Iterable[Path | str],
     metrics: Collection[str] | None = None,
     *,
@@ -41,10 +41,10 @@ def measured(
     threads decodes in this process, where a decoder that crashes takes everything with it.) With a cache, only what
     is not known yet is measured. `progress` is called in this thread; files that are there twice count once.
 
-    >>> measured([], ["sharpness"])
+    >>> measure_files([], ["sharpness"])
     []
     """
-    names = chosen(metrics, has_reference=reference is not None)
+    names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
     batch = _Batch(names, _found(reference) if reference is not None and compares else None, cache)
     places = [_absolute(path) for path in paths]
@@ -54,7 +54,7 @@ def measured(
     if progress is not None:
         progress(len(done), len(different))
     # Closing matters: what interrupts this loop, a callback's own error included, ends the processes too.
-    with closing(measure_pool.answers(orders) if executor is None else _answers_by(executor, orders)) as answers:
+    with closing(measure_pool.measure_orders(orders) if executor is None else _answers_by(executor, orders)) as answers:
         for number, answer in answers:
             place = orders[number].path
             done[place] = batch.completed(place, answer)

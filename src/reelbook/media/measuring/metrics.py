@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ...errors import ReelbookError
 from . import frame_light, motion, similarity
 from .gauge import Fact, Gauge, MeanOfFrames, Value
-from .measured_frames import Film, Frame
+from .measured_frames import Frame, MeasuredFile
 from .perceptual_hash import PerceptualHash
 
 Better = Literal["higher", "lower", "as you want it"]
@@ -19,7 +19,7 @@ Better = Literal["higher", "lower", "as you want it"]
 class Metric(NamedTuple):
     """One thing that can be measured."""
 
-    gauge: Callable[[Film], Gauge]
+    gauge: Callable[[MeasuredFile], Gauge]
     """Makes what measures it in one file; the reasons for the formula stand in the docstring there."""
     meaning: str
     """What it tells, in a few words."""
@@ -45,11 +45,11 @@ class Metric(NamedTuple):
         return f"{self.least:g} and up" if self.most is None else f"{self.least:g} to {self.most:g}"
 
 
-def _of_frames(figure: Callable[[Frame], float]) -> Callable[[Film], Gauge]:
+def _of_frames(figure: Callable[[Frame], float]) -> Callable[[MeasuredFile], Gauge]:
     return lambda film: MeanOfFrames(figure)
 
 
-def _fact(fact: Callable[[Film], Value]) -> Callable[[Film], Gauge]:
+def _fact(fact: Callable[[MeasuredFile], Value]) -> Callable[[MeasuredFile], Gauge]:
     return lambda film: Fact(fact)
 
 
@@ -167,10 +167,10 @@ VBENCH = {"dynamic_degree": "dynamic_degree_lk", "motion_smoothness": "motion_sm
 """Names of VBench's for which networks are needed, and the nearest that there is without one."""
 
 
-def chosen(metrics: Collection[str] | str | None, *, has_reference: bool) -> tuple[str, ...]:
+def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool) -> tuple[str, ...]:
     """The names of what is to be measured, each once; everything that can be, if nothing is named.
 
-    >>> chosen(["sharpness", "ssim"], has_reference=False)
+    >>> select_metrics(["sharpness", "ssim"], has_reference=False)
     Traceback (most recent call last):
     reelbook.errors.ReelbookError: ssim compares with a reference. Give one with reference=…, or leave it out.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import Film, Frame, Pixels, Plane
-from .optical_flow import flow, halved, mean_length
+from .measured_frames import Frame, MeasuredFile, Pixels, Plane
+from .optical_flow import flow, halve, mean_length
 
 LEVELS = 255.0
 FLOWS_PER_SECOND = 8
@@ -28,7 +28,7 @@ class Motion:
             self._mean.add(float(np.abs(frame.luma - self._last).mean()))
         self._last = frame.luma
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         change = self._mean.value
         return None if change is None or film.rate is None else change * film.rate
 
@@ -54,7 +54,7 @@ class TemporalFlickering:
             self._mean.add(self._difference(frame.whole, self._last))
         self._last = frame.whole
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value
         return None if error is None else (LEVELS - error) / LEVELS
 
@@ -88,7 +88,7 @@ class MotionSmoothness:
             self._mean.add(float(np.abs(foretold).mean()))
         self._before, self._last = self._last, frame.luma
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value
         return None if error is None else (LEVELS - error) / LEVELS
 
@@ -104,7 +104,7 @@ class DynamicDegree:
     underrated.
     """
 
-    def __init__(self, film: Film) -> None:
+    def __init__(self, film: MeasuredFile) -> None:
         self._apart = max(1, round((film.rate or 0) / FLOWS_PER_SECOND))
         self._number = 0
         self._last: Plane | None = None
@@ -112,12 +112,12 @@ class DynamicDegree:
 
     def see(self, frame: Frame, beside: Frame | None) -> None:
         if self._number % self._apart == 0:
-            picture = halved(halved(frame.luma))
+            picture = halve(halve(frame.luma))
             if self._last is not None:
                 self._mean.add(mean_length(*flow(self._last, picture)) / max(picture.shape))
             self._last = picture
         self._number += 1
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         step = self._mean.value
         return None if step is None or film.rate is None else 100 * step * film.rate / self._apart

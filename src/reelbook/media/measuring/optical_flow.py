@@ -45,7 +45,7 @@ def mean_length(right: Plane, down: Plane) -> float:
     return float(lengths.mean()) if lengths.size else 0.0
 
 
-def halved(picture: Plane) -> Plane:
+def halve(picture: Plane) -> Plane:
     """The picture at half its size: each pixel is the mean of four."""
     height, width = (side // 2 * 2 for side in picture.shape)
     rows = picture[0:height:2, :width] + picture[1:height:2, :width]
@@ -56,7 +56,7 @@ def halved(picture: Plane) -> Plane:
 def _pyramid(picture: Plane) -> list[Plane]:
     levels = [_smoothed(picture)]
     while min(levels[-1].shape) >= 2 * SMALLEST:
-        levels.append(_smoothed(halved(levels[-1])))
+        levels.append(_smoothed(halve(levels[-1])))
     return levels
 
 

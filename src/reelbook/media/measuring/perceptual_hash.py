@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .gauge import Value
-from .measured_frames import Film, Frame, Pixels, Plane
+from .measured_frames import Frame, MeasuredFile, Pixels, Plane
 
 SIDE, LOW = 32, 8
 NOTHING = 0.05
@@ -27,7 +27,7 @@ class PerceptualHash:
     def see(self, frame: Frame, beside: Frame | None) -> None:
         self._seen.append(thumbnail(frame.luma))
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         return perceptual_hash(self._seen[len(self._seen) // 2]) if self._seen else None
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import Film, Frame, Plane
+from .measured_frames import Frame, MeasuredFile, Plane
 
 LEVELS = 255.0
 WINDOW = 8
@@ -55,7 +55,7 @@ class LoopClosure:
             # Only kept, and compared once at the end.
             self._last = frame.luma
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         return None if self._first is None or self._last is None else similarity(self._first, self._last)
 
 
@@ -73,7 +73,7 @@ class Ssim:
         if beside is not None:
             self._mean.add(similarity(frame.at(beside.scale).luma, beside.luma))
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         return self._mean.value
 
 
@@ -94,7 +94,7 @@ class Psnr:
             np.square(difference, out=difference)
             self._mean.add(float(difference.mean(dtype=np.float64)))
 
-    def value(self, film: Film) -> Value:
+    def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value
         if error is None:
             return None

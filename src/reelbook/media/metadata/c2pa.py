@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from . import gif, jpeg, mp4, png, tiff, webp
-from .file_pieces import OddFile, Stretch
+from .file_pieces import MalformedFile, Stretch
 
 _BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"wide", b"free", b"skip", b"pnot", b"uuid", b"JXL ")
 """Four letters after the first four bytes, by which MP4, QuickTime, AVIF, HEIC and JPEG XL are known."""
@@ -47,19 +47,19 @@ def is_signed(file: BinaryIO) -> bool:
     return find_manifest(file) is not None or names_manifest(find_packets(file))
 
 
-def container_of(head: bytes) -> Container | None:
+def find_container(head: bytes) -> Container | None:
     """How to search a file that begins like this; None for a kind that holds no manifest."""
     if head.startswith(png.SIGNATURE):
-        return Container(png.manifest, png.packets)
+        return Container(png.find_manifest_parts, png.read_packets)
     if head.startswith(jpeg.SIGNATURE):
-        return Container(jpeg.manifest, jpeg.packets)
+        return Container(jpeg.find_manifest_parts, jpeg.read_packets)
     if head[:4] == b"RIFF":
-        return Container(webp.manifest, webp.packets)
+        return Container(webp.find_manifest_parts, webp.read_packets)
     if head[:4] == b"GIF8":
-        return Container(gif.manifest)
+        return Container(gif.find_manifest_parts)
     if head[:4] in tiff.SIGNATURES:
-        return Container(tiff.manifest)
-    return Container(mp4.manifest, mp4.packets) if head[4:8] in _BOXES else None
+        return Container(tiff.find_manifest_parts)
+    return Container(mp4.find_manifest_parts, mp4.read_packets) if head[4:8] in _BOXES else None
 
 
 def _found(file: BinaryIO, what: str) -> list[Any]:
@@ -67,9 +67,9 @@ def _found(file: BinaryIO, what: str) -> list[Any]:
     found: list[Any] = []
     try:
         file.seek(0)
-        container = container_of(file.read(12))
+        container = find_container(file.read(12))
         if container is not None:
             found.extend(getattr(container, what)(file))
-    except (OddFile, OSError):
+    except (MalformedFile, OSError):
         pass
     return found

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .cbor import decoded
+from .cbor import decode
 from .certificate import stated_names
-from .file_pieces import MAX_PARTS, OddFile
+from .file_pieces import MAX_PARTS, MalformedFile
 
 _CHAIN = 33
 """Under which number COSE keeps the certificates."""
@@ -37,7 +37,7 @@ class _Box:
     content: bytes
 
 
-def claim_in(content: bytes) -> Claim:
+def parse_claim(content: bytes) -> Claim:
     """The claim of the active manifest, which is the last one; what cannot be read of it is left empty."""
     manifests = [box for store in _boxes(content) if store.kind == b"jumb" for box in _inner(store)]
     if not manifests:
@@ -84,8 +84,8 @@ def _value(box: _Box | None) -> Any:
     """The content of a box that is written as CBOR; None where it is not, or makes no sense."""
     inside = next((one.content for one in _boxes(box.content) if one.kind == b"cbor"), None) if box else None
     try:
-        return None if inside is None else decoded(inside)
-    except (OddFile, ValueError, RecursionError):
+        return None if inside is None else decode(inside)
+    except (MalformedFile, ValueError, RecursionError):
         return None
 
 
@@ -94,12 +94,12 @@ def _signer(box: _Box | None) -> tuple[str, str]:
     if not isinstance(signature, list) or len(signature) < 2:
         return "", ""
     try:
-        protected = decoded(signature[0]) if isinstance(signature[0], bytes) and signature[0] else {}
+        protected = decode(signature[0]) if isinstance(signature[0], bytes) and signature[0] else {}
         heads = [head for head in (protected, signature[1]) if isinstance(head, dict)]
         chain = next((head[key] for head in heads for key in (_CHAIN, "x5chain") if key in head), b"")
         first = chain[0] if isinstance(chain, list) and chain else chain
         return stated_names(first) if isinstance(first, bytes) else ("", "")
-    except (OddFile, ValueError, StopIteration, RecursionError):
+    except (MalformedFile, ValueError, StopIteration, RecursionError):
         return "", ""
 
 

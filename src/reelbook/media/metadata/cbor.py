@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from .file_pieces import OddFile
+from .file_pieces import MalformedFile
 
 _MAX_DEPTH, _MAX_ITEMS = 40, 200_000
 _FLOATS = {25: ">e", 26: ">f", 27: ">d"}
@@ -14,10 +14,10 @@ _SIMPLE = {20: False, 21: True, 22: None, 23: None}
 _BREAK = object()
 
 
-def decoded(content: bytes) -> Any:
+def decode(content: bytes) -> Any:
     """The value at the beginning of these bytes. Tags are left out, and maps keep only what can be a key.
 
-    >>> decoded(bytes.fromhex("a26161016162820203"))
+    >>> decode(bytes.fromhex("a26161016162820203"))
     {'a': 1, 'b': [2, 3]}
     """
     return _Reader(content).value(0)
@@ -28,10 +28,10 @@ class _Reader:
         self._content, self._at, self._items = content, 0, 0
 
     def value(self, depth: int) -> Any:
-        """The next value; `_BREAK` at the end of one whose length was not told."""
+        """The next value; `_BREAK` at the end of one without a stated length."""
         self._items += 1
         if depth > _MAX_DEPTH or self._items > _MAX_ITEMS:
-            raise OddFile("its manifest is too deep or too long")
+            raise MalformedFile("its manifest is too deep or too long")
         first = self._taken(1)[0]
         kind, detail = first >> 5, first & 31
         if kind == 7:
@@ -73,7 +73,7 @@ class _Reader:
             return int.from_bytes(self._taken(1 << (detail - 24)))
         if detail == 31:
             return None
-        raise OddFile("its manifest is damaged")
+        raise MalformedFile("its manifest is damaged")
 
     def _simple(self, detail: int) -> Any:
         if detail in _FLOATS:
@@ -85,6 +85,6 @@ class _Reader:
     def _taken(self, count: int) -> bytes:
         part = self._content[self._at : self._at + count]
         if len(part) < count:
-            raise OddFile("its manifest ends too early")
+            raise MalformedFile("its manifest ends too early")
         self._at += count
         return part

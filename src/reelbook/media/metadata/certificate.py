@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .file_pieces import OddFile
+from .file_pieces import MalformedFile
 
 _ORGANIZATION, _COMMON_NAME = bytes.fromhex("55040a"), bytes.fromhex("550403")
 _SEQUENCE, _OID, _VERSION = 0x30, 0x06, 0xA0
@@ -21,7 +21,7 @@ def stated_names(certificate: bytes) -> tuple[str, str]:
     fields = list(_parts(next(content for _, content in _parts(whole))))
     fields = fields[1:] if fields and fields[0][0] == _VERSION else fields
     if len(fields) < 5:
-        raise OddFile("its certificate is damaged")
+        raise MalformedFile("its certificate is damaged")
     names: dict[bytes, str] = {}
     for _, group in _parts(fields[4][1]):
         for _, pair in _parts(group):
@@ -42,7 +42,7 @@ def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:
             more = size & 0x7F
             size, at = int.from_bytes(content[at : at + more]), at + more
         if at + size > len(content):
-            raise OddFile("its certificate is damaged")
+            raise MalformedFile("its certificate is damaged")
         yield tag, content[at : at + size]
         at += size
 

@@ -14,7 +14,7 @@ _BYTE, _ASCII, _LONG, _UNDEFINED = 1, 2, 4, 7
 _MAX_ENTRIES = 1000
 
 
-def texts(block: bytes) -> dict[str, str]:
+def parse_texts(block: bytes) -> dict[str, str]:
     """The texts by the names of their tags; nothing from a block that is not what it should be.
 
     Pillow is not asked: it copies what every tag points at, and a small block can point a thousand times at the same place.

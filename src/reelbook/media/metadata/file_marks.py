@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from ...util.printable import printable
 from . import c2pa, xmp
-from .c2pa_claim import Claim, claim_in
+from .c2pa_claim import Claim, parse_claim
 from .file_pieces import Stretch
 from .source_types import is_generative
 
@@ -68,8 +68,8 @@ def _marks(file: BinaryIO, *, has_manifest_beside: bool) -> Marks:
     manifest = c2pa.find_manifest(file)
     packets = c2pa.find_packets(file)
     is_signed = manifest is not None or has_manifest_beside or c2pa.names_manifest(packets)
-    claim = claim_in(_content(file, manifest)) if manifest else Claim()
-    types = [*claim.source_types, *filter(None, map(xmp.source_type_in, packets))]
+    claim = parse_claim(_content(file, manifest)) if manifest else Claim()
+    types = [*claim.source_types, *filter(None, map(xmp.find_source_type, packets))]
     organization, name = _word(claim.organization), _word(claim.name)
     return Marks(
         is_signed=is_signed,

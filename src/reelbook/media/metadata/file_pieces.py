@@ -13,7 +13,7 @@ MAX_PARTS = 100_000
 _BLOCK = 1 << 20
 
 
-class OddFile(Exception):
+class MalformedFile(Exception):
     """The file is not built as its first bytes say; its metadata can be neither read nor added to."""
 
 
@@ -28,17 +28,17 @@ class Stretch:
 Piece = bytes | Stretch
 
 
-def length(file: BinaryIO) -> int:
+def get_length(file: BinaryIO) -> int:
     """How many bytes a file has."""
     return file.seek(0, 2)
 
 
-def taken(file: BinaryIO, start: int, count: int) -> bytes:
+def read_exactly(file: BinaryIO, start: int, count: int) -> bytes:
     """So many bytes of a file from there on; odd where it has fewer."""
     file.seek(start)
     found = file.read(count)
     if len(found) < count:
-        raise OddFile("it ends too early")
+        raise MalformedFile("it ends too early")
     return found
 
 
@@ -53,6 +53,6 @@ def assemble(source: BinaryIO, target: BinaryIO, pieces: Iterable[Piece]) -> Non
         while left > 0:
             block = source.read(min(left, _BLOCK))
             if not block:
-                raise OddFile("it ends too early")
+                raise MalformedFile("it ends too early")
             target.write(block)
             left -= len(block)

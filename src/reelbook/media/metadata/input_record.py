@@ -15,17 +15,17 @@ _HASHED = re.compile(r"data:[^,]*,sha256=([0-9a-f]{64})\Z")
 _SHORTENED = re.compile(r"… \(sha256=[0-9a-f]{64}\)\Z")
 
 
-def written_input(request: Input) -> dict[str, Any]:
+def make_record_input(request: Input) -> dict[str, Any]:
     """The JSON of an input as a file may tell it to anybody.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> written_input(ImagesToVideo(images=["/home/jane/secret plan/a.png"]))
+    >>> make_record_input(ImagesToVideo(images=["/home/jane/secret plan/a.png"]))
     {'images': [{'url': 'a.png', 'frames': 24}], 'fps': 24.0}
     """
     return replace_pictures(request.wire(), _changed(request))
 
 
-def typed_input(model: str, values: Mapping[str, Any]) -> Input | None:
+def parse_record_input(model: str, values: Mapping[str, Any]) -> Input | None:
     """The input that these values are; None where the model is not in the catalog, or they are not what it takes.
 
     A picture that is only known by its hash is one of the library. One that is only known by its path keeps its name
@@ -46,10 +46,10 @@ def typed_input(model: str, values: Mapping[str, Any]) -> Input | None:
 
 def _changed(request: Input) -> dict[tuple[str | int, ...], str]:
     """The pictures that are told in another way than they were given."""
-    return {place: told for place, picture in pictures_of(request) if (told := _told(picture)) != picture}
+    return {place: told for place, picture in pictures_of(request) if (told := _format_picture(picture)) != picture}
 
 
-def _told(picture: str) -> str:
+def _format_picture(picture: str) -> str:
     if _is_path(picture):
         name = re.split(r"[/\\]", picture)[-1]
         return name if name and _is_path(parse_picture(name)) else "unknown"

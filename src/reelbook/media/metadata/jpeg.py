@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from . import exif, xmp
-from .file_pieces import MAX_BYTES, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, MalformedFile, Piece, Stretch, get_length, read_exactly
 
 SIGNATURE = b"\xff\xd8\xff"
 
@@ -37,7 +37,7 @@ class _Segment:
     stop: int
 
 
-def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
+def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """The comments, the texts of the EXIF block, and our own record."""
     ours: dict[int, bytes] = {}
     for segment in _segments(file):
@@ -45,7 +45,7 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             continue
         content = _content(file, segment)
         if segment.marker == _APP1:
-            yield from exif.texts(content).items() if content.startswith(b"Exif\0\0") else ()
+            yield from exif.parse_texts(content).items() if content.startswith(b"Exif\0\0") else ()
         elif own := _OURS.match(content):
             ours[int(own[1])] = content[own.end() :]
         else:
@@ -55,22 +55,22 @@ def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
         yield "reelbook", record[:MAX_BYTES].decode("utf-8", "replace")
 
 
-def manifest(file: BinaryIO) -> Iterator[Stretch]:
+def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
     """The parts of the manifest of its maker, which C2PA cuts into segments; without what each repeats of the first."""
     parts: dict[int, Stretch] = {}
     instance = None
-    pixels = length(file)
+    pixels = get_length(file)
     for segment in _segments(file):
         if segment.marker == _SCAN:
             pixels = segment.start
         if segment.marker != _APP11 or segment.stop - segment.start < _BOX_HEAD_BYTES:
             continue
         # "JP", which box this is a part of, which part, and then, in each part again, the length and kind of the box.
-        letters, box, number, size = struct.unpack(">2sHII", taken(file, segment.start + 4, 12))
+        letters, box, number, size = struct.unpack(">2sHII", read_exactly(file, segment.start + 4, 12))
         if (
             letters == b"JP"
             and instance is None
-            and _C2PA.search(taken(file, segment.start, segment.stop - segment.start))
+            and _C2PA.search(read_exactly(file, segment.start, segment.stop - segment.start))
         ):
             instance = box
         if letters == b"JP" and box == instance:
@@ -81,14 +81,14 @@ def manifest(file: BinaryIO) -> Iterator[Stretch]:
         yield from _among_pixels(file, pixels)
 
 
-def packets(file: BinaryIO) -> Iterator[bytes]:
+def read_packets(file: BinaryIO) -> Iterator[bytes]:
     """Its XMP packets."""
     for segment in _segments(file):
         if segment.marker == _APP1 and (content := _content(file, segment)).startswith(XMP):
             yield content.removeprefix(XMP)
 
 
-def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     """The same picture with our record and its kind of source near its beginning; an earlier record goes.
 
     An XMP packet of others takes the kind of source in, if there is room for it.
@@ -98,7 +98,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     theirs = next((one for one in segments if one.marker == _APP1 and _content(file, one).startswith(XMP)), None)
     ours, is_in = _comments(record.encode()), False
     if source_type and theirs is None:
-        ours.insert(0, _segment(_APP1, XMP + xmp.packet(source_type=source_type)))
+        ours.insert(0, _segment(_APP1, XMP + xmp.make_packet(source_type=source_type)))
     for segment in segments:
         # After what has to come first, and no later: a second picture at the end of the file, such as a phone's map
         # of bright places, is found by its distance from a segment that comes next.
@@ -107,17 +107,17 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
             is_in = True
         if segment.marker == _SCAN:
             # From here on it is pixels.
-            return [*pieces, Stretch(segment.start, length(file))]
+            return [*pieces, Stretch(segment.start, get_length(file))]
         if segment == theirs:
             pieces.append(_typed(file, segment, source_type))
         elif not (segment.marker == _COMMENT and _OURS.match(_content(file, segment))):
             pieces.append(Stretch(segment.start, segment.stop))
-    raise OddFile("it has no pixels")
+    raise MalformedFile("it has no pixels")
 
 
 def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
     """Where a manifest begins after the first pixels. There a marker cannot be mistaken for anything else."""
-    for at in range(start, length(file), _BLOCK):
+    for at in range(start, get_length(file), _BLOCK):
         file.seek(at)
         if found := _C2PA.search(file.read(_BLOCK + _OVERLAP)):
             yield Stretch(at + found.start() + 12, at + found.end())
@@ -126,35 +126,35 @@ def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
 
 def _segments(file: BinaryIO) -> Iterator[_Segment]:
     """The segments up to where the pixels begin."""
-    size, start = length(file), 2
+    size, start = get_length(file), 2
     for _ in range(_MAX_SEGMENTS):
         if start + 4 > size:
             return
-        filler, marker, count = struct.unpack(">BBH", taken(file, start, 4))
+        filler, marker, count = struct.unpack(">BBH", read_exactly(file, start, 4))
         if filler != 0xFF:
-            raise OddFile("something stands between its segments")
+            raise MalformedFile("something stands between its segments")
         if marker == 0xFF:  # Any number of these may stand before a marker.
             start += 1
             continue
         stop = start + 2 + count
         if count < 2 or stop > size:
-            raise OddFile("a segment claims more than the file has")
+            raise MalformedFile("a segment claims more than the file has")
         yield _Segment(marker, start, stop)
         if marker == _SCAN:
             return
         start = stop
-    raise OddFile("it has too many segments")
+    raise MalformedFile("it has too many segments")
 
 
 def _content(file: BinaryIO, segment: _Segment) -> bytes:
-    return taken(file, segment.start + 4, segment.stop - segment.start - 4)
+    return read_exactly(file, segment.start + 4, segment.stop - segment.start - 4)
 
 
 def _typed(file: BinaryIO, segment: _Segment, source_type: str) -> Piece:
     """A packet of others with the kind of source in it; as it is where that cannot be."""
     theirs = _content(file, segment).removeprefix(XMP)
-    whole = xmp.joined(theirs, source_type=source_type)
-    if source_type and whole is not None and not xmp.source_type_in(theirs):
+    whole = xmp.merge_into_packet(theirs, source_type=source_type)
+    if source_type and whole is not None and not xmp.find_source_type(theirs):
         content = XMP + (whole if len(whole) <= _ROOM else xmp.without_padding(whole))
         if len(content) <= _LARGEST:
             return _segment(_APP1, content)

@@ -11,26 +11,26 @@ LONGEST = 100_000
 _LONGEST_LINE = 10_000
 _AVOID = "Negative prompt:"
 _SETTING = re.compile(r'([A-Za-z][\w /-]{0,60}): ?("(?:\\.|[^"\\]){0,2000}"|[^,]{0,2000})(?:, ?|$)')
-_TELLING = {"seed", "steps", "model", "model_hash", "sampler"}
+_TYPICAL_SETTINGS = {"seed", "steps", "model", "model_hash", "sampler"}
 """Settings of which at least one stands in every such text."""
 
 
-def settings(text: str) -> dict[str, Any] | None:
+def parse_settings(text: str) -> dict[str, Any] | None:
     """The text as values: `prompt`, `negative_prompt`, `seed`, `model` and whatever else; None where it is no such text.
 
-    >>> settings("a boat\\nNegative prompt: rain\\nSteps: 20, Seed: 7, Model: tiny")
+    >>> parse_settings("a boat\\nNegative prompt: rain\\nSteps: 20, Seed: 7, Model: tiny")
     {'prompt': 'a boat', 'negative_prompt': 'rain', 'steps': '20', 'seed': 7, 'model': 'tiny'}
     """
     lines = text[:LONGEST].strip().splitlines()
-    told = dict(_settings_in(lines[-1])) if lines else {}
-    if not _TELLING & told.keys():
+    facts = dict(_settings_in(lines[-1])) if lines else {}
+    if not _TYPICAL_SETTINGS & facts.keys():
         return None
     prompt, _, avoided = "\n".join(lines[:-1]).partition(_AVOID)
     values: dict[str, Any] = {"prompt": _plain(prompt), **({"negative_prompt": _plain(avoided)} if avoided else {})}
-    for name, setting in told.items():
+    for name, setting in facts.items():
         values.setdefault(name, setting)
-    if "seed" in told:
-        seed = told["seed"]
+    if "seed" in facts:
+        seed = facts["seed"]
         values["seed"] = int(seed) if re.fullmatch(r"-?\d+", seed, re.ASCII) else None
     return values
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from . import xmp
-from .file_pieces import MAX_BYTES, MAX_PARTS, OddFile, Piece, Stretch, length, taken
+from .file_pieces import MAX_BYTES, MAX_PARTS, MalformedFile, Piece, Stretch, get_length, read_exactly
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 OURS = b"reelbook"
@@ -37,31 +37,31 @@ class _Chunk:
         return self.stop - self.start - 12
 
 
-def texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
+def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     """Every text with its keyword, our own record too."""
     room = 4 * MAX_BYTES
     for chunk in _chunks(file):
         if chunk.kind in _TEXTS and chunk.size <= min(MAX_BYTES, room):
-            keyword, text = _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))
+            keyword, text = _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))
             room -= chunk.size + len(text)
             yield keyword, text
 
 
-def manifest(file: BinaryIO) -> Iterator[Stretch]:
+def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
     """The manifest of its maker, as C2PA places it in a PNG."""
     for chunk in _chunks(file):
         if chunk.kind == _MANIFEST:
             yield Stretch(chunk.start + 8, chunk.stop - 4)
 
 
-def packets(file: BinaryIO) -> Iterator[bytes]:
+def read_packets(file: BinaryIO) -> Iterator[bytes]:
     """Its XMP packets."""
     for chunk in _chunks(file):
         if _begins(file, chunk, XMP) and chunk.size <= 2 * MAX_BYTES:
-            yield _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
+            yield _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))[1].encode("utf-8", "replace")
 
 
-def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     """The same picture with our record and its kind of source, before its pixels so that they are found quickly.
 
     An earlier record goes; an XMP packet of others takes the kind of source in.
@@ -70,7 +70,7 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
     theirs = next((chunk for chunk in _chunks(file) if _begins(file, chunk, XMP)), None)
     ours = [_itxt(OURS, record)]
     if source_type and theirs is None:
-        ours.append(_itxt(XMP, xmp.packet(source_type=source_type).decode()))
+        ours.append(_itxt(XMP, xmp.make_packet(source_type=source_type).decode()))
     is_in = False
     for chunk in _chunks(file):
         if chunk.kind == b"IDAT" and not is_in:
@@ -82,26 +82,26 @@ def edited(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
             pieces.append(Stretch(chunk.start, chunk.stop))
         end = chunk.stop
     if not is_in or chunk.kind != b"IEND":
-        raise OddFile("it has no pixels, or no end")
+        raise MalformedFile("it has no pixels, or no end")
     # What some programs append after the end is theirs, and stays.
-    return [*pieces, Stretch(end, length(file))]
+    return [*pieces, Stretch(end, get_length(file))]
 
 
 def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
     """The chunks up to the end of the picture; odd where one claims more than the file has."""
-    size, start = length(file), len(SIGNATURE)
+    size, start = get_length(file), len(SIGNATURE)
     for _ in range(MAX_PARTS):
         if start == size:
             return
-        count, kind = struct.unpack(">I4s", taken(file, start, 8))
+        count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
         stop = start + count + 12
         if stop > size:
-            raise OddFile("a chunk claims more than the file has")
+            raise MalformedFile("a chunk claims more than the file has")
         yield _Chunk(kind, start, stop)
         if kind == b"IEND":
             return
         start = stop
-    raise OddFile("it has too many chunks")
+    raise MalformedFile("it has too many chunks")
 
 
 def _text(kind: bytes, content: bytes) -> tuple[str, str]:
@@ -135,15 +135,15 @@ def _utf8_or_latin(text: bytes) -> str:
 def _begins(file: BinaryIO, chunk: _Chunk, keyword: bytes) -> bool:
     """Whether it is a text of this keyword."""
     head = keyword + b"\0"
-    return chunk.kind in _TEXTS and chunk.size >= len(head) and taken(file, chunk.start + 8, len(head)) == head
+    return chunk.kind in _TEXTS and chunk.size >= len(head) and read_exactly(file, chunk.start + 8, len(head)) == head
 
 
 def _typed(file: BinaryIO, chunk: _Chunk, source_type: str) -> Piece:
     """A packet of others with the kind of source in it; as it is where that cannot be."""
     if source_type and chunk.size <= MAX_BYTES:
-        theirs = _text(chunk.kind, taken(file, chunk.start + 8, chunk.size))[1].encode()
-        whole = xmp.joined(theirs, source_type=source_type)
-        if whole is not None and not xmp.source_type_in(theirs):
+        theirs = _text(chunk.kind, read_exactly(file, chunk.start + 8, chunk.size))[1].encode()
+        whole = xmp.merge_into_packet(theirs, source_type=source_type)
+        if whole is not None and not xmp.find_source_type(theirs):
             return _itxt(XMP, whole.decode())
     return Stretch(chunk.start, chunk.stop)
 

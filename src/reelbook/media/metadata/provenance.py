@@ -19,13 +19,13 @@ from ...errors import ReelbookError
 from ...settings import options
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
-from .file_pieces import MAX_BYTES, OddFile, Piece, Stretch, assemble, length
-from .input_record import typed_input
-from .parameters_text import settings
-from .run_record import NAMES, parsed, record_of
-from .sidecar import find_sidecars, hash_of, sidecar_path, sidecar_text
+from .file_pieces import MAX_BYTES, MalformedFile, Piece, Stretch, assemble, get_length
+from .input_record import parse_record_input
+from .parameters_text import parse_settings
+from .run_record import NAMES, format_record, parse_record
+from .sidecar import find_sidecars, format_sidecar, hash_file, sidecar_path
 from .signing import write_signed
-from .source_types import source_type_of
+from .source_types import get_source_type
 
 if TYPE_CHECKING:
     from ...models.base import Input
@@ -82,16 +82,16 @@ def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> 
     path, known = _opened(file)
     texts = _texts(path)
     # Our own record is read as text again, whoever holds it, so that it is judged in one way only.
-    own = (parsed(known) if known else None) or parsed(texts.get("reelbook", ""))
+    own = (parse_record(known) if known else None) or parse_record(texts.get("reelbook", ""))
     beside = _Beside({}) if own else _by_content(path, find)
     engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
-    raw = {name: parsed(text) or text for name, text in texts.items()}
+    raw = {name: parse_record(text) or text for name, text in texts.items()}
     records = (engine, own or beside.record)
     told = {name: value for record in records for name, value in record.items() if value is not None}
     if told.keys() & NAMES.values():
         return _from_record(told, raw, beside.note)
     for name in _PARAMETERS:
-        if (values := settings(texts.get(name, ""))) is not None:
+        if (values := parse_settings(texts.get(name, ""))) is not None:
             return _from_settings(values, raw, beside.note)
     raise ReelbookError(_nothing_known(path, beside.note))
 
@@ -108,20 +108,20 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     So is a file that its maker has signed, because any change would break the signature. The copy appears whole or not at
     all, in place of a file that was there.
     """
-    record, manifest = record_of(facts), source.with_suffix(MANIFEST_SUFFIX)
+    record, manifest = format_record(facts), source.with_suffix(MANIFEST_SUFFIX)
     kind = _source_type(source, facts.get("model"), record)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
-            with _appearing(target) as copy:
+            with _write_atomically(target) as copy:
                 if is_signed(source, original):
-                    assemble(original, copy, [Stretch(0, length(original))])
+                    assemble(original, copy, [Stretch(0, get_length(original))])
                 else:
                     _write_ours(original, copy, _pieces(original, record, kind), kind)
             if manifest.is_file():
                 shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
-        except (OSError, ValueError, OddFile) as error:
+        except (OSError, ValueError, MalformedFile) as error:
             raise ReelbookError(
                 f"{source} could not be copied to {target} ({_reason(error)}). "
                 "Choose a place that can be written to, with room for the file, and save it again."
@@ -148,7 +148,7 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
     """The text of the sidecar for copies of a file that its maker has signed; None for any other, whose copies hold it."""
     with _original(path) as file:
-        return sidecar_text(hash_of(file), facts) if is_signed(path, file) else None
+        return format_sidecar(hash_file(file), facts) if is_signed(path, file) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _by_content(path: Path, find: Find | None) -> _Beside:
     if not sidecars and find is None:
         return _Beside({})
     with _original(path) as file:
-        sha256 = hash_of(file)
+        sha256 = hash_file(file)
     own = sidecar_path(path)
     for sidecar in sidecars:
         if sidecar.sha256 == sha256:
@@ -174,7 +174,7 @@ def _by_content(path: Path, find: Find | None) -> _Beside:
             return _Beside(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
     found = find(sha256) if find is not None else None
     if found is not None:
-        return _Beside(parsed(record_of(found[0])) or {}, found[1])
+        return _Beside(parse_record(format_record(found[0])) or {}, found[1])
     if any(sidecar.path == own for sidecar in sidecars):
         return _Beside({}, f"{own.name} does not match it: the file was changed or replaced since that was written")
     return _Beside({})
@@ -217,7 +217,7 @@ def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]
     from ..local_file import LocalFile
 
     if isinstance(file, LocalFile):
-        return file.path, record_of(file.facts) if file.facts else None
+        return file.path, format_record(file.facts) if file.facts else None
     path = Path(file).expanduser()
     if path.exists() and not path.is_file():
         raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is no file. Name one that is.")
@@ -228,15 +228,15 @@ Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
 Edited = Callable[[BinaryIO, str, str], list[Piece]]
 
 
-def _ways(head: bytes) -> tuple[Texts, Edited] | None:
+def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
     """How to read and to write the metadata of a file that begins like this."""
     if head.startswith(png.SIGNATURE):
-        return png.texts, png.edited
+        return png.read_texts, png.build_pieces
     if head.startswith(jpeg.SIGNATURE):
-        return jpeg.texts, jpeg.edited
+        return jpeg.read_texts, jpeg.build_pieces
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return webp.texts, webp.edited
-    return (mp4.texts, mp4.edited) if head[4:8] == b"ftyp" else None
+        return webp.read_texts, webp.build_pieces
+    return (mp4.read_texts, mp4.build_pieces) if head[4:8] == b"ftyp" else None
 
 
 def _texts(path: Path) -> dict[str, str]:
@@ -245,7 +245,7 @@ def _texts(path: Path) -> dict[str, str]:
     room = 4 * MAX_BYTES
     with _original(path) as file:
         try:
-            ways = _ways(file.read(12))
+            ways = _find_format(file.read(12))
             for name, text in ways[0](file) if ways else ():
                 room -= len(text)
                 if room < 0 or len(found) >= _MAX_TEXTS:
@@ -255,7 +255,7 @@ def _texts(path: Path) -> dict[str, str]:
             raise ReelbookError(
                 f"{path} cannot be read ({_reason(error)}). Check the path and its permissions."
             ) from error
-        except OddFile:
+        except MalformedFile:
             pass
     return found
 
@@ -266,24 +266,24 @@ def _source_type(source: Path, model: Any, record: str) -> str:
     # The pictures that were sent are on the same shelf.
     hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MAX_SOURCES]
     files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
-    return source_type_of(model, engine, (read_marks(file).source_type for file in files if file.exists()))
+    return get_source_type(model, engine, (read_marks(file).source_type for file in files if file.exists()))
 
 
 def _pieces(file: BinaryIO, record: str, source_type: str) -> list[Piece]:
-    whole: list[Piece] = [Stretch(0, length(file))]
+    whole: list[Piece] = [Stretch(0, get_length(file))]
     file.seek(0)
-    ways = _ways(file.read(12))
+    ways = _find_format(file.read(12))
     if ways is None or record == "{}":
         return whole
     try:
         return ways[1](file, record, source_type)
-    except OddFile:
+    except MalformedFile:
         # It is paid for: a copy of it as it is, is better than none.
         return whole
 
 
 @contextmanager
-def _appearing(target: Path) -> Iterator[BinaryIO]:
+def _write_atomically(target: Path) -> Iterator[BinaryIO]:
     """A file that gets its name when all of it is there."""
     # Through a link to where it leads, as with any other way to write a file.
     target = Path(os.path.realpath(target))
@@ -298,7 +298,7 @@ def _appearing(target: Path) -> Iterator[BinaryIO]:
 
 
 def _engine_record(text: str) -> dict[str, Any] | None:
-    found = parsed(text)
+    found = parse_record(text)
     return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
 
 
@@ -308,7 +308,7 @@ def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> 
     values: dict[str, Any] = asked if isinstance(asked, dict) else {}
     return Provenance(
         model=model,
-        input=typed_input(model, values) if model else None,
+        input=parse_record_input(model, values) if model else None,
         values=values,
         seed=_whole(told.get("seed")),
         engine=_word(told.get("engine")),

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...models.base import Input
 from .file_pieces import MAX_BYTES
-from .input_record import written_input
+from .input_record import make_record_input
 
 LONGEST_RECORD = 400_000
 """Bytes of a record of ours; XML may make five of one, and it still is below what is read."""
@@ -36,10 +36,10 @@ NAMES = {
 _DEEPEST = 40
 
 
-def record_of(facts: Mapping[str, Any]) -> str:
+def format_record(facts: Mapping[str, Any]) -> str:
     """The facts as JSON in a fixed order; texts beyond all measure are shortened, and the input left out at last.
 
-    >>> record_of({"model": "svc/smart-resize", "credits": 11, "note": "not a fact of a run"})
+    >>> format_record({"model": "svc/smart-resize", "credits": 11, "note": "not a fact of a run"})
     '{"credits":11,"endpointId":"svc/smart-resize"}'
     """
     told = {NAMES[name]: _plain(facts[name]) for name in NAMES if facts.get(name) is not None}
@@ -50,7 +50,7 @@ def record_of(facts: Mapping[str, Any]) -> str:
     return "{}"
 
 
-def parsed(text: str) -> dict[str, Any] | None:
+def parse_record(text: str) -> dict[str, Any] | None:
     """The JSON object of a text; None where it is none, or one that nobody would write."""
     if len(text) > MAX_BYTES or text.lstrip()[:1] != "{":
         return None
@@ -71,7 +71,7 @@ def _json(told: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> Any:
     """The value as JSON can write it."""
     if isinstance(value, Input):
-        return _plain(written_input(value))
+        return _plain(make_record_input(value))
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, str):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .file_pieces import MAX_BYTES
-from .run_record import parsed, record_of
+from .run_record import format_record, parse_record
 
 SUFFIX = ".reelbook.json"
 """After the whole name of the file: `boat.mp4.reelbook.json`."""
@@ -31,13 +31,13 @@ class Sidecar:
     """What is known of the run, as in `record_of`."""
 
 
-def sidecar_text(sha256: str, facts: Mapping[str, Any]) -> str:
+def format_sidecar(sha256: str, facts: Mapping[str, Any]) -> str:
     """The text of a sidecar for the file of this content.
 
-    >>> sidecar_text("ab12", {"model": "svc/smart-resize"})
+    >>> format_sidecar("ab12", {"model": "svc/smart-resize"})
     '{"sha256": "ab12", "record": {"endpointId": "svc/smart-resize"}}'
     """
-    return json.dumps({"sha256": sha256, "record": parsed(record_of(facts)) or {}}, ensure_ascii=False)
+    return json.dumps({"sha256": sha256, "record": parse_record(format_record(facts)) or {}}, ensure_ascii=False)
 
 
 def sidecar_path(path: Path) -> Path:
@@ -57,7 +57,7 @@ def find_sidecars(path: Path) -> Iterator[Sidecar]:
     yield from (found for other in sorted(others) if other != own and (found := _read(other)) is not None)
 
 
-def hash_of(file: BufferedReader) -> str:
+def hash_file(file: BufferedReader) -> str:
     """The sha256 of a file's content."""
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()
@@ -68,7 +68,7 @@ def _read(path: Path) -> Sidecar | None:
     try:
         if path.stat().st_size > 2 * MAX_BYTES:
             return None
-        found = parsed(path.read_text(encoding="utf-8"))
+        found = parse_record(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if found is None or not isinstance(found.get("sha256"), str) or not isinstance(found.get("record"), dict):

@@ -23,10 +23,10 @@ _OPTIONS = {
 _INSTEAD = "Nothing was written, and the original is where it was; rb.options.sign = None saves without a signature."
 
 
-def kind_of(head: bytes) -> str:
+def get_signable_type(head: bytes) -> str:
     """The type of a file that begins like this, as far as it can be signed; otherwise empty.
 
-    >>> kind_of(b"\\x89PNG\\r\\n\\x1a\\n"), kind_of(b"\\0\\0\\0\\x20ftypisom"), kind_of(b"\\x1aE\\xdf\\xa3")
+    >>> get_signable_type(b"\\x89PNG\\r\\n\\x1a\\n"), get_signable_type(b"\\0\\0\\0\\x20ftypisom"), get_signable_type(b"\\x1aE\\xdf\\xa3")
     ('image/png', 'video/mp4', '')
     """
     if head[4:8] == b"ftyp":
@@ -46,7 +46,7 @@ def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_
     What the signature states is that Reelbook has made the copy, and the digital source type where one is known.
     """
     source.seek(0)
-    kind = kind_of(source.read(12))
+    kind = get_signable_type(source.read(12))
     if not kind:
         warnings.warn("A file of this kind cannot be signed here; its copy has no signature.", stacklevel=2)
         return False
@@ -94,19 +94,19 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
     try:
         (leaf, *_) = x509.load_pem_x509_certificates(chain)
     except ValueError:
-        raise _mistake(f"{signing.certificate} holds no certificates in PEM form") from None
+        raise _signing_error(f"{signing.certificate} holds no certificates in PEM form") from None
     try:
         key: Any = load_pem_private_key(_text(signing.key, "private key"), password=None)
     except TypeError:
-        raise _mistake("The private key is protected by a password; a key without one is needed") from None
+        raise _signing_error("The private key is protected by a password; a key without one is needed") from None
     except ValueError:
-        raise _mistake("The private key is no key in PEM form") from None
+        raise _signing_error("The private key is no key in PEM form") from None
     now = datetime.now(UTC)
     if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
         ends = f"{leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"
-        raise _mistake(f"The certificate {signing.certificate} is valid from {ends}, and not today")
+        raise _signing_error(f"The certificate {signing.certificate} is valid from {ends}, and not today")
     if key.public_key() != leaf.public_key():
-        raise _mistake(f"The private key does not belong to the first certificate of {signing.certificate}")
+        raise _signing_error(f"The private key does not belong to the first certificate of {signing.certificate}")
     return chain, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), _algorithm(key)
 
 
@@ -115,7 +115,7 @@ def _algorithm(key: Any) -> str:
     found = _CURVES.get(key.curve.name, "") if "ecprivate" in kind or "ellipticcurve" in kind else ""
     found = found or ("ps256" if "rsa" in kind else "ed25519" if "ed25519" in kind else "")
     if not found:
-        raise _mistake(
+        raise _signing_error(
             "C2PA signs with keys of the kinds P-256, P-384, P-521, Ed25519 and RSA, and this is none of them"
         )
     return found
@@ -126,14 +126,16 @@ def _text(place: str, what: str) -> bytes:
     if place.startswith(_ENV):
         found = os.environ.get(place.removeprefix(_ENV), "")
         if not found:
-            raise _mistake(f"The {what} is to be in the environment as {place.removeprefix(_ENV)}, which is not set")
+            raise _signing_error(
+                f"The {what} is to be in the environment as {place.removeprefix(_ENV)}, which is not set"
+            )
         return found.encode()
     try:
         return Path(place).expanduser().read_bytes()
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
-        raise _mistake(f"The {what} cannot be read from {place} ({reason})") from None
+        raise _signing_error(f"The {what} cannot be read from {place} ({reason})") from None
 
 
-def _mistake(what: str) -> ReelbookError:
+def _signing_error(what: str) -> ReelbookError:
     return ReelbookError(f"{what}, so the copy could not be signed. {_INSTEAD}")

@@ -37,7 +37,7 @@ def is_generative(source_type: str) -> bool:
     return source_type.rstrip("/").rpartition("/")[2] in BY_GENERATIVE_MODELS
 
 
-def source_type_of(model: object, engine: Mapping[str, Any], sources: Iterable[str]) -> str:
+def get_source_type(model: object, engine: Mapping[str, Any], sources: Iterable[str]) -> str:
     """The source type of what a model has made; empty where nobody says which model that was.
 
     `engine` is the record of an embedded engine in the file, if it has one; `sources` are the types of the pictures that

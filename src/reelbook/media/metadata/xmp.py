@@ -26,22 +26,22 @@ _NAMED_SOURCE_TYPE = re.compile(
 _PADDING = re.compile(rb"\s+(?=<\?xpacket end)")
 
 
-def packet(record: str = "", source_type: str = "") -> bytes:
+def make_packet(record: str = "", source_type: str = "") -> bytes:
     """A packet that holds the record, the kind of source, or both, and nothing else.
 
-    >>> record_in(packet('{"seed":7}'))
+    >>> find_record(make_packet('{"seed":7}'))
     '{"seed":7}'
     """
     return _OPENING + _typed(source_type) + _described(record) + _CLOSING
 
 
-def joined(other: bytes, record: str = "", source_type: str = "") -> bytes | None:
+def merge_into_packet(other: bytes, record: str = "", source_type: str = "") -> bytes | None:
     """Somebody's packet with ours in it; None where it is no packet.
 
     An earlier record of ours goes. The kind of source that it names already stays: whoever wrote it knew more of it.
     """
     before, end, after = _OURS.sub(b"", other).rpartition(_END)
-    typed = b"" if source_type_in(before) else _typed(source_type)
+    typed = b"" if find_source_type(before) else _typed(source_type)
     return before + typed + _described(record) + end + after if end else None
 
 
@@ -50,7 +50,7 @@ def without_padding(content: bytes) -> bytes:
     return _PADDING.sub(b"", content)
 
 
-def record_in(content: bytes) -> str | None:
+def find_record(content: bytes) -> str | None:
     """The record of a packet, if it has one. Nothing of its XML is followed: only our own words are looked for."""
     found = _OURS.search(content)
     return html.unescape(found[1].decode("utf-8", "replace")) if found else None
@@ -58,13 +58,13 @@ def record_in(content: bytes) -> str | None:
 
 def is_ours(content: bytes) -> bool:
     """Whether a packet holds nothing but our record, and the kind of source that we have written with it."""
-    return record_in(content) is not None and _OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == packet()
+    return find_record(content) is not None and _OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == make_packet()
 
 
-def source_type_in(content: bytes) -> str:
+def find_source_type(content: bytes) -> str:
     """The kind of source that a packet names, as an address of IPTC's list; empty where it names none.
 
-    >>> source_type_in(packet(source_type="http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"))
+    >>> find_source_type(make_packet(source_type="http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"))
     'http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia'
     """
     found = _NAMED_SOURCE_TYPE.search(content) if _IPTC in content else None

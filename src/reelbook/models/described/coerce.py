@@ -8,11 +8,11 @@ from typing import Any
 
 from ...errors import Problem
 from ..problems import MAX_PROBLEMS, Loc, unknown_field
-from .container_rules import rules_for_entry, rules_for_field
 from .frozen_json import Record, freeze, thaw
 from .scalar_rules import is_multiple, nearest_number
-from .schema_fields import find_applicable_rules, find_field_names, is_closed
-from .schema_judge import Defs, Rule, accepts, find_keyword, referenced_rules, types_of
+from .schema_fields import find_field_names, is_closed
+from .schema_judge import accepts
+from .schema_view import Defs, Rule, find_applicable_rules, find_keyword, referenced_rules, rules_for_step, types_of
 
 NOISE_RATIO = Fraction(1, 1_000_000)
 """Deviation from a multiple that counts as rounding noise, as a share of the step (at most of 1), as in
@@ -63,8 +63,8 @@ class _Filler:
             return value
         sure = _matching_rules(value, rules, self.defs)
         if isinstance(value, tuple):
-            return tuple([self.fill(item, _for_entry(sure, place), level) for place, item in enumerate(value)])
-        fields = {name: self.fill(item, _for_field(sure, name), level) for name, item in value.items()}
+            return tuple([self.fill(item, rules_for_step(sure, place), level) for place, item in enumerate(value)])
+        fields = {name: self.fill(item, rules_for_step(sure, name), level) for name, item in value.items()}
         for rule in sure:
             for name, part in rule.get("properties", {}).items():
                 if name not in fields and find_keyword(part, "readOnly", self.defs) is not True:
@@ -111,11 +111,11 @@ class _Coercion:
         if isinstance(value, Record):
             self.find_unknown_fields(value, rules_here, loc)
             return Record({
-                name: self.coerce(item, _for_field(rules_here, name), (*loc, name)) for name, item in value.items()
+                name: self.coerce(item, rules_for_step(rules_here, name), (*loc, name)) for name, item in value.items()
             })  # fmt: skip
         if isinstance(value, tuple):
             return tuple([
-                self.coerce(item, _for_entry(rules_here, place), (*loc, place)) for place, item in enumerate(value)
+                self.coerce(item, rules_for_step(rules_here, place), (*loc, place)) for place, item in enumerate(value)
             ])  # fmt: skip
         return _coerce_number(value, rules_here, self.exact) if isinstance(value, (int, float)) else value
 
@@ -126,14 +126,6 @@ class _Coercion:
             # Each message takes time to write, and nobody reads more.
             room = max(MAX_PROBLEMS - len(self.unknown), 0)
             self.unknown += [unknown_field((*loc, name), thaw(value[name]), names) for name in unknown[:room]]
-
-
-def _for_field(rules_here: Iterable[Mapping[str, Any]], name: str) -> list[Rule]:
-    return [part for rule in rules_here for part in rules_for_field(rule, name)]
-
-
-def _for_entry(rules_here: Iterable[Mapping[str, Any]], place: int) -> list[Rule]:
-    return [rules_for_entry(rule, place) for rule in rules_here]
 
 
 def _coerce_number(value: float, rules_here: Sequence[Mapping[str, Any]], exact: bool) -> float:

@@ -1,4 +1,4 @@
-"""JSON Schema checks of lists and objects as a whole, and the rules for their entries and fields."""
+"""JSON Schema checks of lists and objects as a whole."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 from ...errors import Problem
 from ..problems import Loc, compact_value, format_literal, format_number, format_subject, unknown_field
 from .frozen_json import Record, equality_key, thaw
-from .regex_patterns import matches
-
-Rule = Mapping[str, Any] | bool
+from .schema_view import rules_for_field
 
 
 def list_problems(value: tuple[Any, ...], rule: Mapping[str, Any], loc: Loc) -> Iterator[Problem]:
@@ -53,29 +51,6 @@ def object_problems(
                 if with_messages
                 else Problem(place, "", "extra_forbidden")
             )
-
-
-def rules_for_entry(rule: Mapping[str, Any], place: int) -> Rule:
-    """The rule for one entry of a list.
-
-    >>> rules_for_entry({"prefixItems": [{"type": "string"}], "items": False}, 0)
-    {'type': 'string'}
-    """
-    first = rule.get("prefixItems", ())
-    found: Rule = first[place] if place < len(first) else rule.get("items", True)
-    return found
-
-
-def rules_for_field(rule: Mapping[str, Any], name: str) -> list[Rule]:
-    """The rules for one field of an object; empty where such a field is not allowed.
-
-    >>> rules_for_field({"properties": {"a": {"minimum": 0}}, "additionalProperties": {"type": "integer"}}, "b")
-    [{'type': 'integer'}]
-    """
-    own = [rule["properties"][name]] if name in rule.get("properties", ()) else []
-    own += [part for pattern, part in rule.get("patternProperties", {}).items() if matches(pattern, name)]
-    others = rule.get("additionalProperties", True)
-    return own or ([] if others is False else [others])
 
 
 def _missing(loc: Loc, where: str = "") -> Problem:

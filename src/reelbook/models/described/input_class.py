@@ -32,7 +32,7 @@ from ..value_types import is_wire_json
 from .frozen_json import Record, equality_key, is_equal_json, thaw
 from .input_rules import InputRules, parse_input_rules
 from .openapi_input import source_of
-from .schema_judge import find_keyword
+from .schema_view import find_keyword
 
 
 def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> type[Described]:

@@ -10,10 +10,11 @@ from ...errors import BadDescription, Problem
 from ..problems import wrong_type
 from .coerce import coerce, fill_defaults
 from .frozen_json import NotJson, Record, freeze
-from .normalised_schema import MAX_RULES, get_annotations
+from .normalised_schema import MAX_RULES
 from .picture_fields import find_pictures, has_pictures, to_images
-from .schema_fields import Fields, fields_of, find_applicable_rules, is_closed
-from .schema_judge import Defs, Rule, accepts, find_keyword, problems, types_of
+from .schema_fields import Fields, fields_of, is_closed
+from .schema_judge import accepts, problems
+from .schema_view import Defs, Rule, find_applicable_rules, find_keyword, get_annotations, types_of
 
 _PLAIN_KEYWORDS = {"type", "properties", "required", "additionalProperties"}
 """With no other keyword, the rules of one field do not depend on another."""

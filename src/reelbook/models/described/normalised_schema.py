@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ...errors import BadDescription
 from ..problems import format_literal
 from ..value_types import MAX_DIGITS
 from .references import Document, Scope, child_pointer, format_json_kind, require_mapping, shorten_place
+from .schema_view import ONE_RULE, RULES_BY_NAME, RULES_IN_A_LIST, UNEVALUATED, get_annotations, in_place_rules
 
 MAX_LEVELS = 40
 """How deeply a schema may nest; those of services have less than ten levels."""
@@ -21,16 +22,9 @@ MAX_IN_PLACE = 24
 """How many rules may refer to one another without a step into the value."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-ONE_RULE = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
-RULES_IN_A_LIST = ("allOf", "anyOf", "oneOf", "prefixItems")
-RULES_BY_NAME = ("properties", "patternProperties", "dependentSchemas")
 DROPPED_KEYWORDS = ("$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary")
 """Keywords that are resolved here, or have a meaning only in the original document."""
 Check = tuple[Callable[[Any], bool], str]
-
-ANNOTATIONS = ("title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly")
-"""Keywords that do not affect validation, besides extensions."""
 
 
 def normalise(source: Any, document: Document, place: str, *, is_3_0: bool) -> dict[str, Any]:
@@ -46,21 +40,12 @@ def normalise(source: Any, document: Document, place: str, *, is_3_0: bool) -> d
     if isinstance(root, bool):
         root = {} if root else {"not": {}}
     if set(root) == {"$ref"}:
-        name = definition_name(root["$ref"])
+        name = root["$ref"].removeprefix("#/$defs/")
         root = reader.defs[name]
         if reader.uses[name] == 1:
             del reader.defs[name]
     _check_in_place(root, reader.defs)
     return {**root, "$defs": reader.defs} if reader.defs else root
-
-
-def get_annotations(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a rule that do not affect validation: title, description, default, extensions …
-
-    >>> get_annotations({"type": "string", "title": "Picture", "x-media": "image"})
-    {'title': 'Picture', 'x-media': 'image'}
-    """
-    return {word: value for word, value in rule.items() if word in ANNOTATIONS or word.startswith("x-")}
 
 
 class _Reader:
@@ -169,16 +154,6 @@ def sort_fields(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
     return {name: fields[name] for name in sorted(fields, key=place)}
 
 
-def in_place_rules(rule: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Any]:
-    """The subschemas that apply to the same value as the rule itself."""
-    if "$ref" in rule:
-        yield defs[definition_name(rule["$ref"])]
-    for word in ("allOf", "anyOf", "oneOf"):
-        yield from rule.get(word, ())
-    yield from (rule[word] for word in ("not", "if", "then", "else") if word in rule)
-    yield from rule.get("dependentSchemas", {}).values()
-
-
 def _convert_3_0(source: Mapping[str, Any]) -> Mapping[str, Any]:
     """A schema of OpenAPI 3.0 converted to 3.1: `$ref` has no siblings but annotations, `nullable` becomes a type."""
     if "$ref" in source:
@@ -236,15 +211,6 @@ def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
 
     for rule in (root, *defs.values()):
         height(rule)
-
-
-def definition_name(ref: str) -> str:
-    """The name in `$defs` that a reference of a normalised schema points to.
-
-    >>> definition_name("#/$defs/LoRA")
-    'LoRA'
-    """
-    return ref.removeprefix("#/$defs/")
 
 
 def _free_name(called: str, taken: Collection[str]) -> str:

@@ -14,10 +14,8 @@ from ..images import Image, is_picture, parse_picture, replace_pictures
 from ..picture_encoding import NotAPicture, is_one_array
 from ..problems import Loc, compact_value, format_subject
 from ..value_types import coerce_tuple
-from .container_rules import rules_for_entry, rules_for_field
 from .frozen_json import MAX_DEPTH, Record
-from .schema_fields import find_applicable_rules
-from .schema_judge import Defs, Rule
+from .schema_view import Defs, Rule, find_applicable_rules, rules_for_step
 
 Rules = Sequence[Mapping[str, Any]]
 
@@ -84,10 +82,10 @@ def find_pictures(value: Any, rule: Rule, defs: Defs) -> Iterator[tuple[Loc, str
 def _find_pictures(value: Any, rules: Rules, defs: Defs, name: str, loc: Loc) -> Iterator[tuple[Loc, str]]:
     if isinstance(value, Record):
         for inner, item in value.items():
-            yield from _find_pictures(item, _for_field(rules, inner, defs), defs, inner, (*loc, inner))
+            yield from _find_pictures(item, _for_step(rules, inner, defs), defs, inner, (*loc, inner))
     elif isinstance(value, tuple):
         for place, item in enumerate(value):
-            yield from _find_pictures(item, _for_entry(rules, place, defs), defs, name, (*loc, place))
+            yield from _find_pictures(item, _for_step(rules, place, defs), defs, name, (*loc, place))
     elif isinstance(value, Image) or (isinstance(value, str) and value and _takes_picture(rules, name)):
         yield loc, value
 
@@ -120,7 +118,7 @@ class _PictureReader:
             return self.record(value, rules, loc)
         if is_picture(value):
             # Only lists of pictures are searched: an array of numbers is a list, too, and can be long.
-            entries = _for_entry(rules, 0, self.defs)
+            entries = _for_step(rules, 0, self.defs)
             if not _takes_picture(entries, name):
                 return value
             if not hasattr(value, "__array__") or is_one_array(value):
@@ -130,13 +128,13 @@ class _PictureReader:
         except PydanticCustomError:
             return value
         return tuple([
-            item if _is_plain(item) else self.value(item, _for_entry(rules, place, self.defs), name, (*loc, place))
+            item if _is_plain(item) else self.value(item, _for_step(rules, place, self.defs), name, (*loc, place))
             for place, item in enumerate(entries_given)
         ])  # fmt: skip
 
     def record(self, values: Mapping[Any, Any], rules: Rules, loc: Loc) -> dict[Any, Any]:
         return {
-            name: self.value(item, _for_field(rules, name, self.defs), name, (*loc, name))
+            name: self.value(item, _for_step(rules, name, self.defs), name, (*loc, name))
             if isinstance(name, str)
             else item
             for name, item in values.items()
@@ -191,12 +189,8 @@ def _is_no_path(text: str, rules: Rules) -> bool:
     return not text or text in own or bool(_SCHEME.match(text))
 
 
-def _for_field(rules: Rules, name: str, defs: Defs) -> Rules:
-    return find_applicable_rules([part for rule in rules for part in rules_for_field(rule, name)], defs)
-
-
-def _for_entry(rules: Rules, place: int, defs: Defs) -> Rules:
-    return find_applicable_rules([rules_for_entry(rule, place) for rule in rules], defs)
+def _for_step(rules: Rules, step: str | int, defs: Defs) -> Rules:
+    return find_applicable_rules(rules_for_step(rules, step), defs)
 
 
 def _dump(value: BaseModel) -> dict[str, Any]:

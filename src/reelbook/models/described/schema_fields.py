@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeVar
 
-from .container_rules import rules_for_field
-from .normalised_schema import UNEVALUATED, field_order, get_annotations, in_place_rules, sort_fields
-from .schema_judge import Defs, Rule, referenced_rules, types_of
+from .normalised_schema import field_order, sort_fields
+from .schema_view import (
+    UNEVALUATED,
+    Defs,
+    Rule,
+    find_applicable_rules,
+    get_annotations,
+    referenced_rules,
+    rules_for_field,
+    types_of,
+)
 
 T = TypeVar("T")
 
@@ -42,22 +50,6 @@ def fields_of(rule: Rule, defs: Defs) -> Fields:
     listed = (field_order(part) for part in speaking)
     rules = {**found.rules, **dict(_only_named(rule, speaking, found.rules))}
     return Fields(sort_fields(rules, next(filter(None, listed), ())), found.required)
-
-
-def find_applicable_rules(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str, Any]]:
-    """These rules and all subschemas that apply to the same value, each once.
-
-    >>> find_applicable_rules([{"$ref": "#/$defs/Seed"}], {"Seed": {"type": "integer"}})
-    [{'$ref': '#/$defs/Seed'}, {'type': 'integer'}]
-    """
-    found: dict[int, Mapping[str, Any]] = {}
-    waiting = list(rules)
-    for rule in waiting:
-        if not isinstance(rule, bool) and id(rule) not in found:
-            found[id(rule)] = rule
-            # `not` says nothing about what is allowed.
-            waiting += [part for part in in_place_rules(rule, defs) if part is not rule.get("not")]
-    return list(found.values())
 
 
 def find_field_names(speaking: Iterable[Mapping[str, Any]]) -> list[str]:

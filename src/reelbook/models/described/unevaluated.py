@@ -7,16 +7,15 @@ from typing import Any
 
 from ..problems import Loc
 from .frozen_json import Record
-from .normalised_schema import UNEVALUATED, definition_name
 from .regex_patterns import matches
+from .schema_view import UNEVALUATED, Defs, Rule, referenced_rules
 
-Rule = Mapping[str, Any] | bool
 Accepts = Callable[[Any, Rule, Loc], bool]
 """Whether a rule accepts the value at a place."""
 
 
 def find_evaluating_rules(
-    value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], loc: Loc, accepts: Accepts
+    value: Any, rule: Mapping[str, Any], defs: Defs, loc: Loc, accepts: Accepts
 ) -> list[Mapping[str, Any]]:
     """The rule and all subschemas that evaluate the value; of alternatives, those that accept it."""
     found: list[Mapping[str, Any]] = [{word: part for word, part in rule.items() if word not in UNEVALUATED}]
@@ -52,11 +51,8 @@ def find_unevaluated_entries(
             yield place
 
 
-def _referenced_rules(
-    value: Any, rule: Mapping[str, Any], defs: Mapping[str, Rule], fits: Callable[[Rule], bool]
-) -> Iterator[Rule]:
-    if "$ref" in rule:
-        yield defs[definition_name(rule["$ref"])]
+def _referenced_rules(value: Any, rule: Mapping[str, Any], defs: Defs, fits: Callable[[Rule], bool]) -> Iterator[Rule]:
+    yield from referenced_rules(rule, defs)
     yield from rule.get("allOf", ())
     for word in ("anyOf", "oneOf"):
         yield from filter(fits, rule.get(word, ()))

@@ -20,7 +20,7 @@ PIXELS_WHEN_SHRUNK = 9_000_000
 """The area of a canvas that would be too large; a little below the limit, so that whole blocks stay within it."""
 
 THIN = 0.02
-"""A border narrower than this share looks like a mistake; the picture is stretched by that little instead."""
+"""A border narrower than this share looks unintended; the picture is stretched by that little instead."""
 
 BACKDROP = 48
 """Pixels along the longer side of the backdrop before it is enlarged: that makes it soft, and cheap."""
@@ -46,7 +46,7 @@ def canvas_for(first: Size) -> Size:
 def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
     """The picture as a frame of the video: whole, undistorted, as large as fits, over a soft copy of itself.
 
-    A soft copy rather than black bars, because bars look like a mistake between pictures that fill the frame. But
+    A soft copy rather than black bars, because bars look unintended between pictures that fill the frame. But
     what is transparent is laid over black, and such a picture then stands on black altogether.
     """
     see_through = picture.mode == "RGBA" and picture.getchannel("A").getextrema() != (255, 255)

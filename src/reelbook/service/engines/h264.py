@@ -1,4 +1,4 @@
-"""The bits of H.264 that hold a picture still: slices that say nothing but "the same again"."""
+"""The bits of H.264 that repeat a picture: slices whose macroblocks are all skipped."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 SLICE, IDR_SLICE, SPS, PPS = 1, 5, 7, 8
-"""The kinds of NAL units that matter here; the others are remarks."""
+"""The kinds of NAL units that are read here."""
 
 START_CODE = b"\0\0\0\1"
 
 _BASELINE, _MAIN = 66, 77
 _HEAD = 64
-"""Bytes in which a slice header of ours surely ends; it needs about six."""
+"""Upper bound of a slice header in bytes; ours need about six."""
 
 
 class UnknownStream(Exception):
@@ -112,17 +112,17 @@ class Holder:
         self._read_picture(BitReader(unescaped(units[PPS][1:])))
 
     def held(self, since: int) -> bytes:
-        """The NAL unit of a frame that looks like the one before, the `since`-th after its key frame."""
+        """The NAL unit of a frame that repeats the one before, the `since`-th after its key frame."""
         bits = BitWriter().golomb(0).golomb(5)  # First macroblock; a slice of a picture with P slices only.
         bits.golomb(self._picture_id).number(since % (1 << self._number_bits), self._number_bits)
         if self._references == 1:
             bits.flag(False)  # One reference is the usual number of this stream.
         else:
-            bits.flag(True).golomb(0)  # It is not: say that this slice has one.
+            bits.flag(True).golomb(0)  # It is not: this slice has one.
         bits.flag(False)  # References in their usual order.
         bits.flag(False)  # Old references leave in their usual way.
         bits.golomb(0)  # No change of the quantiser; nothing here is quantised.
-        if self._deblocking_is_told:
+        if self._has_deblocking_control:
             bits.golomb(1)  # No deblocking: the picture stays exactly what it is.
         bits.golomb(self._macroblocks)  # All of them skipped: that is the whole slice.
         return bytes([2 << 5 | SLICE]) + escaped(bits.ended())
@@ -175,7 +175,7 @@ class Holder:
         bits.number(2)
         for _ in range(3):  # Quantisers at the start, and the offset for colour.
             bits.golomb()
-        self._deblocking_is_told = bits.flag()
+        self._has_deblocking_control = bits.flag()
         bits.flag()  # Constrained intra prediction.
         _expect(not bits.flag(), "redundant pictures")
 

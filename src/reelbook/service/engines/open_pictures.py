@@ -1,4 +1,4 @@
-"""Source pictures, opened with care: they come from strangers."""
+"""Decoding of untrusted source pictures within limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SIDE = 65_500
 MAX_PIXELS_OF_WEBP = 24_000_000
 """Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
 
-Image.MAX_IMAGE_PIXELS = None  # We judge the size ourselves, below, before anything is decoded.
+Image.MAX_IMAGE_PIXELS = None  # The size is checked below, before anything is decoded.
 
 MAX_MARKERS = 10_000
 """How many notes a JPEG may carry; Pillow reads each in Python, so millions of empty ones hold a worker for long."""
@@ -34,7 +34,7 @@ STRIP_PIXELS = 1_000_000
 """How much of a picture is converted at once; a converted copy of the largest one would not fit beside it."""
 
 _ORIENTATION = 0x0112
-_PNG_TELLS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
+_PNG_ORIENTATION_MARKERS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -47,13 +47,13 @@ _UPRIGHT = {
 _ON_ITS_SIDE = (5, 6, 7, 8)
 
 
-def opened(source: str, data: bytes, *, at_least: tuple[int, int] | None = None) -> Image.Image:
+def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None = None) -> Image.Image:
     """The first frame of a picture, upright, as RGB or RGBA with 8 bits a channel.
 
     A picture more than twice as wide and as high as `at_least` comes back smaller, but never below it: large
     photographs then take a fraction of the time and memory.
     """
-    with _told_as_picture_error(source, data):
+    with _as_picture_errors(source, data):
         picture = _checked(source, data)
         turned = _orientation(picture, data)
         wanted = _turned(at_least or picture.size, turned if at_least else 1)
@@ -66,13 +66,13 @@ def opened(source: str, data: bytes, *, at_least: tuple[int, int] | None = None)
 
 def stored_size(source: str, data: bytes) -> tuple[int, int]:
     """Width and height of a picture as it lies in its file; nothing is decoded."""
-    with _told_as_picture_error(source, data):
+    with _as_picture_errors(source, data):
         return _checked(source, data).size
 
 
 def upright_size(source: str, data: bytes) -> tuple[int, int]:
     """Width and height of a picture as it is seen; decoded only where a PNG hides this behind its pixels."""
-    with _told_as_picture_error(source, data):
+    with _as_picture_errors(source, data):
         picture = _checked(source, data)
         return _turned(picture.size, _orientation(picture, data))
 
@@ -119,7 +119,7 @@ _quiet = _Quiet()
 
 
 @contextmanager
-def _told_as_picture_error(source: str, data: bytes) -> Iterator[None]:
+def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
     try:
         with _quiet:
             yield
@@ -138,11 +138,11 @@ def _checked(source: str, data: bytes) -> Image.Image:
         raise PictureError(source, "it carries more notes beside the picture than are read here; save it without them")
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
-    most = MAX_PIXELS_OF_WEBP if picture.format == "WEBP" else MAX_PIXELS
-    if width * height > most:
+    max_pixels = MAX_PIXELS_OF_WEBP if picture.format == "WEBP" else MAX_PIXELS
+    if width * height > max_pixels:
         raise PictureError(
             source,
-            f"it has {width:,} × {height:,} pixels; the limit is {most // 1_000_000} megapixels for {picture.format}",
+            f"it has {width:,} × {height:,} pixels; the limit is {max_pixels // 1_000_000} megapixels for {picture.format}",
         )
     if max(width, height) > LONGEST_SIDE:
         raise PictureError(source, f"it has {width:,} × {height:,} pixels; a side has {LONGEST_SIDE:,} at most")
@@ -157,15 +157,15 @@ def _orientation(picture: Image.Image, data: bytes) -> int:
     if picture.format == "TIFF":
         # Pillow turns these by itself, and swaps their sides before.
         return 1
-    if picture.format == "PNG" and not any(tell in data for tell in _PNG_TELLS):
-        # Pillow would decode the whole picture to look for it at the end.
+    if picture.format == "PNG" and not any(marker in data for marker in _PNG_ORIENTATION_MARKERS):
+        # Pillow would decode the whole picture to find it at the end.
         return 1
     try:
-        told = picture.getexif().get(_ORIENTATION, 1)
+        orientation = picture.getexif().get(_ORIENTATION, 1)
     except Exception:
         # A damaged tag is no reason to refuse the picture.
         return 1
-    return told if told in _UPRIGHT else 1
+    return orientation if orientation in _UPRIGHT else 1
 
 
 def _turned(size: tuple[int, int], orientation: int) -> tuple[int, int]:

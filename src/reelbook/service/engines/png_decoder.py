@@ -1,4 +1,4 @@
-"""Plain PNGs, decoded in the quicker way: Pillow needs half as long again for them."""
+"""Fast decoding of plain PNGs: Pillow needs half as long again for them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _RGB = (8, 2, 0, 0, 0)
 """Bits, kind of colour, compression, filter, interlace of the one kind that is decoded here."""
 
 _CHANGING = (b"PLTE", b"tRNS", b"eXIf", b"zTXt", b"acTL")
-"""Chunks that may change what is seen; whoever understands them all is asked instead."""
+"""Chunks that may change the appearance; such files are left to Pillow."""
 
-_LOOKED_AT = 48
-"""Bytes at the beginning of each row that mostly tell whether the row was decoded."""
+_PROBED_BYTES = 48
+"""Bytes at the beginning of each row that usually show whether the row was decoded."""
 
 
 def plain(data: bytes, size: Size) -> av.VideoFrame | None:
-    """The picture in RGB, where it is of this size and nothing about it is special; otherwise nothing.
+    """The picture in RGB, where it has this size and is a plain PNG; otherwise None.
 
-    Nothing, too, where the data may be damaged: Pillow then says whether it is, as it does for every other picture.
+    None, too, where the data may be damaged: Pillow then decides, as it does for every other picture.
     """
     bare = _bare(data, size)
     if bare is None:
@@ -43,10 +43,10 @@ def plain(data: bytes, size: Size) -> av.VideoFrame | None:
 
 
 def _bare(data: bytes, size: Size) -> bytes | None:
-    """The file with nothing but its header and its pixels, if it is plain: what strangers add is not passed on."""
+    """The file with nothing but its header and its pixels, if it is plain; everything else in an untrusted file is left out."""
     if not data.startswith(_SIGNATURE):
         return None
-    kept, ended = [_SIGNATURE], False
+    parts, ended = [_SIGNATURE], False
     try:
         for name, body, chunk in _chunks(data):
             if name == b"IHDR" and struct.unpack(">II5B", body) != (*size, *_RGB):
@@ -54,11 +54,11 @@ def _bare(data: bytes, size: Size) -> bytes | None:
             if name in _CHANGING or (name == b"iTXt" and _may_turn(body)):
                 return None
             if name in (b"IHDR", b"IDAT", b"IEND"):
-                kept.append(chunk)
+                parts.append(chunk)
             ended = name == b"IEND"
     except (struct.error, ValueError):
         return None
-    return b"".join(kept) if ended else None
+    return b"".join(parts) if ended else None
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
@@ -75,7 +75,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def _may_turn(text: bytes) -> bool:
-    """Whether a text says, or may say in compressed form, which way is up."""
+    """Whether a text chunk contains an orientation, or may do so in compressed form."""
     keyword, _, rest = text.partition(b"\0")
     return keyword == b"XML:com.adobe.xmp" and (rest[:1] != b"\0" or b"rientation" in rest)
 
@@ -84,6 +84,6 @@ def _has_every_row(frame: av.VideoFrame) -> bool:
     """Whether no row is all black: this decoder leaves black what it could not read, and is silent."""
     plane = frame.planes[0]
     rows = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[: frame.height, : 3 * frame.width]
-    # Most rows show their colour at once; only the others need to be looked at to their end.
-    doubtful = ~rows[:, :_LOOKED_AT].any(axis=1)
+    # Most rows show their colour at once; only the others need to be read to their end.
+    doubtful = ~rows[:, :_PROBED_BYTES].any(axis=1)
     return bool(rows[doubtful].any(axis=1).all())

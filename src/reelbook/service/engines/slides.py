@@ -40,7 +40,7 @@ S = TypeVar("S")
 
 
 def slides(path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> Held | EveryFrame:
-    """A new video for pictures that stand still, made in the best way that this machine can."""
+    """A new video of still pictures, with the best encoder of this machine."""
     if video_writer.has_x264():
         # An x264 built in an unusual way may insist on headers of its own; it still encodes every frame well.
         with suppress(UnknownStream):
@@ -55,7 +55,7 @@ class Slides(Protocol[S]):
         """The picture in a form that can be shown, also more than once."""
 
     def show(self, picture: S, frames: int) -> Iterator[int]:
-        """Append the picture for so many frames, a little at each step; says how many are done."""
+        """Append the picture for so many frames, a little at each step; yields how many are done."""
 
 
 class EveryFrame(Movie):
@@ -71,7 +71,7 @@ class EveryFrame(Movie):
 
 
 class Held(Movie):
-    """Slides for x264: each picture is encoded once, every further frame says "the same again" in a dozen bytes."""
+    """Slides for x264: each picture is encoded once, every further frame is a skipped one of a dozen bytes."""
 
     def __init__(self, path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> None:
         super().__init__(path, size, rate, provenance, _still(PHOTO))

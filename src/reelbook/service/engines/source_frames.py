@@ -13,7 +13,7 @@ from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoRef
 from PIL import Image
 
 from .canvas import Size, on_canvas
-from .open_pictures import opened
+from .open_pictures import open_picture
 from .png_decoder import plain
 
 DRAWN = 0.5
@@ -30,7 +30,7 @@ class Still:
 
     frame: av.VideoFrame
     is_drawn: bool
-    """Whether it is text, a diagram or the like, where the eye sees every flaw."""
+    """Whether it is text, a diagram or the like, where every flaw is visible."""
 
 
 class Framer:
@@ -44,7 +44,7 @@ class Framer:
         data = self._sources[url]
         frame = plain(data, self._size)
         if frame is None:
-            picture = opened(url, data, at_least=self._size)
+            picture = open_picture(url, data, at_least=self._size)
             frame = self._tools.sheet.filled(on_canvas(picture, self._size))
         frame = self._tools.reformatter.reformat(
             frame,

@@ -20,21 +20,21 @@ from .write_provenance import Provenance
 
 T = TypeVar("T")
 
-PATIENCE = 0.2
-"""Seconds after which we say that we are still at it."""
+PROGRESS_INTERVAL_SECONDS = 0.2
+"""Seconds between two progress messages while waiting."""
 
-LARGE = 8_000_000
+LARGE_PIXELS = 8_000_000
 """Pixels of a picture beside which no other is decoded: both together could be too much for a worker."""
 
-AT_HAND = 64_000_000
-"""Pixels of encoded pictures that are kept because they come again; each takes about a byte."""
+MAX_CACHED_PIXELS = 64_000_000
+"""Pixels of encoded pictures cached because they come again; each takes about a byte."""
 
-FINISHING = 0.98
-"""How much is done when all frames are written and only the index is missing."""
+FRAMES_SHARE = 0.98
+"""The progress when all frames are written and only the index is missing."""
 
 
 class Stitch:
-    """Shows pictures one after the other, each for exactly as many frames as were asked for."""
+    """Shows pictures one after the other, each for exactly as many frames as requested."""
 
     name = "stitch"
     version = "1"
@@ -44,26 +44,26 @@ class Stitch:
 
     def __call__(self, job: EngineTask[ImagesToVideo]) -> Work:
         """Make the video."""
-        asked, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
+        request, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
         yield Log(
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
-            f"{len(asked.images):,}, frames: {asked.total_frames:,}, {asked.fps:g} a second."
+            f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
         largest = yield from _largest(job)
-        threads = 1 if largest > LARGE else self._threads
-        sign = Provenance(asked.endpoint_id, asked.wire(), None, self.name, self.version)
+        threads = 1 if largest > LARGE_PIXELS else self._threads
+        provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
         with ThreadPoolExecutor(threads, thread_name_prefix="stitch") as pool:
             size = yield from _size(job, pool)
-            with slides(path, size, rate, sign) as video:
+            with slides(path, size, rate, provenance) as video:
                 if isinstance(video, EveryFrame):
                     yield Log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
-                steps = planned(asked.images, keep=max(1, AT_HAND // (size[0] * size[1])))
+                steps = plan_steps(request.images, keep=max(1, MAX_CACHED_PIXELS // (size[0] * size[1])))
                 new = (step.url for step in steps if step.is_new)
                 with closing(_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
-                    yield from _shown(video, steps, stills)
-                yield from _waited(pool.submit(video.close), Progress("writing the index", FINISHING))
-        facts = {"width": size[0], "height": size[1], "frames": asked.total_frames, "fps": asked.fps}
-        return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(asked.total_frames / rate)})}
+                    yield from _write_frames(video, steps, stills)
+                yield from _wait_with_progress(pool.submit(video.close), Progress("writing the index", FRAMES_SHARE))
+        facts = {"width": size[0], "height": size[1], "frames": request.total_frames, "fps": request.fps}
+        return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(request.total_frames / rate)})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +73,34 @@ class Step:
     url: str
     frames: int
     is_new: bool
-    """Whether it must be decoded; otherwise it was shown not long ago and is still at hand."""
+    """Whether it must be decoded; otherwise it is in the cache."""
     leaving: tuple[str, ...]
-    """The pictures that need not be kept any longer once this one was shown."""
+    """The pictures to remove from the cache after this one."""
 
 
-def planned(images: Iterable[Frame], *, keep: int) -> list[Step]:
-    """What to do for each picture, where at most `keep` pictures that come again are kept.
+def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
+    """One step for each picture, with a cache of at most `keep` pictures that come again.
 
     >>> a, b = (Frame(url=f"https://example.org/{name}.png", frames=1) for name in "ab")
-    >>> [step.is_new for step in planned([a, b, a], keep=1)]
+    >>> [step.is_new for step in plan_steps([a, b, a], keep=1)]
     [True, True, False]
     """
     images = tuple(images)
     coming = Counter(image.url for image in images)
-    kept: dict[str, None] = {}  # Those shown longest ago come first.
+    cached: dict[str, None] = {}  # The least recently used come first.
     steps = []
     for image in images:
-        is_new = image.url not in kept
-        kept.pop(image.url, None)
+        is_new = image.url not in cached
+        cached.pop(image.url, None)
         coming[image.url] -= 1
         leaving = []
         if coming[image.url]:
-            kept[image.url] = None
+            cached[image.url] = None
         else:
             leaving.append(image.url)
-        if len(kept) > keep:
-            leaving.append(next(iter(kept)))
-            del kept[leaving[-1]]
+        if len(cached) > keep:
+            leaving.append(next(iter(cached)))
+            del cached[leaving[-1]]
         steps.append(Step(image.url, image.frames, is_new, tuple(leaving)))
     return steps
 
@@ -119,8 +119,8 @@ def _largest(job: EngineTask[ImagesToVideo]) -> Generator[Progress, None, int]:
 def _size(job: EngineTask[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator[Progress | Log, None, Size]:
     """The size of the video: the first picture's."""
     url = job.input.images[0].url
-    looking = pool.submit(upright_size, url, job.sources[url])
-    seen = yield from _waited(looking, Progress("looking at the first picture", 0.0))
+    measuring = pool.submit(upright_size, url, job.sources[url])
+    seen = yield from _wait_with_progress(measuring, Progress("looking at the first picture", 0.0))
     size = canvas_for(seen)
     if size[0] < seen[0]:
         yield Log(
@@ -130,24 +130,28 @@ def _size(job: EngineTask[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator
     return size
 
 
-def _shown(video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]]) -> Generator[Progress, None, None]:
+def _write_frames(
+    video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]]
+) -> Generator[Progress, None, None]:
     """Write every frame, picture by picture."""
     at_hand: dict[str, Any] = {}
     for number, step in enumerate(steps, 1):
         stage = f"picture {number:,} of {len(steps):,}"
         if step.is_new:
-            still = yield from _waited(next(stills), Progress(stage, FINISHING * (number - 1) / len(steps)))
+            still = yield from _wait_with_progress(
+                next(stills), Progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
+            )
             at_hand[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
         for done in video.show(at_hand[step.url], step.frames):
-            yield Progress(stage, FINISHING * (number - 1 + done / step.frames) / len(steps))
+            yield Progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
         for url in step.leaving:
             del at_hand[url]
 
 
-def _waited(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
-    """The result of some work, with news while it lasts."""
+def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
+    """The result of a future, repeating a progress message until it is there."""
     yield news
-    while wait([work], timeout=PATIENCE).not_done:
+    while wait([work], timeout=PROGRESS_INTERVAL_SECONDS).not_done:
         yield news
     return work.result()
 
@@ -155,7 +159,7 @@ def _waited(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
 def _ahead(
     pool: ThreadPoolExecutor, make: Callable[[str], T], urls: Iterable[str], count: int
 ) -> Generator[Future[T], None, None]:
-    """The work on each picture, in order; so many are begun before they are needed."""
+    """A future for each picture, in order, `count` of them started ahead."""
     under_way: deque[Future[T]] = deque()
     try:
         for url in urls:

@@ -25,7 +25,7 @@ QUICK: Mapping[str, str] = {
 """Settings measured for moving pictures: small files at little more than the cost of the fastest preset."""
 
 SUBSTITUTES: Mapping[str, Mapping[str, str]] = {
-    # Settings for the same look; VP9 plays in an MP4 wherever H.264 does, but for some old televisions.
+    # Settings for the same quality; VP9 plays in an MP4 wherever H.264 does, but for some old televisions.
     "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0"},
     # Every build of FFmpeg has this one. No browser plays it, but media players do.
     "mpeg4": {"qmin": "3", "qmax": "3"},

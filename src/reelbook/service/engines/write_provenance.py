@@ -27,7 +27,7 @@ _SOFTWARE_TAG, _DESCRIPTION_TAG, _EXIF_BLOCK, _COMMENT_TAG = 0x0131, 0x010E, 0x8
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a file says of its own making. The same run always says the same, so its bytes stay the same."""
+    """Provenance metadata of a file. It is the same for the same run, so its bytes stay the same."""
 
     endpoint_id: str
     input: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Provenance:
         return f"{prompt}\nSeed: {self.seed}, Model: {self.endpoint_id}, Software: {self.software}"
 
     def xmp(self) -> bytes:
-        """An XMP packet that says the medium was made by an algorithm."""
+        """An XMP packet that states that the medium was made by an algorithm."""
         return (
             '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
             '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'

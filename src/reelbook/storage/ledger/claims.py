@@ -7,42 +7,36 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import NamedTuple
 
 from ...errors import OverBudget
 from .crash_recovery import LedgerProcess, clear_dead_owner
 from .known_services import get_current_name
 from .transitions import (
-    ACCEPTED,
     ATTACHED,
-    CANCELLED,
     COLUMNS,
-    EXPIRED,
-    FAILED,
-    INTENT,
     PAID,
-    PLANNED,
-    REJECTED,
-    STORED,
-    UNCERTAIN,
     UNDERREPORTED,
     Entry,
+    State,
     coerce_credits,
     get_entry,
     get_floor_of_failed,
+    get_past_cost,
     move,
-    past_cost,
     rank,
     record_event,
     record_underreporting,
     set_owner,
-    storable,
+    to_storable,
 )
 
 COST = f"""spent + unpriced * :unknown + CASE
-    WHEN charged IS NOT NULL AND state IN ('{FAILED}', '{CANCELLED}') AND service NOT IN
+    WHEN charged IS NOT NULL AND state IN ('{State.FAILED}', '{State.CANCELLED}') AND service NOT IN
         (SELECT substr(name, {len(UNDERREPORTED) + 1}) FROM meta WHERE name GLOB '{UNDERREPORTED}*') THEN charged
     WHEN charged IS NOT NULL THEN max(charged, coalesce((SELECT credits FROM floors WHERE floors.run = runs.id), 0))
-    WHEN state = '{REJECTED}' OR (state = '{PLANNED}' AND attempt_key IS NULL) THEN 0
+    WHEN state = '{State.REJECTED}' OR (state = '{State.PLANNED}' AND attempt_key IS NULL) THEN 0
     ELSE coalesce(price, :unknown) END"""
 """SQL for what a run has cost, or may have cost: a lost answer counts with its whole price, and without one as `:unknown`.
 
@@ -58,7 +52,7 @@ less than the known price of any run, its 0 says nothing. If it reports nothing 
 KEY_SECONDS = 23 * 3600.0
 """How long a service recognises a repetition by its key; services store keys for a day."""
 
-_FINAL = (STORED, REJECTED, FAILED, CANCELLED)
+_FINAL = (State.STORED, State.REJECTED, State.FAILED, State.CANCELLED)
 """States in which the cost does not change any more; another attempt is a claim of its own."""
 
 
@@ -100,13 +94,29 @@ class Spend:
     """The other claims by run: its cost before, how many earlier attempts have no price, and its price now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Action(StrEnum):
+    """What to do about a run that a caller wants."""
+
+    SEND = "send"
+    """Send the paid request."""
+    FOLLOW = "follow"
+    """Poll it: it is paid for, and nobody follows it."""
+    JOIN = "join"
+    """Take the one that this process follows."""
+    AWAIT = "await"
+    """Wait for the one that another process follows."""
+    SERVE = "serve"
+    """Take its result from the library."""
+    ASK = "ask"
+    """Ask the person: it is uncertain."""
+    ENDED = "ended"
+    """Report its end: it was attached, and is over."""
+
+
+class Verdict(NamedTuple):
     """The action to take for a run that a caller wants."""
 
-    action: str
-    """`send` it, `follow` it, `join` the one that this process follows, `await` one of another process, `serve` it from
-    the library, `ask` the person about an uncertain one, or report that an attached one has `ended`."""
+    action: Action
     entry: Entry
 
 
@@ -133,14 +143,14 @@ def find_or_claim(
         found = _insert_planned(db, request, _get_next_take(db, request) if take is None or fresh else take)
     if budget is not None:
         join_scope(db, budget.scope, request.service, [(request.identity, found.take)])
-    if found.state == STORED:
-        return Verdict("serve", found)
-    if found.state == UNCERTAIN:
-        return Verdict("ask", found)
+    if found.state == State.STORED:
+        return Verdict(Action.SERVE, found)
+    if found.state == State.UNCERTAIN:
+        return Verdict(Action.ASK, found)
     if found.owner is not None or found.state in PAID:
         return _follow_or_wait(db, found, process.owner)
     claimed = _claim(db, found, request, process.owner, key, budget, spend)
-    return Verdict("ask" if claimed.state == UNCERTAIN else "send", claimed)
+    return Verdict(Action.ASK if claimed.state == State.UNCERTAIN else Action.SEND, claimed)
 
 
 def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: LedgerProcess) -> Verdict:
@@ -149,30 +159,30 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     row = db.execute(
         # If an uncertain run was resolved with it, that row knows more than one without an input.
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
-        (service, storable(request_id), len(ATTACHED), ATTACHED),
+        (service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is None:
         cursor = db.execute(
             "INSERT INTO runs (service, identity, take, model, input, state, owner, request_id, created, sent)"
             " VALUES (?, ?, 0, ?, '{}', ?, ?, ?, ?, ?)",
             (
-                service, storable(ATTACHED + request_id), model, ACCEPTED, process.owner, storable(request_id),
+                service, to_storable(ATTACHED + request_id), model, State.ACCEPTED, process.owner, to_storable(request_id),
                 time.time(), time.time(),
             ),
         )  # fmt: skip
-        record_event(db, cursor.lastrowid, ACCEPTED, request_id)
-        return Verdict("follow", get_entry(db, cursor.lastrowid or 0))
+        record_event(db, cursor.lastrowid, State.ACCEPTED, request_id)
+        return Verdict(Action.FOLLOW, get_entry(db, cursor.lastrowid or 0))
     entry = clear_dead_owner(db, Entry(*row), process)
-    if entry.state == STORED:
-        return Verdict("serve", entry)
-    return _follow_or_wait(db, entry, process.owner) if entry.state in PAID else Verdict("ended", entry)
+    if entry.state == State.STORED:
+        return Verdict(Action.SERVE, entry)
+    return _follow_or_wait(db, entry, process.owner) if entry.state in PAID else Verdict(Action.ENDED, entry)
 
 
 def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
     """Get the accepted runs of a service that are not known to have begun, and that have this owner or none."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
-        (get_current_name(db, service), ACCEPTED, owner),
+        (get_current_name(db, service), State.ACCEPTED, owner),
     )
     return [Entry(*row) for row in rows]
 
@@ -225,7 +235,7 @@ def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, beside
     total = 0
     for run, (spent, unpriced, price) in [*spend.claims.items()]:
         # A row that was deleted meanwhile counts with its price.
-        state, cost = found.get(run, (STORED, spent + unpriced * unknown + price))
+        state, cost = found.get(run, (State.STORED, spent + unpriced * unknown + price))
         cost_now = max(cost - spent - unpriced * unknown, 0)
         if state in _FINAL:
             # Left out of the next sum, so that a claim takes no longer at the end of a long sweep than at its beginning.
@@ -261,22 +271,22 @@ def _find_candidate(
     rows = db.execute(
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
         " ORDER BY take DESC",
-        (request.service, request.identity, take, take, take is not None or request.reusable, STORED),
+        (request.service, request.identity, take, take, take is not None or request.reusable, State.STORED),
     ).fetchall()
     found = [clear_dead_owner(db, Entry(*row), process) for row in rows]
     if take is None and not request.reusable:
         # Another process's unfinished take cannot be joined, and an expired one is over once there is a later one.
         latest = _get_next_take(db, request) - 1
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
-        found = [entry for entry in found if entry.state != EXPIRED or entry.take == latest]
+        found = [entry for entry in found if entry.state != State.EXPIRED or entry.take == latest]
     return min(found, key=rank, default=None)
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
     """The action for a run under way; takes ownership if it has no owner."""
     if entry.owner is None:
-        return Verdict("follow", set_owner(db, entry, owner))
-    return Verdict("join" if entry.owner == owner else "await", entry)
+        return Verdict(Action.FOLLOW, set_owner(db, entry, owner))
+    return Verdict(Action.JOIN if entry.owner == owner else Action.AWAIT, entry)
 
 
 def _get_next_take(db: sqlite3.Connection, request: RunRequest) -> int:
@@ -296,7 +306,7 @@ def _insert_planned(db: sqlite3.Connection, request: RunRequest, take: int) -> E
             take,
             request.model,
             request.input,
-            PLANNED,
+            State.PLANNED,
             coerce_credits(request.price),
             time.time(),
         ),
@@ -314,13 +324,13 @@ def _claim(
     spend: Spend | None,
 ) -> Entry:
     """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely any more."""
-    repeats = entry.state == PLANNED and entry.attempt_key is not None
+    repeats = entry.state == State.PLANNED and entry.attempt_key is not None
     if repeats and (why := _why_unrepeatable(entry, request)):
-        move(db, entry, UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
+        move(db, entry, State.UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
         return get_entry(db, entry.id)
     so_far = {"spent": entry.spent, "unpriced": entry.unpriced}
-    is_ended = entry.state in (FAILED, CANCELLED)
-    past = past_cost(entry, get_floor_of_failed(db, entry.id)) if is_ended else so_far
+    is_ended = entry.state in (State.FAILED, State.CANCELLED)
+    past = get_past_cost(entry, get_floor_of_failed(db, entry.id)) if is_ended else so_far
     price = coerce_credits(request.price)
     if repeats and entry.price is not None:
         price = entry.price
@@ -329,7 +339,7 @@ def _claim(
     if spend is not None:
         reserve_spend(db, spend, entry.id, (past["spent"], past["unpriced"]), price)
     move(
-        db, entry, INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
+        db, entry, State.INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
         attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
         request_id=None, output=None, media=None, error_type=None, error=None, queued_s=None, running_s=None,
         finished=None,

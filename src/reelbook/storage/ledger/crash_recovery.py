@@ -9,24 +9,19 @@ from typing import Any, Protocol
 
 from .known_services import get_current_name
 from .transitions import (
-    ACCEPTED,
     COLUMNS,
-    COMPLETED,
-    INTENT,
     MOVES,
     PAID,
-    SENDING,
-    STORED,
-    UNCERTAIN,
     Entry,
+    State,
     clear_owner,
     get_entry,
+    get_past_cost,
     insert_extra_take,
     move,
-    past_cost,
     record_event,
     set_owner,
-    storable,
+    to_storable,
 )
 
 
@@ -51,7 +46,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     left_by_dead = [
         Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE owner = ?", (name,))
     ]
-    unanswered = [entry.identity for entry in left_by_dead if entry.state in (INTENT, SENDING)]
+    unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
     if unanswered:
         # The second copy first: it may know that what looks unanswered was accepted.
         apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead, only_known=True)
@@ -79,7 +74,7 @@ def abandon(db: sqlite3.Connection, run: int) -> None:
     clear_owner(db, get_entry(db, run))
 
 
-def acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
+def make_acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
     """The line of the second copy for an accepted run: enough to restore its row.
 
     `place`: the address that identifies its service, whatever id the service reports then.
@@ -106,7 +101,7 @@ def apply_acceptances(
     for attempts in _group_by_run(db, lines):
         last = attempts[-1]
         query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
-        key = storable(last["service"]), storable(last["identity"]), last["take"]
+        key = to_storable(last["service"]), to_storable(last["identity"]), last["take"]
         if db.execute(query, key).fetchone() is not None:
             count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
         elif not only_known:
@@ -119,7 +114,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
     """Group the lines that the ledger does not know by run: one for each request, the latest attempt last."""
     found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        line = {**line, "service": get_current_name(db, storable(line["service"]))}
+        line = {**line, "service": get_current_name(db, to_storable(line["service"]))}
         if not _is_known(db, line):
             found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
     for requests in found.values():
@@ -130,7 +125,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
 
 def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
     query = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
-    return db.execute(query, (storable(line["request_id"]), line["service"])).fetchone() is not None
+    return db.execute(query, (to_storable(line["request_id"]), line["service"])).fetchone() is not None
 
 
 def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
@@ -138,15 +133,15 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
     is_free = entry.owner is None or is_dead(entry.owner)
     if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
         return 0
-    if line["attempt"] == entry.attempt and entry.request_id is None and ACCEPTED in MOVES[entry.state]:
+    if line["attempt"] == entry.attempt and entry.request_id is None and State.ACCEPTED in MOVES[entry.state]:
         move(
-            db, entry, ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
+            db, entry, State.ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
             error_type=None, note=line["request_id"],
         )  # fmt: skip
-    elif line["attempt"] > entry.attempt and entry.state not in (COMPLETED, STORED):
+    elif line["attempt"] > entry.attempt and entry.state not in (State.COMPLETED, State.STORED):
         past = {"spent": entry.spent, "unpriced": entry.unpriced}
-        if entry.request_id is not None or entry.state == UNCERTAIN:
-            past = past_cost(entry)
+        if entry.request_id is not None or entry.state == State.UNCERTAIN:
+            past = get_past_cost(entry)
         _overwrite(db, entry, line, past)
     else:
         insert_extra_take(db, entry, line["request_id"], line["price"])
@@ -156,29 +151,29 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
 def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
     """Update a row of an older ledger with a later attempt, which is only in the line."""
     changes = {
-        **past, "state": ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
+        **past, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
         **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
     }  # fmt: skip
     columns = ", ".join(f"{name} = ?" for name in changes)
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(storable, changes.values()), entry.id))
-    record_event(db, entry.id, ACCEPTED, line["request_id"])
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (*map(to_storable, changes.values()), entry.id))
+    record_event(db, entry.id, State.ACCEPTED, line["request_id"])
 
 
 def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
     """Insert the row of a lost run; earlier attempts count with their whole price, since it is unknown how they ended."""
     *earlier, last = attempts
-    state = UNCERTAIN if last["request_id"] is None else ACCEPTED
+    state = State.UNCERTAIN if last["request_id"] is None else State.ACCEPTED
     values = {
         **{name: last[name] for name in ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")},
         "state": state, "created": last["at"], "sent": last["at"],
         "spent": sum(line["price"] or 0 for line in earlier),
         "unpriced": sum(line["price"] is None for line in earlier),
-        "error_type": None if state == ACCEPTED else "uncertain", "error": None if state == ACCEPTED else _NO_ID,
+        "error_type": None if state == State.ACCEPTED else "uncertain", "error": None if state == State.ACCEPTED else _NO_ID,
     }  # fmt: skip
     cursor = db.execute(
         f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
-        tuple(map(storable, values.values())),
+        tuple(map(to_storable, values.values())),
     )
     record_event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .transitions import COLUMNS, STORED, UNDERREPORTED, Entry, rank, storable
+from .transitions import COLUMNS, UNDERREPORTED, Entry, State, rank, to_storable
 
 ADDRESS_PREFIX, ID_PREFIX, LASTING_PREFIX = "service at ", "service named ", "service keeps its id "
 """Prefixes of the names in the table `meta`; the value is the name of the service."""
@@ -72,7 +72,7 @@ def is_loopback(address: str) -> bool:
 
 def register_service(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool = False) -> str:
     """Return the name of a service by its id, else by its address; new aliases are stored."""
-    met = Identification(str(storable(normalise_address(address))), storable(id), lasts)
+    met = Identification(str(to_storable(normalise_address(address))), to_storable(id), lasts)
     by_address, by_id = _find_by_address(db, met.address, address), _find_by_id(db, met.id)
     if by_address is not None and by_address != by_id and met.id is not None and _is_another(db, met, by_address):
         by_address = None
@@ -99,9 +99,9 @@ def get_current_name(db: sqlite3.Connection, name: str) -> str:
 
 def remember_address(db: sqlite3.Connection, place: str, name: str) -> None:
     """Store the address of a service, unless a service is known there."""
-    place = str(storable(place))
+    place = str(to_storable(place))
     if _get_value(db, ADDRESS_PREFIX + place) is None:
-        _remember(db, ADDRESS_PREFIX + place, get_current_name(db, str(storable(name))))
+        _remember(db, ADDRESS_PREFIX + place, get_current_name(db, str(to_storable(name))))
 
 
 def merge_services(db: sqlite3.Connection, other: str, name: str) -> None:
@@ -138,15 +138,15 @@ def import_services(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]])
     for name, others in theirs.items():
         # An address of another machine's own says nothing here.
         known_as = [alias for alias in others if not is_loopback(alias.removeprefix(ADDRESS_PREFIX))]
-        places = [storable(name)] if "://" in name and not is_loopback(name) else []
+        places = [to_storable(name)] if "://" in name and not is_loopback(name) else []
         at = [
             _find_by_address(db, alias.removeprefix(ADDRESS_PREFIX))
             for alias in known_as
             if alias.startswith(ADDRESS_PREFIX)
         ]
         with_id = [_find_by_id(db, alias.removeprefix(ID_PREFIX)) for alias in known_as if alias.startswith(ID_PREFIX)]
-        ours = [_find_by_id(db, storable(name)), *with_id, *at, *(_find_by_address(db, place) for place in places)]
-        names[name] = next(filter(None, ours), str(storable(name)))
+        ours = [_find_by_id(db, to_storable(name)), *with_id, *at, *(_find_by_address(db, place) for place in places)]
+        names[name] = next(filter(None, ours), str(to_storable(name)))
         for alias in known_as:
             if _get_value(db, alias) is None and alias != ID_PREFIX + names[name]:
                 _remember(db, alias, names[name])
@@ -156,7 +156,11 @@ def import_services(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]])
 def find_names(db: sqlite3.Connection, names: Collection[str]) -> dict[str, set[str]]:
     """For each name of a service in a table, the names under which the ledger may have its runs now."""
     found = {
-        name: (storable(name), _find_by_id(db, storable(name)), _find_by_address(db, normalise_address(name), name))
+        name: (
+            to_storable(name),
+            _find_by_id(db, to_storable(name)),
+            _find_by_address(db, normalise_address(name), name),
+        )
         for name in names
     }
     return {name: {str(one) for one in ours if one is not None} for name, ours in found.items()}
@@ -175,23 +179,23 @@ def has_sweeps(db: sqlite3.Connection) -> bool:
 
 def save_request_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:
     """Store the addresses that a service gave for a request, as JSON; only if they are not the usual ones."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (storable(f"addresses of {request_id}"), addresses))
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (to_storable(f"addresses of {request_id}"), addresses))
 
 
 def get_request_addresses(db: sqlite3.Connection, request_id: str) -> str | None:
     """The stored addresses of a request, as JSON; None if they are the usual ones."""
-    return _get_value(db, storable(f"addresses of {request_id}"))
+    return _get_value(db, to_storable(f"addresses of {request_id}"))
 
 
 def has_request(db: sqlite3.Connection, request_id: str) -> bool:
     """Whether some run has exactly this request id."""
-    return db.execute("SELECT 1 FROM runs WHERE request_id = ?", (storable(request_id),)).fetchone() is not None
+    return db.execute("SELECT 1 FROM runs WHERE request_id = ?", (to_storable(request_id),)).fetchone() is not None
 
 
 def find_model(db: sqlite3.Connection, service: str, request_id: str) -> str | None:
     """The model of a request; None if the library does not have it."""
     query = "SELECT model FROM runs WHERE service = ? AND request_id = ?"
-    row = db.execute(query, (get_current_name(db, service), storable(request_id))).fetchone()
+    row = db.execute(query, (get_current_name(db, service), to_storable(request_id))).fetchone()
     return None if row is None else str(row[0])
 
 
@@ -199,7 +203,7 @@ def get_past_seconds(db: sqlite3.Connection, max_runs: int = 40) -> dict[str, li
     """The durations of the latest runs of each model."""
     rows = db.execute(
         "SELECT model, finished - sent FROM runs WHERE state = ? AND sent IS NOT NULL ORDER BY id DESC LIMIT ?",
-        (STORED, max_runs * 8),
+        (State.STORED, max_runs * 8),
     )
     found: dict[str, list[float]] = {}
     for model, seconds in rows:
@@ -215,7 +219,7 @@ def _find_by_address(db: sqlite3.Connection, place: str, written: str | None = N
     """The name of the service at an address; a service that never reported an id has the address as its name."""
     scheme, _, rest = place.partition(":")
     other = f"{'http' if scheme == 'https' else 'https'}:{rest}"
-    for spelling in dict.fromkeys((place, str(storable(written or place)), other)):
+    for spelling in dict.fromkeys((place, str(to_storable(written or place)), other)):
         if (name := _get_value(db, ADDRESS_PREFIX + spelling) or _find_in_use(db, spelling)) is not None:
             return name
     return None

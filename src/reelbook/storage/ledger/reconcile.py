@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import known_services, second_copy
-from .crash_recovery import acceptance, apply_acceptances
+from .crash_recovery import apply_acceptances, make_acceptance
 from .transitions import COLUMNS, Entry
 
 MARK = "accepted log"
@@ -50,7 +50,7 @@ NOTHING = Reconciled()
 def is_reconciled(db: sqlite3.Connection, folder: Path) -> bool:
     """Whether the log is as long as it was when the ledger was last written. Fast enough for every commit."""
     known = _get_mark(db)
-    return known is not None and known.partition(" ")[0] == str(second_copy.size(folder))
+    return known is not None and known.partition(" ")[0] == str(second_copy.get_log_size(folder))
 
 
 def reconcile(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -> Reconciled:
@@ -99,7 +99,9 @@ def _rewrite_log(db: sqlite3.Connection, folder: Path, logged: Collection[str]) 
     """Append the lines that a lost or older log lacks, so that it can restore a lost ledger."""
     rows = (Entry(*row) for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE request_id IS NOT NULL"))
     missing = [
-        acceptance(entry, entry.request_id) for entry in rows if entry.request_id and entry.request_id not in logged
+        make_acceptance(entry, entry.request_id)
+        for entry in rows
+        if entry.request_id and entry.request_id not in logged
     ]
     if missing:
         second_copy.append(folder, [second_copy.format_line(line) for line in missing])

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from ..run_identity import identity
+from ..run_identity import make_identity
 from .known_services import get_current_name
 from .schema import SCHEMA
-from .transitions import ACCEPTED, COMPLETED, MOVES, PAID, PLANNED, SENDING, STORED, UNCERTAIN
+from .transitions import MOVES, PAID, State
 
 TEXTS = ("service", "identity", "model", "input", "state")
 MAYBE_TEXTS = ("owner", "attempt_key", "body", "request_id", "output", "media", "error_type", "error")
@@ -32,7 +32,7 @@ _IMPOSSIBLE = " OR ".join(
         *(f"typeof({name}) NOT IN ('integer', 'null')" for name in AMOUNTS),
         *(f"typeof({name}) NOT IN ('real', 'integer', 'null')" for name in TIMES),
         "created IS NULL",
-        f"state NOT IN ({', '.join(repr(state) for state in MOVES)})",
+        "state NOT IN ('" + "', '".join(MOVES) + "')",
         *(f"({name} IS NOT NULL AND NOT json_valid({name}))" for name in JSONS),
     ]
 )
@@ -101,7 +101,7 @@ def repair_row(row: Row, log: AcceptedLog) -> tuple[Row, list[str]]:
     elif not bad:
         return row, []
     if line is None and "identity" in bad and not {"model", "input"} & {*bad}:
-        row["identity"] = identity(row["model"], row["input"])
+        row["identity"] = make_identity(row["model"], row["input"])
     known = line or {}
     for name in bad:
         if name not in known:
@@ -152,13 +152,13 @@ def _substitute(name: str, row: Row) -> Any:
 def _get_state(row: Row, bad: Collection[str]) -> str:
     """The state of a run after its repair: accepted if it can be polled again, else uncertain if a person must decide."""
     state = str(row["state"])
-    lost_files = state in (STORED, COMPLETED) and ("media" in bad or "output" in bad)
+    lost_files = state in (State.STORED, State.COMPLETED) and ("media" in bad or "output" in bad)
     if state not in MOVES or lost_files:
-        return ACCEPTED if row["request_id"] is not None else UNCERTAIN
+        return State.ACCEPTED if row["request_id"] is not None else State.UNCERTAIN
     if "request_id" in bad and state in PAID:
-        return UNCERTAIN
-    if state in (PLANNED, SENDING) and {"attempt_key", "body"} & {*bad}:
-        return UNCERTAIN
+        return State.UNCERTAIN
+    if state in (State.PLANNED, State.SENDING) and {"attempt_key", "body"} & {*bad}:
+        return State.UNCERTAIN
     return state
 
 
@@ -176,7 +176,7 @@ def _find_latest(lines: Sequence[Row], row: Row) -> Row | None:
     """The line of a row's present attempt; None if the row has a request that is not in the lines."""
     fits = [line for line in lines if line["attempt"] == row["attempt"]]
     named = None if _is_bad("request_id", row["request_id"]) else row["request_id"]
-    if row["state"] not in (*PAID, STORED) and named is None:
+    if row["state"] not in (*PAID, State.STORED) and named is None:
         return None
     return next((line for line in fits if named is None or _is_near(named, line["request_id"])), None)
 

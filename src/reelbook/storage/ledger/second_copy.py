@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..run_identity import identity as name_of_run
+from ..run_identity import make_identity as name_of_run
 from .transitions import ATTACHED, MAX_CREDITS
 
 NAME = "accepted.jsonl"
@@ -85,7 +85,7 @@ def read_from(folder: Path, start: int = 0) -> Lines:
     return found
 
 
-def size(folder: Path) -> int:
+def get_log_size(folder: Path) -> int:
     """The size of the log in bytes; 0 if there is none."""
     try:
         return (folder / NAME).stat().st_size
@@ -95,14 +95,16 @@ def size(folder: Path) -> int:
 
 def get_mark(folder: Path) -> str:
     """The position of the log's end, with a hash by which `find_offset` recognises the log later."""
-    end = size(folder)
+    end = get_log_size(folder)
     return f"{end} {_hash_tail(folder, end)}"
 
 
 def find_offset(folder: Path, mark: str | None) -> int:
     """The offset after this mark; 0 if the log is not the one that was marked."""
     end, _, tail = (mark or "").partition(" ")
-    return int(end) if end.isdecimal() and int(end) <= size(folder) and _hash_tail(folder, int(end)) == tail else 0
+    return (
+        int(end) if end.isdecimal() and int(end) <= get_log_size(folder) and _hash_tail(folder, int(end)) == tail else 0
+    )
 
 
 def _iterate_raw(folder: Path, start: int) -> Iterator[bytes]:

@@ -15,36 +15,63 @@ import sqlite3
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from ...errors import ReelbookError
 
-PLANNED, INTENT, SENDING, ACCEPTED, RUNNING, COMPLETED, STORED = STEPS = (
-    "planned", "intent", "sending", "accepted", "running", "completed", "stored",
-)  # fmt: skip
-REJECTED, CANCELLED, FAILED, EXPIRED, UNCERTAIN = EXITS = ("rejected", "cancelled", "failed", "expired", "uncertain")
+
+class State(StrEnum):
+    """Where a run stands in the ledger; also the text in the database."""
+
+    PLANNED = "planned"
+    INTENT = "intent"
+    SENDING = "sending"
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    STORED = "stored"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    UNCERTAIN = "uncertain"
+
+
+STEPS = (State.PLANNED, State.INTENT, State.SENDING, State.ACCEPTED, State.RUNNING, State.COMPLETED, State.STORED)
+EXITS = (State.REJECTED, State.CANCELLED, State.FAILED, State.EXPIRED, State.UNCERTAIN)
+
 
 # From intent and planned, too: an answer of the service counts more than whether `sending` was written.
 MOVES: Mapping[str, frozenset[str]] = {
-    PLANNED: frozenset({INTENT, UNCERTAIN, ACCEPTED}),
-    INTENT: frozenset({SENDING, PLANNED, REJECTED, ACCEPTED, UNCERTAIN}),
-    SENDING: frozenset({SENDING, ACCEPTED, REJECTED, UNCERTAIN, PLANNED}),
-    ACCEPTED: frozenset({RUNNING, COMPLETED, FAILED, CANCELLED, EXPIRED}),
-    RUNNING: frozenset({COMPLETED, FAILED, CANCELLED, EXPIRED}),
-    COMPLETED: frozenset({STORED, EXPIRED}),
-    STORED: frozenset({COMPLETED}),  # Its files are gone from the shelf, and are fetched again.
-    REJECTED: frozenset({INTENT}),
-    CANCELLED: frozenset({INTENT}),
-    FAILED: frozenset({INTENT}),
-    EXPIRED: frozenset({COMPLETED, FAILED, CANCELLED}),
-    UNCERTAIN: frozenset({ACCEPTED, FAILED, PLANNED}),
+    State.PLANNED: frozenset({State.INTENT, State.UNCERTAIN, State.ACCEPTED}),
+    State.INTENT: frozenset({State.SENDING, State.PLANNED, State.REJECTED, State.ACCEPTED, State.UNCERTAIN}),
+    State.SENDING: frozenset({State.SENDING, State.ACCEPTED, State.REJECTED, State.UNCERTAIN, State.PLANNED}),
+    State.ACCEPTED: frozenset({State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
+    State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
+    State.COMPLETED: frozenset({State.STORED, State.EXPIRED}),
+    State.STORED: frozenset({State.COMPLETED}),  # Its files are gone from the shelf, and are fetched again.
+    State.REJECTED: frozenset({State.INTENT}),
+    State.CANCELLED: frozenset({State.INTENT}),
+    State.FAILED: frozenset({State.INTENT}),
+    State.EXPIRED: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED}),
+    State.UNCERTAIN: frozenset({State.ACCEPTED, State.FAILED, State.PLANNED}),
 }
 """Which state may follow which; anything else is a bug, and is refused."""
 
-PAID = (ACCEPTED, RUNNING, COMPLETED, EXPIRED)
+PAID = (State.ACCEPTED, State.RUNNING, State.COMPLETED, State.EXPIRED)
 """The service has accepted it: it is polled, never sent again, even if the service no longer knows it."""
 
-BEST_FIRST = (STORED, COMPLETED, RUNNING, ACCEPTED, SENDING, INTENT, EXPIRED, UNCERTAIN)
+BEST_FIRST = (
+    State.STORED,
+    State.COMPLETED,
+    State.RUNNING,
+    State.ACCEPTED,
+    State.SENDING,
+    State.INTENT,
+    State.EXPIRED,
+    State.UNCERTAIN,
+)
 """Order of preference among takes: the files are here, then paid for, then possibly paid for, before anything unpaid."""
 
 MAX_CREDITS = 10**12
@@ -102,7 +129,7 @@ class Entry:
             return None
         if self.charged is not None:
             return self.charged + self.spent
-        if self.state in (PLANNED, REJECTED):
+        if self.state in (State.PLANNED, State.REJECTED):
             return self.spent
         return None if self.price is None else self.price + self.spent
 
@@ -123,13 +150,13 @@ def mark_sending(db: sqlite3.Connection, run: int, owner: str, body: str | None,
     """Record that the first byte is about to leave. `attempt`: the claim it belongs to, which a later claim makes void."""
     entry = get_entry(db, run)
     # Without a key nothing is ever sent twice, not even by a caller who thinks that it was not sent.
-    may_go = entry.state == INTENT or (entry.state == SENDING and entry.attempt_key is not None)
+    may_go = entry.state == State.INTENT or (entry.state == State.SENDING and entry.attempt_key is not None)
     if entry.owner != owner or not may_go or attempt not in (None, entry.attempt):
         raise Moved(f"Run {run} of the library is {entry.state} by now. Nothing was sent.")
     # The service counts the life of a key from the first time that it sees it.
     is_repeat = entry.attempt_key is not None and entry.body is not None
     sent = entry.sent if is_repeat and entry.sent is not None else time.time()
-    move(db, entry, SENDING, sent=sent, body=entry.body if body is None else body)
+    move(db, entry, State.SENDING, sent=sent, body=entry.body if body is None else body)
 
 
 def mark_unsent(db: sqlite3.Connection, run: int, *, never: bool = False) -> None:
@@ -138,15 +165,15 @@ def mark_unsent(db: sqlite3.Connection, run: int, *, never: bool = False) -> Non
     `never`: the commit of `mark_sending` was not confirmed, so nothing was sent although the ledger may say so.
     """
     entry = get_entry(db, run)
-    if entry.state == SENDING and never:
-        move(db, entry, PLANNED, owner=None)
-    elif entry.state == INTENT:
+    if entry.state == State.SENDING and never:
+        move(db, entry, State.PLANNED, owner=None)
+    elif entry.state == State.INTENT:
         clear_owner(db, entry)
 
 
 def allow_retry(db: sqlite3.Connection, run: int) -> None:
     """Record that a repetition was not answered, so that it may be repeated again with the same key."""
-    entry = _require_state(get_entry(db, run), INTENT, SENDING)
+    entry = _require_state(get_entry(db, run), State.INTENT, State.SENDING)
     if entry.attempt_key is None:
         raise Moved(f"Run {run} of the library has no key, so it cannot be repeated.")
     clear_owner(db, entry)
@@ -155,15 +182,15 @@ def allow_retry(db: sqlite3.Connection, run: int) -> None:
 def mark_rejected(db: sqlite3.Connection, run: int, error_type: str | None, error: str) -> None:
     """Record that the service refused it and nothing was paid."""
     entry = get_entry(db, run)
-    move(db, entry, REJECTED, owner=None, attempt_key=None, body=None, error_type=error_type, error=error)
+    move(db, entry, State.REJECTED, owner=None, attempt_key=None, body=None, error_type=error_type, error=error)
 
 
 def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
     """Record that it was sent and its answer was lost: only a person can say whether it was paid."""
     move(
         db,
-        _require_state(get_entry(db, run), INTENT, SENDING),
-        UNCERTAIN,
+        _require_state(get_entry(db, run), State.INTENT, State.SENDING),
+        State.UNCERTAIN,
         owner=None,
         error_type="uncertain",
         error=reason,
@@ -173,16 +200,16 @@ def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
 def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | None = None) -> None:
     """Record that the service has accepted it, so that it is paid for."""
     entry = get_entry(db, run)
-    if entry.request_id == storable(request_id):
+    if entry.request_id == to_storable(request_id):
         return  # The same answer, recorded before.
     record_underreporting(db, run, price)
     known = coerce_credits(price)
     known = entry.price if known is None else max(known, get_floor(db, run))
-    if ACCEPTED not in MOVES[entry.state]:
+    if State.ACCEPTED not in MOVES[entry.state]:
         insert_extra_take(db, entry, request_id, known)
         return
     move(
-        db, entry, ACCEPTED, request_id=request_id, price=known, attempt_key=None, body=None, error_type=None,
+        db, entry, State.ACCEPTED, request_id=request_id, price=known, attempt_key=None, body=None, error_type=None,
         error=None, note=request_id,
     )  # fmt: skip
 
@@ -190,8 +217,8 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
 def mark_running(db: sqlite3.Connection, run: int) -> None:
     """Record that the service works on it; it may report that twice, when its own worker died."""
     entry = get_entry(db, run)
-    if entry.state == ACCEPTED:
-        move(db, entry, RUNNING)
+    if entry.state == State.ACCEPTED:
+        move(db, entry, State.RUNNING)
 
 
 def mark_completed(
@@ -199,11 +226,11 @@ def mark_completed(
 ) -> None:
     """Record that it is finished, with the output of the service; its files are not fetched yet."""
     entry = get_entry(db, run)
-    if entry.state not in (COMPLETED, STORED):
+    if entry.state not in (State.COMPLETED, State.STORED):
         record_underreporting(db, run, charged)
         reported = coerce_credits(charged)
         move(
-            db, entry, COMPLETED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
+            db, entry, State.COMPLETED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
             running_s=running_s, finished=time.time(), error_type=None, error=None,
         )  # fmt: skip
 
@@ -211,8 +238,8 @@ def mark_completed(
 def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
     """Record that its files are on the shelf, which is the last step."""
     entry = get_entry(db, run)
-    if entry.state != STORED:
-        move(db, entry, STORED, media=media, owner=None)
+    if entry.state != State.STORED:
+        move(db, entry, State.STORED, media=media, owner=None)
 
 
 def mark_ended(
@@ -231,8 +258,8 @@ def mark_ended(
 def reopen(db: sqlite3.Connection, run: int, owner: str) -> None:
     """Move a stored run back to completed, because files are gone from the shelf: they are fetched again, at no cost."""
     entry = get_entry(db, run)
-    if entry.state == STORED:
-        move(db, entry, COMPLETED, owner=owner)
+    if entry.state == State.STORED:
+        move(db, entry, State.COMPLETED, owner=owner)
 
 
 def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str, str] | None = None) -> None:
@@ -240,21 +267,21 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str,
     entry = get_entry(db, run)
     if entry.owner is not None and entry.owner == owner:
         clear_owner(db, entry)
-        if why is not None and entry.state in (ACCEPTED, RUNNING):
-            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(storable, why), run))
+        if why is not None and entry.state in (State.ACCEPTED, State.RUNNING):
+            db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(to_storable, why), run))
 
 
 def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
     """Record that an uncertain run is this request, and take ownership of it."""
-    entry = _require_state(get_entry(db, run), UNCERTAIN)
+    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
     row = db.execute(
         "SELECT id FROM runs WHERE service = ? AND request_id = ? AND substr(identity, 1, ?) != ?",
-        (entry.service, storable(request_id), len(ATTACHED), ATTACHED),
+        (entry.service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is not None:
         raise Moved(f"The request {request_id!r} is run {row[0]} of the library, so run {run} must be another one.")
     move(
-        db, entry, ACCEPTED, request_id=request_id, owner=owner, attempt_key=None, body=None, error_type=None,
+        db, entry, State.ACCEPTED, request_id=request_id, owner=owner, attempt_key=None, body=None, error_type=None,
         error=None, note=request_id,
     )  # fmt: skip
     return get_entry(db, run)
@@ -263,15 +290,15 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
 def write_off(db: sqlite3.Connection, run: int) -> None:
     """Give up an uncertain run; its price counts as spent."""
     move(
-        db, _require_state(get_entry(db, run), UNCERTAIN), FAILED, attempt_key=None, body=None, error_type="written_off",
+        db, _require_state(get_entry(db, run), State.UNCERTAIN), State.FAILED, attempt_key=None, body=None, error_type="written_off",
         error="written off: it may have been paid for", finished=time.time(),
     )  # fmt: skip
 
 
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
     """Return an uncertain run to planned, so that it may be sent once more; the price of the lost attempt stays counted."""
-    entry = _require_state(get_entry(db, run), UNCERTAIN)
-    move(db, entry, PLANNED, **past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
+    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
+    move(db, entry, State.PLANNED, **get_past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
 
 
 def get_floor(db: sqlite3.Connection, run: int) -> int:
@@ -301,7 +328,7 @@ def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
     return 0 if row is None else int(row[0])
 
 
-def past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
+def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
     """The `spent` and `unpriced` of a run once its latest attempt is over; a charge for that counts for `floor` or more."""
     last = max(entry.charged, floor) if entry.charged is not None else entry.price
     if last is None:
@@ -324,22 +351,24 @@ def get_entry(db: sqlite3.Connection, run: int) -> Entry:
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
     """Make this process the owner of a run, and drop the error with which it was released."""
-    errors = "" if entry.state == EXPIRED else ", error_type = NULL, error = NULL"
+    errors = "" if entry.state == State.EXPIRED else ", error_type = NULL, error = NULL"
     db.execute(f"UPDATE runs SET owner = ?{errors} WHERE id = ?", (owner, entry.id))
     return get_entry(db, entry.id)
 
 
 def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
     """Clear a run's owner, and move it to the state from which another process can continue it."""
-    if entry.state == INTENT:
+    if entry.state == State.INTENT:
         # A key that was used by an earlier attempt stays: that attempt may have arrived.
         key = entry.attempt_key if entry.body is not None else None
-        move(db, entry, PLANNED, owner=None, attempt_key=key)
-    elif entry.state == SENDING and entry.attempt_key is not None:
+        move(db, entry, State.PLANNED, owner=None, attempt_key=key)
+    elif entry.state == State.SENDING and entry.attempt_key is not None:
         # The service recognises a repetition by its key: it may be sent again, and is paid once.
-        move(db, entry, PLANNED, owner=None)
-    elif entry.state == SENDING:
-        move(db, entry, UNCERTAIN, owner=None, error_type="uncertain", error="its process ended while it was sent")
+        move(db, entry, State.PLANNED, owner=None)
+    elif entry.state == State.SENDING:
+        move(
+            db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error="its process ended while it was sent"
+        )
     else:
         db.execute("UPDATE runs SET owner = NULL WHERE id = ?", (entry.id,))
 
@@ -349,13 +378,13 @@ def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None =
     if state not in MOVES[entry.state]:
         raise Moved(f"Run {entry.id} of the library is {entry.state} and cannot become {state}.")
     columns = ", ".join(f"{name} = ?" for name in ("state", *changes))
-    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(storable, changes.values()), entry.id))
+    db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(to_storable, changes.values()), entry.id))
     record_event(db, entry.id, state, note if note is not None else changes.get("error"))
 
 
 def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str | None) -> None:
     """Append an event; without a run it concerns the whole ledger."""
-    values = (time.time(), run, state, storable(note))
+    values = (time.time(), run, state, to_storable(note))
     db.execute("INSERT INTO events (at, run, state, note) VALUES (?, ?, ?, ?)", values)
 
 
@@ -366,7 +395,7 @@ def coerce_credits(credits: Any) -> int | None:
     return math.ceil(credits)
 
 
-def storable(value: Any) -> Any:
+def to_storable(value: Any) -> Any:
     """Foreign text in a form that SQLite can write: lone surrogates are escaped."""
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
@@ -380,13 +409,13 @@ def _require_state(entry: Entry, *states: str) -> Entry:
 def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
     """Insert a paid request as a take of its own, because its row has gone on without it."""
     known = db.execute(
-        "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, storable(request_id))
+        "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, to_storable(request_id))
     ).fetchone()
     if known is None:
         cursor = db.execute(
             "INSERT INTO runs (service, identity, take, model, input, state, attempt, request_id, price, created, sent)"
             " SELECT service, identity, (SELECT max(take) + 1 FROM runs AS own WHERE own.service = runs.service"
             " AND own.identity = runs.identity), model, input, ?, attempt, ?, ?, ?, sent FROM runs WHERE id = ?",
-            (ACCEPTED, storable(request_id), price, time.time(), entry.id),
+            (State.ACCEPTED, to_storable(request_id), price, time.time(), entry.id),
         )
-        record_event(db, cursor.lastrowid, ACCEPTED, request_id)
+        record_event(db, cursor.lastrowid, State.ACCEPTED, request_id)

@@ -18,8 +18,8 @@ from uuid import uuid4
 from ...errors import ReelbookError
 from ..byte_count import Bytes
 from ..ledger import connection, known_services, transitions
-from ..ledger.crash_recovery import acceptance
-from ..ledger.transitions import Entry
+from ..ledger.crash_recovery import make_acceptance
+from ..ledger.transitions import Entry, State
 from ..ledger.writer import CALL_SECONDS, Ledger
 from ..shelf import Shelf
 from .run_merge import PROGRESS, Merge, merge_run
@@ -32,7 +32,7 @@ MEDIA = "media"
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK, _TOGETHER = 1 << 20, 256
-_PAID = (*transitions.PAID, transitions.STORED)
+_PAID = (*transitions.PAID, State.STORED)
 _COUNTS = ("take", "attempt", "spent", "unpriced")
 
 
@@ -105,7 +105,7 @@ def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
     futures = [ledger.submit(partial(merge_run, other=entry)) for entry in entries]
     merges = [future.result(CALL_SECONDS) for future in futures]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
-    lines = [acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
+    lines = [make_acceptance(entry, entry.request_id) for entry in paid if entry.request_id is not None]
     for future in [ledger.submit(_nothing, line=line) for line in lines]:
         future.result(CALL_SECONDS)
     return merges
@@ -132,11 +132,7 @@ class _FileCopier:
             self._fetch(sha256, source=True)
         # Every one of them, also after one that is lost.
         here = [self._fetch(str(file.get("sha256"))) for file in get_files(entry)]
-        return (
-            replace(entry, state=transitions.COMPLETED)
-            if entry.state == transitions.STORED and not all(here)
-            else entry
-        )
+        return replace(entry, state=State.COMPLETED) if entry.state == State.STORED and not all(here) else entry
 
     def _fetch(self, sha256: str, *, source: bool = False) -> bool:
         if sha256 not in self._seen:

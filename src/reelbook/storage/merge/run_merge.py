@@ -8,17 +8,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from ..ledger import transitions
-from ..ledger.transitions import Entry
+from ..ledger.transitions import Entry, State
 
 PROGRESS: Mapping[str, int] = {
-    transitions.PLANNED: 0, transitions.INTENT: 0, transitions.REJECTED: 1, transitions.SENDING: 2, transitions.UNCERTAIN: 2, transitions.ACCEPTED: 3,
-    transitions.RUNNING: 4, transitions.EXPIRED: 5, transitions.CANCELLED: 6, transitions.FAILED: 6, transitions.COMPLETED: 7, transitions.STORED: 8,
+    State.PLANNED: 0, State.INTENT: 0, State.REJECTED: 1, State.SENDING: 2, State.UNCERTAIN: 2, State.ACCEPTED: 3,
+    State.RUNNING: 4, State.EXPIRED: 5, State.CANCELLED: 6, State.FAILED: 6, State.COMPLETED: 7, State.STORED: 8,
 }  # fmt: skip
 """How far a run has come in each state, to compare its rows in two ledgers."""
 
 _NAMES = tuple(field.name for field in fields(Entry) if field.name != "id")
 
-_ENDED = (transitions.FAILED, transitions.CANCELLED)
+_ENDED = (State.FAILED, State.CANCELLED)
 
 Outcome = Literal["new", "further", "known", "busy", "nothing"]
 """What becomes of a row: inserted, updates a run that is here, known already, left out because a process is working on
@@ -122,7 +122,7 @@ def _with_known_input(here: Sequence[Entry], ours: Entry, other: Entry) -> Entry
 
 def _is_earlier_attempt(db: sqlite3.Connection, here: Sequence[Entry], other: Entry) -> bool:
     """Whether the row is an earlier attempt of a run that is here, from an old copy of this ledger, or adopted before."""
-    if other.state in (transitions.COMPLETED, transitions.STORED):
+    if other.state in (State.COMPLETED, State.STORED):
         return False  # Its files are worth having all the same.
     for origin in here:
         if origin.created == other.created:
@@ -136,8 +136,8 @@ def _is_event_of(entry: Entry, at: float, state: str, note: str | None) -> bool:
     if note == _note(entry):
         return True
     if entry.request_id is not None:
-        return state == transitions.ACCEPTED and note == entry.request_id
-    return state == transitions.SENDING and entry.sent is not None and abs(at - entry.sent) < 1
+        return state == State.ACCEPTED and note == entry.request_id
+    return state == State.SENDING and entry.sent is not None and abs(at - entry.sent) < 1
 
 
 def _note(entry: Entry) -> str:
@@ -148,20 +148,20 @@ def _note(entry: Entry) -> str:
 def _is_empty(entry: Entry) -> bool:
     """Whether it was never sent and has cost nothing: what may have been sent has a key, or a cost."""
     was_paid = entry.attempt_key is not None or entry.spent or entry.unpriced
-    return entry.state in (transitions.PLANNED, transitions.REJECTED) and not was_paid
+    return entry.state in (State.PLANNED, State.REJECTED) and not was_paid
 
 
 def _can_replace(ours: Entry, other: Entry) -> bool:
     """Whether the other row can replace ours as a further attempt: ours has no result, and the other was paid."""
-    if ours.state not in (*_ENDED, transitions.PLANNED, transitions.REJECTED) or ours.attempt_key is not None:
+    if ours.state not in (*_ENDED, State.PLANNED, State.REJECTED) or ours.attempt_key is not None:
         return False
-    return other.state in (*transitions.PAID, transitions.STORED)
+    return other.state in (*transitions.PAID, State.STORED)
 
 
 def _as_next_attempt(ours: Entry, other: Entry) -> Entry:
     earlier = {"spent": ours.spent, "unpriced": ours.unpriced}
     if ours.state in _ENDED:
-        earlier = transitions.past_cost(ours)
+        earlier = transitions.get_past_cost(ours)
     # Copies of one ledger have the same past; otherwise both were paid for.
     together = max if ours.created == other.created else int.__add__
     return replace(

@@ -20,43 +20,53 @@ import pandas as pd
 
 from ...models.catalog import CATALOG
 from ..ledger import transitions
-from ..ledger.transitions import Entry
+from ..ledger.transitions import Entry, State
 from .output_columns import build_output_columns
 from .typed_columns import ColumnBuilder, Kind, build_column, order_columns
 
 STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expired", "running", "waiting", "planned")
 """The words for how a run stands."""
 
-WORDS: Mapping[str, str] = {
-    transitions.PLANNED: "planned", transitions.INTENT: "waiting", transitions.SENDING: "waiting", transitions.ACCEPTED: "waiting",
-    transitions.RUNNING: "running", transitions.COMPLETED: "completed", transitions.STORED: "completed",
-    **{state: state for state in transitions.EXITS},
+STATUS_BY_STATE: Mapping[str, str] = {
+    State.PLANNED: "planned", State.INTENT: "waiting", State.SENDING: "waiting", State.ACCEPTED: "waiting",
+    State.RUNNING: "running", State.COMPLETED: "completed", State.STORED: "completed",
+    **{state: state.value for state in transitions.EXITS},
 }  # fmt: skip
 """What each state of the ledger is called in a table."""
 
-LAST = (
+LAST_COLUMNS = (
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
     "service", "created", "finished",
 )  # fmt: skip
 """The columns that every table of runs has, whatever was asked."""
 
-FIRST = ("created", "model", "prompt", "seed", "num_frames", "status", "credits", "output_video", "output_images")
+FIRST_COLUMNS = (
+    "created",
+    "model",
+    "prompt",
+    "seed",
+    "num_frames",
+    "status",
+    "credits",
+    "output_video",
+    "output_images",
+)
 """Those that a bare table shows, which are ten from its left and ten from its right."""
 
-INDEX = "library_run"
+INDEX_NAME = "library_run"
 """What the index of a library's table is called: its numbers are not those of a sweep's table, whose index is `run`."""
 INPUT_JSON = "input_json"
 """The input in its one fixed form, in a table of a sweep: by it a run is found again wherever its row has gone."""
-_TAKEN = frozenset({*LAST, INDEX, "run"})
+_TAKEN = frozenset({*LAST_COLUMNS, INDEX_NAME, "run"})
 """Names that no field of a model has in a table; `run` is the number in a file of exported runs."""
-READ = (
+READ_COLUMNS = (
     "id", "service", "take", "model", "input", "state", "request_id", "price", "charged", "spent", "unpriced", "output", "media",
     "error_type", "error", "queued_s", "running_s", "created", "finished",
 )  # fmt: skip
 """The columns of the ledger that a table is made of."""
 
 VIDEOS = frozenset({".mp4", ".webm", ".m4v", ".mov", ".mkv"})
-_MODEL, _MIN_SEGMENT_ROWS = READ.index("model"), 50
+_MODEL, _MIN_SEGMENT_ROWS = READ_COLUMNS.index("model"), 50
 _FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
 """A file as our own writer names it, whose fields are sorted. In a text of a stranger the quotes have backslashes."""
 _MARKS = re.compile(r'"marks":"([^"\\]+)"')
@@ -66,7 +76,7 @@ Rows = Sequence[Sequence[Any]]
 
 def get_rows(entries: Iterable[Entry]) -> Rows:
     """The same rows from entries that are at hand."""
-    return [tuple(getattr(entry, name) for name in READ) for entry in entries]
+    return [tuple(getattr(entry, name) for name in READ_COLUMNS) for entry in entries]
 
 
 def build_table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
@@ -79,7 +89,7 @@ def build_table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
     with _gc_paused():
         asked, told, films, course = ObjectColumns(), ObjectColumns(), FileColumns(paths), RunColumns()
         for some in (stretch for page in rows for stretch in _split_by_model(page)):
-            columns = dict(zip(READ, zip(*some, strict=True), strict=True))
+            columns = dict(zip(READ_COLUMNS, zip(*some, strict=True), strict=True))
             asked.add(columns["input"])
             told.add(columns["output"])
             films.add(columns["media"])
@@ -169,7 +179,7 @@ class RunColumns:
     def __init__(self) -> None:
         self.runs: list[int] = []
         self.models: dict[str, None] = {}
-        self._piles = {name: ColumnBuilder() for name in LAST}
+        self._piles = {name: ColumnBuilder() for name in LAST_COLUMNS}
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """More runs."""
@@ -179,7 +189,7 @@ class RunColumns:
         costs = [_credits(*facts) for facts in money]
         told = zip(costs, columns["charged"], strict=True)
         made = {
-            "status": [WORDS.get(state, transitions.UNCERTAIN) for state in columns["state"]],
+            "status": [STATUS_BY_STATE.get(state, State.UNCERTAIN) for state in columns["state"]],
             "credits": costs,
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in told],
             "marks": list(map(find_marks, columns["media"])),
@@ -232,8 +242,8 @@ def _build_frame(
         )
     series |= {name: pile.series() for name, pile in told.items()}
     columns = {**series, **course.series()}
-    frame = pd.DataFrame({name: columns[name] for name in order_columns(columns, FIRST)}, copy=False)
-    frame.index = pd.Index(course.runs, dtype="int64", name=INDEX)
+    frame = pd.DataFrame({name: columns[name] for name in order_columns(columns, FIRST_COLUMNS)}, copy=False)
+    frame.index = pd.Index(course.runs, dtype="int64", name=INDEX_NAME)
     # A library that took in another one has older runs with larger numbers.
     return frame if frame["created"].is_monotonic_increasing else frame.sort_values("created", kind="stable")
 
@@ -315,7 +325,7 @@ def _find_files(text: str) -> list[tuple[str, str]]:
 
 
 def get_suffix(file: Mapping[str, Any]) -> str:
-    """The suffix of a file of a row, also where only its type is told."""
+    """The suffix of a file of a row, also if only its type is known."""
     suffix = file.get("suffix")
     if isinstance(suffix, str):
         return suffix
@@ -335,7 +345,7 @@ def _credits(state: Any, price: Any, charged: Any, spent: Any, unpriced: Any) ->
         return None
     if charged is not None:
         return charged + spent
-    if state in (transitions.PLANNED, transitions.REJECTED):
+    if state in (State.PLANNED, State.REJECTED):
         return spent
     return None if price is None else price + spent
 

@@ -10,7 +10,7 @@ from .typed_columns import ColumnBuilder
 
 
 def build_output_columns(piles: Mapping[str, ColumnBuilder]) -> dict[str, ColumnBuilder]:
-    """What came back, without the files, of which only their addresses at the service are told."""
+    """Columns of the output; of files only their addresses at the service."""
     found: dict[str, ColumnBuilder] = {}
     for name, pile in piles.items():
         if any(map(_is_file, pile.values)):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import InvalidInput, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
-from ...media.posters import posters
+from ...media.posters import get_posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
 from ...runs.cancel import Cancelled, cancel_runs
@@ -22,22 +22,11 @@ from ...storage.ledger import claims, known_services, transitions
 from ...storage.ledger.claims import Budget, Spend
 from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
-from ..money_text import estimate_total, with_advice
+from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
-from .ledger_lookup import RunName, budget_scope, find_rows, run_names
-from .order import ordered
-from .progress import (
-    FAILED,
-    NOT_STARTED,
-    RUNNING,
-    UNCERTAIN,
-    WAITING,
-    Standing,
-    Tally,
-    end_status,
-    error_type_of,
-    format_error,
-)
+from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
+from .order import order_rows
+from .progress import Snapshot, Standing, SweepStatus, Tally, format_error, get_end_status, get_error_type
 from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
@@ -52,7 +41,7 @@ log = logging.getLogger("reelbook")
 
 
 class Client(Protocol):
-    """Whoever talks to the service."""
+    """The client that sends the runs."""
 
     @property
     def is_embedded(self) -> bool: ...
@@ -91,7 +80,7 @@ class Executor:
         self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
         self._window: SendWindow | None = None
         self._is_proven = self._is_full = self._cancels_running = self.has_panel = False
-        self._is_looked_at = plan.house is not None and plan.house.is_looked_at()
+        self._is_watched = plan.session is not None and plan.session.is_in_notebook
         self._lost_in_a_row = 0
 
     async def execute(self) -> None:
@@ -115,7 +104,7 @@ class Executor:
                 [one.row for one in self._queue if not one.paid], self.context, self.options.price
             )
             paid = sum(one.spent + one.reserved for one in self.tally)
-            self.stopped_by = with_advice(
+            self.stopped_by = add_advice(
                 self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs
             )
         self._close()
@@ -128,7 +117,7 @@ class Executor:
                 submission.stopped = True
             self.context.sweep_runs.difference_update(one.id or 0 for one in self._under_way.values())
             # Written in the same breath, so that no `sending` can stand behind it.
-            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {error_type_of(reason)}"))
+            self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
         self.signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
@@ -147,7 +136,7 @@ class Executor:
     @property
     def queued(self) -> list[Standing]:
         """The runs that the service has taken and does not work on yet."""
-        return [one for one in [*self._under_way.values()] if one.status == WAITING and one.run is not None]
+        return [one for one in [*self._under_way.values()] if one.status == SweepStatus.WAITING and one.run is not None]
 
     async def cancel_queued(self) -> Cancelled:
         """Ask the service to drop what it has not begun."""
@@ -171,12 +160,12 @@ class Executor:
         context, take = self.context, self.options.take
         self.service = await context.name()
         possible = [(row, row.input) for row in self.plan if row.input is not None]
-        names = await run_names([(request, row.take + take) for row, request in possible], context.shelf.find)
+        names = await name_runs([(request, row.take + take) for row, request in possible], context.shelf.find)
         keys = [name.key for name in names if isinstance(name, RunName)]
         if not await asyncio.to_thread(context.ledger.read, known_services.has_sweeps):
             await context.ledger.transact(known_services.record_sweep)
         if self.options.budget is not None:
-            scope = budget_scope(self.service, keys)
+            scope = make_budget_scope(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
             await context.ledger.transact(lambda db: claims.join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:
@@ -190,7 +179,7 @@ class Executor:
         """Every run as the library has it; what it lacks is queued, paid ones first."""
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
         seen = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
-        runs = make_standings(ordered(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
+        runs = make_standings(order_rows(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
         for one, numbers in runs:
             self.tally.add(one, numbers)
         self.tally.count_stored()
@@ -217,7 +206,7 @@ class Executor:
             expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
             self._window = SendWindow(self._at_once, now=now, per_second=expected)
         with_service = [one for one in self._under_way.values() if one not in self._fetching]
-        working = sum(one.status == RUNNING for one in with_service)
+        working = sum(one.status == SweepStatus.RUNNING for one in with_service)
         ahead = self._window.ahead(working=working, now=now)
         return len(self._under_way) < self._at_once and len(with_service) - working < ahead
 
@@ -232,15 +221,15 @@ class Executor:
         self.context.sweep_runs.discard(one.id or 0)
         self._fetching.discard(one)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.tally.change(one, FAILED, error)
+            self.tally.change(one, SweepStatus.FAILED, error)
         self.signal_change()
 
     async def _run(self, one: Standing) -> None:
-        before = (one.status, one.error_type, one.error), one.reserved
+        before = Snapshot(one.status, one.error_type, one.error, one.reserved)
         request = one.row.input
         assert request is not None
         assert one.name is not None
-        self.tally.change(one, WAITING, reserved=one.reserved)
+        self.tally.change(one, SweepStatus.WAITING, reserved=one.reserved)
         submission = Submission(
             self.context, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
         )
@@ -272,7 +261,7 @@ class Executor:
             self.context.sweep_runs.add(run.id)
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(one, WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
+            self.tally.change(one, SweepStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
             self._note_difference(submission.stated_price, submission.min_price)
         run.on_change(lambda _: self._on_progress(one, run))
         self.signal_change()
@@ -286,15 +275,15 @@ class Executor:
             reserved = await self._find_difference(one, run, submission.min_price)
         elif run.failure is not None:
             spent, reserved = 0, price
-        self.tally.change(one, end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        self.tally.change(one, get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
         # It may have cost less than was set aside for it, so that the next one fits after all.
         self._is_full = False
         if not run.from_library:
             self._on_service_end(one, run)
         self.tally.record_end(one, run.media if run.failure is None else (), from_library=run.from_library)
-        if self._is_looked_at and run.failure is None and not run.from_library:
+        if self._is_watched and run.failure is None and not run.from_library:
             # While others still run: whoever looks at the table afterwards need not wait for its pictures.
-            asyncio.get_running_loop().run_in_executor(None, posters, [file.path for file in run.media])
+            asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 
@@ -317,8 +306,8 @@ class Executor:
         if self._window is not None:
             at_work = run.service_status == IN_PROGRESS
             self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
-        if one.status == WAITING and run.status == IN_PROGRESS:
-            self.tally.change(one, RUNNING, reserved=one.reserved)
+        if one.status == SweepStatus.WAITING and run.status == IN_PROGRESS:
+            self.tally.change(one, SweepStatus.RUNNING, reserved=one.reserved)
             self._wake.set()  # There may be room for one more.
         if run.service_status == SERVICE_ENDED:
             self._on_service_end(one, run)
@@ -334,7 +323,7 @@ class Executor:
     def _on_submit_error(
         self,
         one: Standing,
-        before: tuple[tuple[str, str | None, str | None], int],
+        before: Snapshot,
         error: Exception,
         *,
         is_paid_here: bool,
@@ -344,7 +333,7 @@ class Executor:
         )
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or isinstance(error, LibraryClosed):
-            self.tally.restore(one, *before)
+            self.tally.restore(one, before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
             self._requeue(one, before)
@@ -352,7 +341,7 @@ class Executor:
             if len(self._under_way) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            self.tally.restore(one, *before)
+            self.tally.restore(one, before)
             self.stop(error)
         elif is_retryable:
             self._requeue(one, before)
@@ -361,7 +350,11 @@ class Executor:
                 self.stop(error)
         elif isinstance(error, UncertainRun):
             self.tally.change(
-                one, UNCERTAIN, error, reserved=max(one.reserved, error.credits or 0), is_paid_here=is_paid_here
+                one,
+                SweepStatus.UNCERTAIN,
+                error,
+                reserved=max(one.reserved, error.credits or 0),
+                is_paid_here=is_paid_here,
             )
             self._lost_in_a_row += 1
             if error.status in (429, 503):
@@ -372,20 +365,20 @@ class Executor:
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            self.tally.change(one, FAILED, error)
+            self.tally.change(one, SweepStatus.FAILED, error)
             if self.options.on_error == "stop":
                 self.stop(error)
 
-    def _requeue(self, one: Standing, before: tuple[tuple[str, str | None, str | None], int]) -> None:
-        self.tally.restore(one, *before)
+    def _requeue(self, one: Standing, before: Snapshot) -> None:
+        self.tally.restore(one, before)
         bisect.insort(self._queue, one, key=self._queue_places.__getitem__)
 
     def _close(self) -> None:
         """Say of the rest why it was not started."""
         if self.stopped_by is not None:
             for one in self.tally:
-                if one.status == NOT_STARTED:
-                    self.tally.change(one, NOT_STARTED, self.stopped_by)
+                if one.status == SweepStatus.NOT_STARTED:
+                    self.tally.change(one, SweepStatus.NOT_STARTED, self.stopped_by)
             if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
                 log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
         self.tally.finish()

@@ -22,7 +22,7 @@ from ..money_text import format_spending
 from ..sweep_errors import usage_error
 from .executor import Client, Executor
 from .ledger_lookup import find_known
-from .progress import CANCELLED, COMPLETED, NOT_STARTED, RUNNING, WAITING, Progress
+from .progress import Progress, SweepStatus
 from .run_options import Options
 from .stop_reasons import Stopped
 
@@ -108,7 +108,11 @@ class SweepJob(NameHints):
             progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued), waits=executor.waits
         )
         # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
-        is_complete = state == "done" and not progress.counts[NOT_STARTED] and not progress.counts[CANCELLED]
+        is_complete = (
+            state == "done"
+            and not progress.counts[SweepStatus.NOT_STARTED]
+            and not progress.counts[SweepStatus.CANCELLED]
+        )
         return replace(progress, reason=None) if is_complete and isinstance(reason, Stopped) else progress
 
     @property
@@ -123,6 +127,8 @@ class SweepJob(NameHints):
             return self._table.copy()
         from ..results.result_frame import make_result_table
 
+        if self.plan.session is not None:
+            self.plan.session.register_table_accessor()
         final = self._done.is_set()
         executor = self._executor
         table = make_result_table(
@@ -136,12 +142,12 @@ class SweepJob(NameHints):
     @property
     def panel(self) -> Any:
         """How it stands, with buttons to pause and cancel: a widget, to be shown or to be put into a layout."""
-        house = self.plan.house
-        if house is None:
+        session = self.plan.session
+        if session is None:
             raise ReelbookError(
                 "This plan was made without a client, so that nobody draws its panel: look at job.progress."
             )
-        return house.panel(self)
+        return session.make_panel(self)
 
     def pause(self) -> None:
         """Send nothing more until `resume()`; what was sent goes on."""
@@ -356,8 +362,8 @@ def _call_safely(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
 
 def format_interrupt(progress: Progress) -> str:
     """What somebody has to know who has interrupted a sweep."""
-    completed, at_work = progress.counts[COMPLETED], progress.counts[RUNNING]
-    waiting = max(progress.counts[WAITING] - progress.queued, 0)
+    completed, at_work = progress.counts[SweepStatus.COMPLETED], progress.counts[SweepStatus.RUNNING]
+    waiting = max(progress.counts[SweepStatus.WAITING] - progress.queued, 0)
     under_way = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []
     if progress.queued:
         under_way.append(
@@ -366,7 +372,9 @@ def format_interrupt(progress: Progress) -> str:
     if waiting:
         under_way.append(f"{_runs(waiting)} {_is(waiting)} being sent")
     completed_text = f"{completed:,} of {_runs(progress.total)} {'is' if completed == 1 else 'are'} completed"
-    words = [f"You interrupted a sweep: {completed_text}, and {_runs(progress.counts[NOT_STARTED])} will not be sent."]
+    words = [
+        f"You interrupted a sweep: {completed_text}, and {_runs(progress.counts[SweepStatus.NOT_STARTED])} will not be sent."
+    ]
     if under_way:
         cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
         words.append(f"In the background, {' and '.join(under_way)}{cost}.")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.images import Image, pictures_of
-from ...storage.ledger import transitions
 from ...storage.ledger.claims import COST
 from ...storage.ledger.known_services import get_current_name
+from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
-from ...storage.run_identity import canonical, identity
+from ...storage.run_identity import format_canonical, make_identity
 from ...storage.verify import get_paths
 from ...transport.picture_sources import read_sources
 from ...util.background_loop import background
@@ -90,7 +90,7 @@ class LedgerRow(NamedTuple):
 _COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in LedgerRow._fields)
 
 
-async def run_names(
+async def name_runs(
     runs: Sequence[tuple[Input, int]], library: Callable[[str], Path | None]
 ) -> list[RunName | InvalidInput]:
     """The names of these inputs and takes; for one whose pictures cannot be read, what is wrong with them.
@@ -136,7 +136,7 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
 
     async def found() -> tuple[str, list[RunName | InvalidInput]]:
-        return await context.name(), await run_names(runs, context.shelf.find)
+        return await context.name(), await name_runs(runs, context.shelf.find)
 
     service, names = background.wait(found(), CALL_SECONDS)
     rows_by_key = find_rows(context.ledger, service, [name.key for name in names if isinstance(name, RunName)])
@@ -150,7 +150,7 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     return KnownRows(have, {key: one.reported_cost for key, one in found_rows.items()})
 
 
-def budget_scope(service: str, keys: Iterable[RunKey]) -> str:
+def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
     """The name under which the budget of these runs is kept: the same for the same runs, in any notebook and any order."""
     listed = json.dumps([service, sorted(set(keys))])
     return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
@@ -160,7 +160,7 @@ def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that nothing has to be asked of anybody."""
     return (
         rows_by_key is not None
-        and rows_by_key.state == transitions.STORED
+        and rows_by_key.state == State.STORED
         and all(sha256 in files for sha256 in rows_by_key.files)
     )
 
@@ -178,8 +178,8 @@ def _make_names(
         if number in wrong:
             found.append(wrong[number])
             continue
-        text = canonical(request, pictures.get(number))
-        found.append(RunName(identity(request.endpoint_id, text), take, text))
+        text = format_canonical(request, pictures.get(number))
+        found.append(RunName(make_identity(request.endpoint_id, text), take, text))
     return found
 
 

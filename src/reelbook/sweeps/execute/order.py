@@ -24,15 +24,15 @@ AHEAD_WEIGHT = 1_000.0
 """More than all pairs together: first the values, then their pairs."""
 
 
-def ordered(plan: Plan, order: str) -> list[Row]:
+def order_rows(plan: Plan, order: str) -> list[Row]:
     """All rows of a plan in one of the orders."""
     if order == "cheapest":
         # What nobody knows the price of comes last.
         return sorted(plan.rows, key=lambda row: (row.credits is None, row.credits or 0))
-    return spread(plan) if order == "coverage" else list(plan.rows)
+    return spread_rows(plan) if order == "coverage" else list(plan.rows)
 
 
-def spread(plan: Plan) -> list[Row]:
+def spread_rows(plan: Plan) -> list[Row]:
     """The rows so that a sweep which stops anywhere has tried the values of every axis about equally often.
 
     Each next run is the one whose pairs of values were tried least so far, of those whose values are not ahead of their
@@ -42,7 +42,7 @@ def spread(plan: Plan) -> list[Row]:
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
     >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], num_frames=[49, 97], aspect_ratio=["16:9", "1:1"])
-    >>> [(row.seed, row.num_frames, row.aspect_ratio) for row in spread(plan)][:4]
+    >>> [(row.seed, row.num_frames, row.aspect_ratio) for row in spread_rows(plan)][:4]
     [(1, 49, '16:9'), (2, 97, '16:9'), (2, 49, '1:1'), (1, 97, '1:1')]
     """
     possible = [row for row in plan if row.input is not None]
@@ -50,10 +50,10 @@ def spread(plan: Plan) -> list[Row]:
     return [*(possible[place] for place in _greedy_order(_axes(possible, plan.columns), len(possible))), *impossible]
 
 
-def bit_reversed(count: int) -> list[int]:
+def reverse_bits(count: int) -> list[int]:
     """The numbers up to `count`, each far from those before it.
 
-    >>> bit_reversed(8), bit_reversed(5)
+    >>> reverse_bits(8), reverse_bits(5)
     ([0, 4, 2, 6, 1, 5, 3, 7], [0, 4, 2, 1, 3])
     """
     bits = max(count - 1, 0).bit_length()
@@ -90,7 +90,7 @@ def _greedy_order(axes: Sequence[Sequence[int]], count: int) -> list[int]:
         [singles.codes[one] * sizes[other] + singles.codes[other] for one, other in both],
         [sizes[one] * sizes[other] for one, other in both],
     )
-    places = bit_reversed(count) if count <= WINDOW_ROWS else _shuffled(count)
+    places = reverse_bits(count) if count <= WINDOW_ROWS else _shuffled(count)
     near, rest = np.array(places[:WINDOW_ROWS]), iter(places[WINDOW_ROWS:])
     # A switch may be ahead by one, without which the quarters of a factorial design are out of reach.
     slack = (singles.sizes == 2).astype(float)

@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,32 +17,56 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import ReelbookError, RunCancelled, RunFailed, ServiceError
 from ...media.local_file import LocalFile
 from ...runs.follower import error_kind_of
-from ...storage.ledger import transitions
+from ...storage.ledger.transitions import State
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
 
 if TYPE_CHECKING:
     from ...runs.run import Run
 
-COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN, IMPOSSIBLE, NOT_STARTED, WAITING, RUNNING = STATUSES = (
-    "completed", "failed", "cancelled", "unfinished", "uncertain", "impossible", "not started", "waiting", "running",
-)  # fmt: skip
-"""The words for how a run of a sweep stands; the last two only while it is under way. Of an unfinished one, which is paid
-for, the result could not be had: the same plan run again asks for it at no cost."""
+
+class SweepStatus(StrEnum):
+    """How a run of a sweep stands; also the text in its table. The last two only while it is under way.
+
+    Of an unfinished one, which is paid for, the result could not be had: the same plan run again asks for it at no cost.
+    """
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNFINISHED = "unfinished"
+    UNCERTAIN = "uncertain"
+    IMPOSSIBLE = "impossible"
+    NOT_STARTED = "not started"
+    WAITING = "waiting"
+    RUNNING = "running"
+
+
+STATUSES = tuple(status.value for status in SweepStatus)
+
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
-UNDER_WAY = frozenset({WAITING, RUNNING})
-OVER = frozenset({COMPLETED, FAILED, CANCELLED})
+UNDER_WAY = frozenset({SweepStatus.WAITING, SweepStatus.RUNNING})
+OVER = frozenset({SweepStatus.COMPLETED, SweepStatus.FAILED, SweepStatus.CANCELLED})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 MIN_ENDS = 8
 """After so many ends their pace alone tells how long the rest takes."""
 
 _STATUS_OF_STATE: Mapping[str, str] = {
-    transitions.PLANNED: NOT_STARTED, transitions.INTENT: WAITING, transitions.SENDING: WAITING, transitions.ACCEPTED: WAITING,
-    transitions.RUNNING: RUNNING, transitions.COMPLETED: RUNNING, transitions.STORED: COMPLETED, transitions.REJECTED: FAILED,
-    transitions.EXPIRED: UNFINISHED, transitions.FAILED: FAILED, transitions.CANCELLED: CANCELLED, transitions.UNCERTAIN: UNCERTAIN,
+    State.PLANNED: SweepStatus.NOT_STARTED, State.INTENT: SweepStatus.WAITING, State.SENDING: SweepStatus.WAITING, State.ACCEPTED: SweepStatus.WAITING,
+    State.RUNNING: SweepStatus.RUNNING, State.COMPLETED: SweepStatus.RUNNING, State.STORED: SweepStatus.COMPLETED, State.REJECTED: SweepStatus.FAILED,
+    State.EXPIRED: SweepStatus.UNFINISHED, State.FAILED: SweepStatus.FAILED, State.CANCELLED: SweepStatus.CANCELLED, State.UNCERTAIN: SweepStatus.UNCERTAIN,
 }  # fmt: skip
+
+
+class Snapshot(NamedTuple):
+    """A run of a sweep before it was tried."""
+
+    status: str
+    error_type: str | None
+    error: str | None
+    reserved: int
 
 
 @dataclass(eq=False, slots=True)
@@ -53,7 +78,7 @@ class Standing:
     """What the ledger calls it; None where it is impossible or its pictures cannot be read."""
     rows: int = 1
     """How many rows of the plan ask for it."""
-    status: str = NOT_STARTED
+    status: str = SweepStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
     paid: bool = False
@@ -76,16 +101,16 @@ class Standing:
         """As the ledger has it; `files` has the files of the shelf."""
         if stored is None:
             return
-        self.id, self.status = stored.id, _STATUS_OF_STATE.get(stored.state, UNCERTAIN)
-        if self.status == COMPLETED and not has_result(stored, files):
-            self.status = WAITING  # For its files, which are fetched again at no cost.
-        if self.status == COMPLETED and stored.files:
+        self.id, self.status = stored.id, _STATUS_OF_STATE.get(stored.state, SweepStatus.UNCERTAIN)
+        if self.status == SweepStatus.COMPLETED and not has_result(stored, files):
+            self.status = SweepStatus.WAITING  # For its files, which are fetched again at no cost.
+        if self.status == SweepStatus.COMPLETED and stored.files:
             self.file = Path(files[stored.files[0]])
         self.error_type, self.error = (
             (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
         )
-        self.paid = self.status in UNDER_WAY or self.status == UNFINISHED
-        is_open = self.paid or self.status == UNCERTAIN or (stored.charged is None and self.status != COMPLETED)  # fmt: skip
+        self.paid = self.status in UNDER_WAY or self.status == SweepStatus.UNFINISHED
+        is_open = self.paid or self.status == SweepStatus.UNCERTAIN or (stored.charged is None and self.status != SweepStatus.COMPLETED)  # fmt: skip
         spent = stored.spent if is_open else min(stored.spent + stored.charged, stored.cost) if stored.charged is not None else stored.cost  # fmt: skip
         self.spent, self.reserved = spent, stored.cost - spent
         self.earlier = stored.cost
@@ -172,12 +197,22 @@ class Progress:
     @property
     def finished(self) -> int:
         """How many rows nothing more happens to."""
-        return sum(self.counts[status] for status in (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN, IMPOSSIBLE))
+        return sum(
+            self.counts[status]
+            for status in (
+                SweepStatus.COMPLETED,
+                SweepStatus.FAILED,
+                SweepStatus.CANCELLED,
+                SweepStatus.UNFINISHED,
+                SweepStatus.UNCERTAIN,
+                SweepStatus.IMPOSSIBLE,
+            )
+        )
 
     @property
     def under_way(self) -> int:
         """How many runs the service has."""
-        return self.counts[WAITING] + self.counts[RUNNING]
+        return self.counts[SweepStatus.WAITING] + self.counts[SweepStatus.RUNNING]
 
 
 class Tally:
@@ -217,16 +252,17 @@ class Tally:
         with self._guard:
             self._count(one, -1)
             one.status = status
-            one.error_type, one.error = (None, None) if error is None else (error_type_of(error), format_error(error))
+            one.error_type, one.error = (None, None) if error is None else (get_error_type(error), format_error(error))
             one.spent, one.reserved = one.spent if spent is None else spent, reserved
             one.is_paid_here = one.is_paid_here if is_paid_here is None else is_paid_here
             self._count(one, 1)
 
-    def restore(self, one: Standing, before: tuple[str, str | None, str | None], reserved: int) -> None:
+    def restore(self, one: Standing, snapshot: Snapshot) -> None:
         """A run as it was before it was tried."""
         with self._guard:
             self._count(one, -1)
-            (one.status, one.error_type, one.error), one.reserved, one.is_paid_here = before, reserved, False
+            one.status, one.error_type, one.error, one.reserved = snapshot
+            one.is_paid_here = False
             self._count(one, 1)
 
     def record_end(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
@@ -254,7 +290,7 @@ class Tally:
         """Count those that are completed at the beginning as from the library."""
         with self._guard:
             for one in self._runs:
-                one.from_library = one.status == COMPLETED
+                one.from_library = one.status == SweepStatus.COMPLETED
                 self._from_library += one.rows * one.from_library
 
     def finish(self) -> None:
@@ -268,9 +304,9 @@ class Tally:
         with self._guard:
             counts = dict(self._counts)
             if not self._runs:
-                counts[NOT_STARTED] = planned
+                counts[SweepStatus.NOT_STARTED] = planned
             pace = self._ends_per_second()
-            left = counts[NOT_STARTED] + counts[WAITING] + counts[RUNNING]
+            left = counts[SweepStatus.NOT_STARTED] + counts[SweepStatus.WAITING] + counts[SweepStatus.RUNNING]
             groups = [
                 Group(name, sum(one.rows for one in runs), min(one.row.number for one in runs), next(iter(runs)).error or "")
                 for name, runs in self._failed.items() if runs
@@ -287,7 +323,7 @@ class Tally:
 
     def _results(self, state: str) -> Iterator[Result]:
         is_moving = state in ("preparing", "running", "stopping")
-        made = (one for one in self._runs if one.status == COMPLETED and one.file is not None)
+        made = (one for one in self._runs if one.status == SweepStatus.COMPLETED and one.file is not None)
         if is_moving:
             listed = list(dict.fromkeys([*self._latest, *islice(made, MAX_LATEST)]))[:MAX_LATEST]
         else:
@@ -321,7 +357,10 @@ class Tally:
         self._reserved += sign * one.reserved
         self._spent_now += sign * one.paid_now[0]
         self._reserved_now += sign * one.paid_now[1]
-        if one.status in (FAILED, CANCELLED, UNFINISHED, UNCERTAIN) and one.error_type is not None:
+        if (
+            one.status in (SweepStatus.FAILED, SweepStatus.CANCELLED, SweepStatus.UNFINISHED, SweepStatus.UNCERTAIN)
+            and one.error_type is not None
+        ):
             group = self._failed.setdefault(one.error_type, {})
             if sign > 0:
                 group[one] = None
@@ -329,7 +368,7 @@ class Tally:
                 group.pop(one, None)
 
 
-def error_type_of(error: BaseException) -> str:
+def get_error_type(error: BaseException) -> str:
     """A short name for what went wrong, for the column of a table."""
     if isinstance(error, ServiceError) and error.error_type:
         return error.error_type
@@ -337,7 +376,7 @@ def error_type_of(error: BaseException) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """What went wrong as one text, its reason first: which run it was, and of what kind, is told beside it."""
+    """Format an error as one text, its reason first; the run and its model are stated beside it."""
     if isinstance(error, RunFailed):
         return cut_data_uris(error.message)
     return cut_data_uris(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
@@ -352,9 +391,11 @@ def cut_data_uris(text: str) -> str:
     return _DATA_URI.sub(r"\1…", text)
 
 
-def end_status(failure: ReelbookError | None) -> str:
+def get_end_status(failure: ReelbookError | None) -> str:
     """The status of a run that has ended."""
     if failure is None:
-        return COMPLETED
+        return SweepStatus.COMPLETED
     # What went wrong on the way here was no failure of the run, which is paid for.
-    return {RunCancelled: CANCELLED, RunFailed: FAILED}.get(type(failure), UNFINISHED)
+    return {RunCancelled: SweepStatus.CANCELLED, RunFailed: SweepStatus.FAILED}.get(
+        type(failure), SweepStatus.UNFINISHED
+    )

@@ -14,7 +14,7 @@ class RateLimit:
     """At most so many in a second, evenly: after a rest there is no burst.
 
     >>> pace = RateLimit(2.0)
-    >>> pace.delay(now=10.0), pace.sent(now=10.0), pace.delay(now=10.2)
+    >>> pace.delay(now=10.0), pace.record_send(now=10.0), pace.delay(now=10.2)
     (0.0, None, 0.3)
     """
 
@@ -27,17 +27,17 @@ class RateLimit:
         return max(round(self._next - now, 6), 0.0)
 
     def record_send(self, now: float) -> None:
-        """One more has gone."""
+        """Record that a run was sent."""
         self._next = max(self._next, now) + self._gap
 
 
 class Backoff:
     """How long to wait when a service says later or nothing at all: longer each time, and not for ever.
 
-    >>> patience = Backoff()
-    >>> patience.failed(now=0.0), 0.5 <= patience.delay(now=0.0) <= 1.0
+    >>> backoff = Backoff()
+    >>> backoff.record_failure(now=0.0), 0.5 <= backoff.delay(now=0.0) <= 1.0
     (True, True)
-    >>> patience.worked(), patience.delay(now=0.0)
+    >>> backoff.reset(), backoff.delay(now=0.0)
     (None, 0.0)
     """
 
@@ -50,7 +50,7 @@ class Backoff:
         return max(self._until - now, 0.0)
 
     def record_failure(self, now: float) -> bool:
-        """One more failure; says whether it is worth another try."""
+        """Record a failure; returns whether another try is worthwhile."""
         if now < self._until:
             return True  # One of several that left together: the same trouble, counted once.
         self._since = now if self._failures == 0 else self._since
@@ -59,5 +59,5 @@ class Backoff:
         return now - self._since < GIVE_UP_SECONDS
 
     def reset(self) -> None:
-        """The service has answered."""
+        """Record that the service has answered."""
         self._failures, self._until = 0, -math.inf

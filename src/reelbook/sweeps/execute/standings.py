@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ...errors import InvalidInput
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunKey, RunName
-from .progress import COMPLETED, FAILED, IMPOSSIBLE, UNCERTAIN, Standing, error_type_of, format_error
+from .progress import Standing, SweepStatus, format_error, get_error_type
 
 
 def make_standings(
@@ -31,12 +31,12 @@ def make_standings(
 
 def is_due(one: Standing) -> bool:
     """Whether there is something to do about a run: an uncertain one is a person's to settle."""
-    return one.name is not None and one.status not in (UNCERTAIN, COMPLETED)
+    return one.name is not None and one.status not in (SweepStatus.UNCERTAIN, SweepStatus.COMPLETED)
 
 
 def _standing(row: Row, name: RunName | InvalidInput | None) -> Standing:
     if name is None:
-        return Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)
+        return Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
     if isinstance(name, InvalidInput):
-        return Standing(row, None, status=FAILED, error_type=error_type_of(name), error=format_error(name))
+        return Standing(row, None, status=SweepStatus.FAILED, error_type=get_error_type(name), error=format_error(name))
     return Standing(row, name)

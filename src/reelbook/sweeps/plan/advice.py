@@ -9,20 +9,20 @@ from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.problems import format_literal
 from .axes import Axis, SweepPart
-from .field_paths import fields_of
+from .field_paths import get_fields
 from .plan_rows import Row
 
 
-def notes_on(parts: Sequence[SweepPart]) -> tuple[str, ...]:
+def find_axis_notes(parts: Sequence[SweepPart]) -> tuple[str, ...]:
     """What is odd about the axes themselves.
 
-    >>> notes_on([Axis("seed", (7,)), Axis("num_frames", (9, 49, 9))])
+    >>> find_axis_notes([Axis("seed", (7,)), Axis("num_frames", (9, 49, 9))])
     ('`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.')
     """
     return tuple(note for part in parts for note in _notes_on(part))
 
 
-def warnings_of(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
+def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
     """What is odd about the runs."""
     model = find_endpoint(base)
     without_effect = dict(model.without_effect) if model is not None else {}
@@ -53,7 +53,7 @@ def _notes_on(part: SweepPart) -> Iterator[str]:
 
 def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:
     """Repeats are for runs that draw their own seed: with one, they would all be the same clip."""
-    if "seed" not in fields_of(type(base)) or not any(row.take for row in possible):
+    if "seed" not in get_fields(type(base)) or not any(row.take for row in possible):
         return
     seeded = sum(1 for row in possible if row.take and row["seed"] is not None)
     if seeded:

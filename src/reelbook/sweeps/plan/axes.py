@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ...models.base import Input
 from ...models.problems import format_literal
 from ..sweep_errors import usage_error
-from .axis_values import is_missing, plain, values_of
-from .field_paths import parse_field_path, schema_at
+from .axis_values import coerce_axis_values, coerce_value, is_missing
+from .field_paths import get_schema, parse_field_path
 from .foreign_tables import read_records
 
 NO_LABELS: Mapping[str, Any] = {}
@@ -147,10 +147,10 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
         raise usage_error(
             f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {format_literal(axes)}.", "axis_name"
         )
-    return together(make_axes({**(axes or {}), **more}))
+    return zip_parts(make_axes({**(axes or {}), **more}))
 
 
-def together(members: Sequence[SweepPart]) -> Zipped:
+def zip_parts(members: Sequence[SweepPart]) -> Zipped:
     """Parts that move together, all of the same length."""
     if not members:
         raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
@@ -190,7 +190,7 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise usage_error(f"The table has two columns `{twice}`; leave one of them out.", "named_twice", twice)
-    cells = [{name: plain(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
+    cells = [{name: coerce_value(cell) for name, cell in record.items() if not is_missing(cell)} for record in records]
     return Rows(tuple(names), tuple(cells), label_names)
 
 
@@ -200,7 +200,7 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
         if not isinstance(name, str):
             raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.', "axis_name")
     return tuple(
-        given.for_field(name) if isinstance(given, Named) else Axis(name, values_of(name, given))
+        given.for_field(name) if isinstance(given, Named) else Axis(name, coerce_axis_values(name, given))
         for name, given in axes.items()
     )
 
@@ -229,7 +229,7 @@ def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
 def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The field's own name, and what makes one entry a list where the field holds a list."""
     place = parse_field_path(model, name)
-    return place.name, _as_list if schema_at(model, place).get("type") == "array" else _unchanged
+    return place.name, _as_list if get_schema(model, place).get("type") == "array" else _unchanged
 
 
 def _as_list(value: Any) -> Any:

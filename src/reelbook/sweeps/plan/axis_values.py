@@ -20,10 +20,10 @@ MAX_ROW_WIDTH = 4
 """Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are grey pictures."""
 
 
-def values_of(name: str, given: Any) -> tuple[Any, ...]:
+def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
     """The values of an axis: those of a list, an array or a generator, or the one value that was given.
 
-    >>> values_of("seed", range(3)), values_of("prompt", "a paper boat")
+    >>> coerce_axis_values("seed", range(3)), coerce_axis_values("prompt", "a paper boat")
     ((0, 1, 2), ('a paper boat',))
     """
     if isinstance(given, Set):
@@ -35,13 +35,13 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
             name,
         )
     if _is_single_value(given):
-        return (plain(given),)
+        return (coerce_value(given),)
     try:
         if isinstance(given, Sized) and len(given) > MAX_RUNS:
             raise too_many(len(given))
     except OverflowError:
         raise too_many() from None
-    values = tuple(plain(value) for value in islice(given, MAX_RUNS + 1))
+    values = tuple(coerce_value(value) for value in islice(given, MAX_RUNS + 1))
     if len(values) > MAX_RUNS:
         raise too_many()
     if not values:
@@ -51,18 +51,18 @@ def values_of(name: str, given: Any) -> tuple[Any, ...]:
     return values
 
 
-def plain(value: Any) -> Any:
+def coerce_value(value: Any) -> Any:
     """A value in plain Python: no numpy scalars, objects as dicts, pictures encoded; anything else as it is.
 
     >>> import numpy
-    >>> plain(numpy.int64(7)), plain((Size(300, 600), numpy.float32(0.5)))
+    >>> coerce_value(numpy.int64(7)), coerce_value((Size(300, 600), numpy.float32(0.5)))
     (7, ['300x600', 0.5])
     """
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Part):
         # Not as JSON, in which a picture in memory is only its hash.
-        return plain(value.model_dump(exclude_none=True))
+        return coerce_value(value.model_dump(exclude_none=True))
     if isinstance(value, Size):  # Before pictures: it can `read`, as an open file can.
         return str(value)
     if _is_picture(value):
@@ -72,9 +72,9 @@ def plain(value: Any) -> Any:
     if hasattr(value, "as_py"):  # A value out of an Arrow column.
         return value.as_py()
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: coerce_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [coerce_value(item) for item in value]
     return value
 
 

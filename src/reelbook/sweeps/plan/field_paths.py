@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...models.base import Input
+from ...models.described.schema_view import rule_at, rules_at
 from ...models.problems import unknown_field
 
 Schema = Mapping[str, Any]
@@ -39,7 +40,7 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
     >>> parse_field_path(ImagesToVideo, "images[0].frames")
     FieldPath(name='images[0].frames', field='images', steps=(0, 'frames'))
     """
-    known = fields_of(model)
+    known = get_fields(model)
     if name in known:
         return FieldPath(name, name)
     alias = model.model_fields[name].alias if name in model.model_fields else None
@@ -55,23 +56,23 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
     raise InvalidInput(model.__name__, [unknown_field((root if steps else name,), None, known)])
 
 
-def fields_of(model: type[Input]) -> Mapping[str, Schema]:
+def get_fields(model: type[Input]) -> Mapping[str, Schema]:
     """Every field by its name on the wire, with what its JSON schema says."""
     fields: Mapping[str, Schema] = _schema(model).get("properties", {})
     return fields
 
 
-def schema_at(model: type[Input], place: FieldPath) -> Schema:
+def get_schema(model: type[Input], place: FieldPath) -> Schema:
     """What the JSON schema says about the values of a place, null aside; empty where it is silent.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> schema_at(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
+    >>> get_schema(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
     4
     """
-    return _resolved_schema(_schema(model), _unresolved_schema(model, place))
+    return rule_at(_schema(model), (place.field, *place.steps))
 
 
-def value_at(value: Any, steps: Sequence[Step]) -> Any:
+def get_value(value: Any, steps: Sequence[Step]) -> Any:
     """What lies in a plain value at the end of a way; None where the way ends early."""
     for step in steps:
         try:
@@ -136,46 +137,10 @@ def _schema(model: type[Input]) -> Schema:
 
 def _check_path(model: type[Input], field: str, steps: Sequence[Step]) -> None:
     """Refuse a spot that no input can have: a name that the rules inside a field do not list."""
-    schema = _schema(model)
     for depth, step in enumerate(steps):
         if isinstance(step, str):
-            inside = FieldPath(field, field, tuple(steps[:depth]))
-            rule = _resolved_schema(schema, _unresolved_schema(model, inside), "properties")
-            known = rule.get("properties", {})
-            if known and step not in known and rule.get("additionalProperties") is False:
+            rules = [rule for rule in rules_at(_schema(model), (field, *steps[:depth])) if rule.get("properties")]
+            known = {name for rule in rules for name in rule["properties"]}
+            closed = bool(rules) and all(rule.get("additionalProperties") is False for rule in rules)
+            if closed and step not in known:
                 raise InvalidInput(model.__name__, [unknown_field((field, *steps[: depth + 1]), None, known)])
-
-
-def _unresolved_schema(model: type[Input], place: FieldPath) -> Any:
-    """The rule of a place, before one of its forms is chosen."""
-    rule: Any = fields_of(model).get(place.field, {})
-    for step in place.steps:
-        inner = _resolved_schema(_schema(model), rule, "items" if isinstance(step, int) else "properties")
-        rule = inner.get("items", {}) if isinstance(step, int) else inner.get("properties", {}).get(step, {})
-    return rule
-
-
-def _resolved_schema(schema: Schema, rule: Any, word: str = "") -> Schema:
-    """A rule behind its references: of several forms the first that has this word, and is not null."""
-    for _ in range(20):  # References can go in circles.
-        if not isinstance(rule, Mapping):
-            return {}
-        if "$ref" in rule:
-            rule = value_at(schema, rule["$ref"].removeprefix("#/").split("/"))
-            continue
-        alternatives = [
-            alternative
-            for alternative in rule.get("anyOf", ())
-            if isinstance(alternative, Mapping) and alternative.get("type") != "null"
-        ]
-        if not alternatives:
-            return rule
-        rule = next(
-            (
-                alternative
-                for alternative in alternatives
-                if word and word in _resolved_schema(schema, alternative, word)
-            ),
-            alternatives[0],
-        )
-    return {}

@@ -10,8 +10,8 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...storage.ledger import transitions
 from ...storage.ledger.known_services import get_current_name
+from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
     if not requests:
         return None
     past = ledger.read(partial(read_past_runs, service=service, model=requests[0].endpoint_id))
-    return estimate_seconds([amount_of_work(request.wire()) for request in requests], past)
+    return estimate_seconds([get_work(request.wire()) for request in requests], past)
 
 
 def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
@@ -44,14 +44,14 @@ def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
     )
-    rows = db.execute(query, (get_current_name(db, service), model, transitions.STORED, MAX_PAST_RUNS))
-    return [Past(sent, finished, amount_of_work(_parse_input(text))) for sent, finished, text in rows]
+    rows = db.execute(query, (get_current_name(db, service), model, State.STORED, MAX_PAST_RUNS))
+    return [Past(sent, finished, get_work(_parse_input(text))) for sent, finished, text in rows]
 
 
-def amount_of_work(wire: Mapping[str, Any]) -> float:
-    """How much there is to make, as a number to compare runs of one model by: frames, and pixels where they are told.
+def get_work(wire: Mapping[str, Any]) -> float:
+    """How much there is to make, as a number to compare runs of one model by: frames, and pixels if they are known.
 
-    >>> amount_of_work({"num_frames": 50, "resolution": "720p"}) / amount_of_work({"num_frames": 100, "resolution": "480p"})
+    >>> get_work({"num_frames": 50, "resolution": "720p"}) / get_work({"num_frames": 100, "resolution": "480p"})
     1.125
     """
     frames = wire.get("num_frames")

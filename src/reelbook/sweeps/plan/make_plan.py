@@ -12,12 +12,12 @@ from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .advice import notes_on
+from .advice import find_axis_notes
 from .axes import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
-from .field_paths import fields_of, parse_field_path
+from .field_paths import get_fields, parse_field_path
 from .foreign_tables import is_table
 from .plan import Plan, Recipe
-from .plan_rows import Row, row_maker
+from .plan_rows import Row, make_row_maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def make_plan(base: Input, /, *parts: Any, **axes: Any) -> Plan:
     """
     _check_base(base)
     derived = [part for part in parts if isinstance(part, Derived)]
-    crossed = tuple(chain.from_iterable(_parts_of(part) for part in parts if not isinstance(part, Derived)))
+    crossed = tuple(chain.from_iterable(_make_parts(part) for part in parts if not isinstance(part, Derived)))
     plan = make_plan_from_parts(base, (*crossed, *make_axes(axes)))
     for part in derived:
         plan = plan.derived(**part.functions)
@@ -46,13 +46,13 @@ def make_plan(base: Input, /, *parts: Any, **axes: Any) -> Plan:
 
 def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
     """A plan of every combination of ready-made parts."""
-    labels = _checked_names(type(base), parts)
+    labels = _check_names(type(base), parts)
     runs = prod(map(len, parts))
     if runs > MAX_RUNS:
         raise too_many(runs)
     tables = [part.table(type(base)) for part in parts]
     columns = tuple(chain.from_iterable(table.columns for table in tables))
-    make = row_maker(base, columns, labels)
+    make = make_row_maker(base, columns, labels)
     combinations = enumerate(product(*(table.settings for table in tables)))
     if labels:
         made = tuple(
@@ -60,7 +60,7 @@ def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
         )
     else:
         made = tuple(make.row(number, merge_values(combined)) for number, combined in combinations)
-    return Plan(base, columns, made, labels, Recipe(parts), notes_on(parts))
+    return Plan(base, columns, made, labels, Recipe(parts), find_axis_notes(parts))
 
 
 def derived(**functions: Callable[[Row], Any]) -> Derived:
@@ -77,7 +77,7 @@ def _check_base(base: Any) -> None:
         )
 
 
-def _parts_of(part: Any) -> tuple[SweepPart, ...]:
+def _make_parts(part: Any) -> tuple[SweepPart, ...]:
     """What was handed in by position: a ready-made part, axes in a dict, or a table."""
     if isinstance(part, Input):
         raise usage_error(
@@ -96,7 +96,7 @@ def _parts_of(part: Any) -> tuple[SweepPart, ...]:
     )
 
 
-def _checked_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
+def _check_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
     """The labels among the columns of all parts; every other column has to be a place, and none is named twice."""
     labels: frozenset[str] = frozenset()
     seen: set[str] = set()
@@ -111,7 +111,7 @@ def _checked_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozense
                     "named_twice",
                     own,
                 )
-            if is_label and own in fields_of(model) and isinstance(part, Rows):
+            if is_label and own in get_fields(model) and isinstance(part, Rows):
                 raise usage_error(f"`keep` names `{own}`, which is a field; it is kept anyway.", "named_twice", own)
             seen.add(own)
         labels |= part.labels
@@ -124,7 +124,7 @@ def _own_name(model: type[Input], part: SweepPart, name: str) -> str:
     except InvalidInput as error:
         if not isinstance(part, Rows):
             raise
-        odd = unknown_field((name,), None, fields_of(model)).message
+        odd = unknown_field((name,), None, get_fields(model)).message
         raise usage_error(
             f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}]).",
             "extra_forbidden",

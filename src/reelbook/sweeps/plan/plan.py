@@ -18,18 +18,27 @@ from ...models.problems import format_literal
 from ...util.interrupts import raise_once
 from ...util.name_hints import NameHints, with_usage
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .advice import warnings_of
+from .advice import find_warnings
 from .axes import SweepPart
-from .axis_values import plain
-from .plan_rows import Known, Row, row_maker
-from .row_selection import call_on_row, check_price, get_row, is_field, select_rows, sort_rows, sum_credits, unique
+from .axis_values import coerce_value
+from .plan_rows import Known, Row, make_row_maker
+from .row_selection import (
+    call_on_row,
+    check_price,
+    drop_duplicates,
+    get_row,
+    is_field,
+    select_rows,
+    sort_rows,
+    sum_credits,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...session import Session
     from ..execute.executor import Client
     from ..execute.job import SweepJob
-    from ..house import House
     from .plan_summary import PlanFacts
 
 
@@ -49,7 +58,7 @@ class Recipe:
 class Plan(NameHints):
     """Every run of a sweep. A plan never changes; what changes one gives another."""
 
-    _internal = ("distinct", "facts", "house", "known", "recipe", "with_known")
+    _internal = ("distinct", "facts", "known", "recipe", "session", "with_known")
 
     base: Input
     """The input that is varied."""
@@ -65,8 +74,8 @@ class Plan(NameHints):
     """What was odd about the axes."""
     known: Known | None = None
     """Whether the library has the result of a row; None where the library is to be asked, if there is one."""
-    house: House | None = None
-    """Whoever has a client to run it with."""
+    session: Session | None = None
+    """The session whose client runs it if none is named."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,7 +97,7 @@ class Plan(NameHints):
                 raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
         # Asked first, because an array claims to be a number, too.
         if isinstance(place, Iterable):
-            return self._with_rows(select_rows(self.rows, plain(list(place))))
+            return self._with_rows(select_rows(self.rows, coerce_value(list(place))))
         return get_row(self.rows, place)
 
     def __add__(self, other: Plan) -> Plan:
@@ -138,7 +147,7 @@ class Plan(NameHints):
 
     def repeated(self, takes: int) -> Plan:
         """Every run several times, as takes 0, 1, 2 … that the library keeps apart."""
-        takes = plain(takes)
+        takes = coerce_value(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
             raise usage_error(
                 f"repeated() needs a number of takes of at least 1, not {format_literal(takes)}.", "takes"
@@ -150,7 +159,7 @@ class Plan(NameHints):
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The same runs in an order drawn with this seed."""
-        seed = plain(seed)
+        seed = coerce_value(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise usage_error(
                 f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.", "shuffle_seed"
@@ -204,7 +213,7 @@ class Plan(NameHints):
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], resolution=["480p"]).axes
         {'seed': (1, 2), 'resolution': ('480p',)}
         """
-        return {name: unique(row[name] for row in self.rows) for name in self.columns}
+        return {name: drop_duplicates(row[name] for row in self.rows) for name in self.columns}
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
@@ -229,7 +238,7 @@ class Plan(NameHints):
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What is allowed and probably not meant."""
-        return (*self.notes, *warnings_of(self.base, self.columns, self.rows, distinct=len(self.distinct)))
+        return (*self.notes, *find_warnings(self.base, self.columns, self.rows, distinct=len(self.distinct)))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -244,7 +253,9 @@ class Plan(NameHints):
         from .plan_summary import summarise
 
         known = self._known()
-        return summarise(self, known, seconds=None if self.house is None else self.house.seconds(self, known))
+        return summarise(
+            self, known, seconds=None if self.session is None else self.session.forecast_seconds(self, known)
+        )
 
     def summary(self) -> str:
         """The plan as a small table for a terminal."""
@@ -300,10 +311,10 @@ class Plan(NameHints):
                 client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
                 notify=notify, price=price, order=order,
             )  # fmt: skip
-            job.has_panel = progress and self.house is not None and self.house.is_looked_at()
+            job.has_panel = progress and self.session is not None and self.session.is_in_notebook
             try:
                 job.begin()
-                with self.house.watching(job) if progress and self.house is not None else nullcontext():
+                with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
                     return job.wait()
             except KeyboardInterrupt:
                 raise Interrupted(job.interrupt()) from None
@@ -338,14 +349,14 @@ class Plan(NameHints):
 
         checked = make_options(**choices)
         if client is None:
-            if self.house is None:
+            if self.session is None:
                 raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
-            client = self.house.client()
+            client = self.session.client()
         return make_job(self, client, checked)
 
     def _known(self) -> Known | None:
         """Whether the library has the result of a row, as it stands now; None where nobody can tell."""
-        return self.known if self.known is not None or self.house is None else self.house.known(self)
+        return self.known if self.known is not None or self.session is None else self.session.find_known(self)
 
     def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, numbered anew."""
@@ -359,10 +370,10 @@ class Plan(NameHints):
         is_label = not is_field(self.base, name)
         columns = tuple(dict.fromkeys((*self.columns, name)))
         labels = self.labels | {name} if is_label else self.labels
-        make = {base: row_maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
+        make = {base: make_row_maker(base, columns, labels) for base in {row.base or self.base for row in self.rows}}
         rows = []
         for row in self.rows:
-            value = plain(call_on_row(name, function, row, otherwise=None))
+            value = coerce_value(call_on_row(name, function, row, otherwise=None))
             if is_label:
                 rows.append(replace(row, labels={**row.labels, name: value}, columns=columns))
             else:

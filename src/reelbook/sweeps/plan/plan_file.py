@@ -13,11 +13,11 @@ from ...models.base import Input
 from ...models.catalog import get_endpoint
 from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import usage_error
-from .axes import Axis, Rows, SweepPart, Zipped, together
-from .axis_values import values_of
+from .axes import Axis, Rows, SweepPart, Zipped, zip_parts
+from .axis_values import coerce_axis_values
 from .make_plan import make_plan_from_parts
 from .plan import Plan, Recipe
-from .plan_rows import Row, row_maker
+from .plan_rows import Row, make_row_maker
 from .prompt_templates import Template, template
 from .sampling import Choices, Range, Sampled, sampled
 from .toml_text import format_key, format_toml, parse_value
@@ -161,10 +161,10 @@ def _parse_part(data: Mapping[str, Any]) -> SweepPart:
     match _find_kind(data, ("axis", "zipped", "template", "sampled", "columns")):
         case "axis":
             _check_keys(data, "An axis", "axis", "values")
-            return Axis(data["axis"], values_of(data["axis"], parse_value(data["values"])))
+            return Axis(data["axis"], coerce_axis_values(data["axis"], parse_value(data["values"])))
         case "zipped":
             _check_keys(data, "A zipped part", "zipped")
-            return together([_parse_part(member) for member in data["zipped"]])
+            return zip_parts([_parse_part(member) for member in data["zipped"]])
         case "template":
             _check_keys(data, "A template", "template", "field", "words")
             return template(data["template"], **parse_value(data.get("words", {}))).for_field(
@@ -219,7 +219,7 @@ def _plan_from_rows(base: Input, data: Mapping[str, Any]) -> Plan:
     given = [parse_value(row.get("input", {})) for row in rows_data]
     # A row may also change what does not vary by name, where plans of different bases were put together.
     places = tuple(dict.fromkeys((*columns, *(name for values in given for name in values))))
-    make = replace(row_maker(base, places, labels), columns=columns)
+    make = replace(make_row_maker(base, places, labels), columns=columns)
     rows = (
         make.row(number, values, parse_value(row.get("labels", {})), row.get("take", 0))
         for number, (values, row) in enumerate(zip(given, rows_data, strict=True))

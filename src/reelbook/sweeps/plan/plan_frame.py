@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ...models.base import Input
-from .axis_values import plain
-from .field_paths import Schema, fields_of, parse_field_path, schema_at
+from .axis_values import coerce_value
+from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .plan_rows import Known
 
 if TYPE_CHECKING:
@@ -43,29 +43,29 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
         "credits_due": make_column(_due(plan, known), {"type": "integer"}),
         "problem": make_column([row.problem for row in plan], {"type": "string"}),
     }
-    return pd.DataFrame({**input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
+    return pd.DataFrame({**make_input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
 
 
-def input_columns(plan: Plan) -> dict[str, Any]:
+def make_input_columns(plan: Plan) -> dict[str, Any]:
     """The columns of what each run is asked: its inputs and labels."""
     model = type(plan.base)
     possible = [row.input for row in plan if row.input is not None]
     requests = possible if len(possible) == len(plan) else None
     columns_by_title = {}
-    for name, title in columns_for(model, plan.columns).items():
-        rule = None if name in plan.labels else schema_at(model, parse_field_path(model, name))
+    for name, title in get_columns(model, plan.columns).items():
+        rule = None if name in plan.labels else get_schema(model, parse_field_path(model, name))
         columns_by_title[title] = make_column(_values(plan, requests, name), rule)
     return columns_by_title
 
 
-def columns_for(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
+def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
     """Where the table shows each field of a model, and each further column of a plan: by its own name, if that is free.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> columns_for(ImagesToVideo, ["images[0].frames", "take"])
+    >>> get_columns(ImagesToVideo, ["images[0].frames", "take"])
     {'images': 'images', 'fps': 'fps', 'images[0].frames': 'images[0].frames', 'take': 'label_take'}
     """
-    fields = fields_of(model)
+    fields = get_fields(model)
     names = tuple(dict.fromkeys((*fields, *columns)))
     columns_by_title: dict[str, str] = {}
     for name in names:
@@ -160,5 +160,5 @@ def _as_float(value: Any) -> float:
 
 def _groupable(value: Any) -> Any:
     """A value that a file can hold: objects as dicts, and lists as tuples, by which one can group."""
-    value = plain(value)
+    value = coerce_value(value)
     return tuple(map(_groupable, value)) if isinstance(value, list) else value

@@ -12,8 +12,8 @@ from ...models.base import Input
 from ...models.pricing import Estimate, estimate
 from ...models.problems import unknown_field
 from .axes import NO_LABELS
-from .axis_values import plain
-from .field_paths import FieldPath, MissingPath, fields_of, parse_field_path, set_value, value_at
+from .axis_values import coerce_value
+from .field_paths import FieldPath, MissingPath, get_fields, get_value, parse_field_path, set_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +65,9 @@ class Row:
         request = self.input or self.base
         if request is None or not isinstance(name, str):
             raise KeyError(name)
-        if name in self.given and (self.input is None or name not in fields_of(type(request))):
+        if name in self.given and (self.input is None or name not in get_fields(type(request))):
             return self.given[name]
-        if name in fields_of(type(request)):
+        if name in get_fields(type(request)):
             return _field_of(request, name)
         try:
             place = parse_field_path(type(request), name)
@@ -77,7 +77,7 @@ class Row:
             raise KeyError(name) from None
         if not place.steps:
             return _field_of(request, place.name)
-        return value_at(request.wire().get(place.field), place.steps)
+        return get_value(request.wire().get(place.field), place.steps)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -89,7 +89,7 @@ class Row:
         if self.input is not None and hasattr(self.input, name):
             return getattr(self.input, name)
         request = self.input or self.base
-        known = dict.fromkeys((*self.columns, *(fields_of(type(request)) if request is not None else ())))
+        known = dict.fromkeys((*self.columns, *(get_fields(type(request)) if request is not None else ())))
         raise AttributeError(unknown_field((name,), None, known).message, name=name, obj=self)
 
     def __eq__(self, other: object) -> bool:
@@ -139,13 +139,13 @@ class RowMaker:
             if place.field not in opened:
                 source = changed[place.field] if place.field in changed else _field_of(self.base, place.field)
                 # A copy in plain Python, because the value below is written into it.
-                values_by_field[place.field] = plain(source)
+                values_by_field[place.field] = coerce_value(source)
                 opened.add(place.field)
             set_value(values_by_field, place, given[place.name])
         return values_by_field
 
 
-def row_maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> RowMaker:
+def make_row_maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> RowMaker:
     """What makes rows of a base that vary in these columns."""
     places = [parse_field_path(type(base), name) for name in columns if name not in labels]
     inner = tuple(place for place in places if place.steps)

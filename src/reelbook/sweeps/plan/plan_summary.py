@@ -62,7 +62,7 @@ class PlanFacts:
     impossible: tuple[Impossible, ...]
     warnings: tuple[str, ...]
     paid: int | None = None
-    """What the runs in the library did cost, as far as the service has told; None where the library was not asked."""
+    """The known cost of the runs in the library; None if the library was not queried."""
 
 
 def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> PlanFacts:

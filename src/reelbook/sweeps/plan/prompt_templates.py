@@ -14,8 +14,8 @@ from ...models.base import Input
 from ...models.problems import format_literal
 from ..sweep_errors import usage_error
 from .axes import Setting, Table
-from .axis_values import values_of
-from .field_paths import fields_of, parse_field_path
+from .axis_values import coerce_axis_values
+from .field_paths import get_fields, parse_field_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Template:
     def table(self, model: type[Input]) -> Table:
         """One setting for each text."""
         for gap in self.words:
-            if gap in fields_of(model):
+            if gap in get_fields(model):
                 raise usage_error(
                     f"The gap {{{gap}}} has the name of a field of the model; give the gap another name.",
                     "named_twice",
@@ -83,7 +83,7 @@ def template(text: str, /, **words: Any) -> Template:
     for name in words:
         if name not in gaps:
             raise usage_error(f"The template has no gap {{{name}}} for the words of `{name}`.", "template_words", name)
-    return Template(text, {gap: values_of(gap, words[gap]) for gap in gaps})
+    return Template(text, {gap: coerce_axis_values(gap, words[gap]) for gap in gaps})
 
 
 def prompts_from(path: str | Path) -> list[str]:

@@ -10,7 +10,7 @@ from ...errors import Problem
 from ...models.base import Input
 from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import NoSuchRun, usage_error
-from .field_paths import fields_of
+from .field_paths import get_fields
 from .plan_rows import Row
 
 
@@ -50,7 +50,7 @@ def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
 def is_field(base: Input, name: str) -> bool:
     """Whether a name means something that is sent, and not only a column."""
     # Not by place_of alone: an open model would take any name for a field.
-    return name in fields_of(type(base)) or "[" in name or "." in name
+    return name in get_fields(type(base)) or "[" in name or "." in name
 
 
 def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
@@ -79,10 +79,10 @@ def _value_to_sort(row: Row, name: str) -> Any:
         ) from None
 
 
-def unique(values: Iterable[Any]) -> tuple[Any, ...]:
+def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
     """The values in their order, each once; also those that cannot be keys of a dict.
 
-    >>> unique([(1,), (True,), (1,), [1], [1], 1, True])
+    >>> drop_duplicates([(1,), (True,), (1,), [1], [1], 1, True])
     ((1,), (True,), [1], 1, True)
     """
     found: dict[Any, Any] = {}

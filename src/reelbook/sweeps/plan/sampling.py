@@ -17,8 +17,8 @@ from ...models.base import Input
 from ...models.problems import format_bounds, format_literal, format_number
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .axes import Setting, Table
-from .axis_values import plain, values_of
-from .field_paths import Schema, parse_field_path, schema_at
+from .axis_values import coerce_axis_values, coerce_value
+from .field_paths import Schema, get_schema, parse_field_path
 
 Method = Literal["latin", "sobol"]
 Draw = Callable[[float], Any]
@@ -101,7 +101,7 @@ def sampled(
     >>> {name: len(values) for name, values in few.values(TextToVideo).items()}
     {'num_frames': 3, 'resolution': 3}
     """
-    n, seed = plain(n), plain(seed)
+    n, seed = coerce_value(n), coerce_value(seed)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise usage_error(f"sampled() needs a number of runs of at least 1, not {format_literal(n)}.", "sample_count")
     if n > MAX_RUNS:
@@ -141,7 +141,7 @@ def _parse_domain(name: str, given: Any) -> Range | Choices:
                 name,
             )
         return Range(low, high)
-    return Choices(values_of(name, given))
+    return Choices(coerce_axis_values(name, given))
 
 
 def _is_number(value: Any) -> bool:
@@ -156,12 +156,12 @@ def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
     """What makes the values of a field: each from a number between 0 and 1."""
     if isinstance(domain, Choices):
         values = domain.values
-        rule = schema_at(model, parse_field_path(model, name))
+        rule = get_schema(model, parse_field_path(model, name))
         # A field that holds a list is given lists; one entry of it is meant as a list of one.
         if rule.get("type") == "array":
             values = tuple(value if isinstance(value, list) else [value] for value in values)
         return lambda point: values[int(point * len(values))]
-    rule = schema_at(model, parse_field_path(model, name))
+    rule = get_schema(model, parse_field_path(model, name))
     _check_range(model, name, domain, rule)
     step = _step_size(rule)
     if step is None:

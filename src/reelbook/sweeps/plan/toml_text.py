@@ -12,7 +12,7 @@ from typing import Any
 
 from ...models.problems import format_literal
 from ..sweep_errors import usage_error
-from .axis_values import plain
+from .axis_values import coerce_value
 
 NONE_KEY = "nothing"
 """The key of the table that stands for None."""
@@ -26,7 +26,7 @@ def format_toml(value: Any, place: str) -> str:
     >>> format_toml([1, 0.5, True, "a \\"boat\\"", None], "seed")
     '[1, 0.5, true, "a \\\\"boat\\\\"", { nothing = true }]'
     """
-    value = plain(value)
+    value = coerce_value(value)
     if value is None:
         return "{ nothing = true }"
     if isinstance(value, bool):

@@ -1,14 +1,22 @@
-"""What runs cost by the values of their columns: what was told beforehand, what was charged, what one success came to."""
+"""What runs cost by the values of their columns: estimates, charges, and the cost of one success."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ...errors import ReelbookError
+from ...media.local_file import LocalFile
+from ...models.service_file import File
 from ...storage.table.typed_columns import format_json
+from .table_files import VIDEO, get_file_size
 
 COMPLETED = "completed"
 UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
@@ -73,14 +81,21 @@ def _shorten(value: Any, room: int) -> Any:
     return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
 
 
-def costs_of(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
+def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:
+    """The costs of a table of runs by the values of one or more columns, or of all of it."""
+    names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
+    _check_columns(table, ["status", "credits", *names])
+    return make_costs(table, names, list(_find_seconds(table)))
+
+
+def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
     """The costs of a table of runs by these columns, or of all of it; `seconds` are those of the completed videos.
 
     Sums are of what is known, and unknown where nothing is. A share counts those runs only of which both its sides
     are known, so that a run without a price does not make the others look cheap.
 
     >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
-    >>> costs_of(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
+    >>> make_costs(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
     [[1, 53, 53.0], [2, 53, 53.0]]
     """
     plain = table.reset_index(drop=True)
@@ -113,7 +128,7 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
             "completed": completed.astype("Int64"),
             "credits": spent,
             "estimated": _amounts(plain, "credits_estimated", is_free),
-            "charged": _charged(plain),
+            "charged": _get_charged(plain),
             "seconds": duration,
             "_successes": (completed & spent.notna()).astype("Int64"),
             "_credits": spent.where(is_known),
@@ -131,7 +146,7 @@ def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Seri
     return amounts.mask(amounts.isna() & is_free, 0)
 
 
-def _charged(plain: pd.DataFrame) -> pd.Series[Any]:
+def _get_charged(plain: pd.DataFrame) -> pd.Series[Any]:
     """What the service itself has said it took."""
     if "credits_source" not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
@@ -167,3 +182,37 @@ def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
     """One divided by the other, and nothing where there is nothing to divide by."""
     divisor = of.astype("Float64")
     return (amounts.astype("Float64") / divisor.where(divisor > 0)).round(3)
+
+
+def _check_columns(table: pd.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in table.columns:
+            close = get_close_matches(str(name), list(map(str, table.columns)), n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ReelbookError(f"This table has no column {name!r}.{hint}")
+
+
+def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
+    """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
+    nothing = [None] * len(table)
+    durations: Sequence[Any] = nothing
+    if {"num_frames", "frame_rate"} <= set(table.columns):
+        frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
+        durations = list(frames.astype("float64") / rates.astype("float64"))
+    files = table[VIDEO] if VIDEO in table.columns else nothing
+    for status, seconds, path in zip(table["status"], durations, files, strict=True):
+        if not isinstance(status, str) or status != COMPLETED:
+            yield None
+        elif seconds is not None and math.isfinite(seconds):
+            yield float(seconds)
+        else:
+            yield _get_video_seconds(path, get_file_size(path)) if isinstance(path, str) else None
+
+
+@lru_cache(maxsize=20_000)
+def _get_video_seconds(path: str, size: int | None) -> float | None:
+    """How many seconds a video is long; looked up once for a file of this size."""
+    try:
+        return LocalFile(Path(path), File(url="")).probe.seconds
+    except ReelbookError:
+        return None

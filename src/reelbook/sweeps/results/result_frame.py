@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ...storage.ledger import transitions
+from ...storage.ledger.transitions import State
 from ...storage.table.library_table import INPUT_JSON, FileColumns, ObjectColumns, find_marks
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
 from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
-from ..execute.progress import FAILED, IMPOSSIBLE, STATUSES, Standing, Tally, cut_data_uris
+from ..execute.progress import STATUSES, Standing, SweepStatus, Tally, cut_data_uris
 from ..plan.field_paths import Schema
-from ..plan.plan_frame import columns_for, input_columns, make_column
+from ..plan.plan_frame import get_columns, make_column, make_input_columns
 from ..plan.plan_rows import Row
 
 if TYPE_CHECKING:
@@ -57,15 +57,14 @@ def build_frame(
     """The table from what is known of each row: how it stands, and its row in the ledger. `paths` says where files are."""
     import pandas as pd
 
-    from . import accessor  # noqa: F401  # Hangs `table.reel` into pandas, now that there is a table.
-
     outputs = _output_columns(plan.base.endpoint_id, rows, paths)
     inputs = {
-        f"input_{name}" if name in outputs else name: _storable(values) for name, values in input_columns(plan).items()
+        f"input_{name}" if name in outputs else name: _storable(values)
+        for name, values in make_input_columns(plan).items()
     }
     costs = list(map(_credits, standings, rows))
     run = {
-        "status": pd.Categorical([one.status for one in standings], categories=list(STATUSES)),
+        "status": pd.Categorical([str(one.status) for one in standings], categories=list(STATUSES)),
         "credits": make_column([cost for cost, _ in costs], _WHOLE),
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
         "marks": make_column([one and find_marks(one.media) for one in rows], _TEXT),
@@ -82,7 +81,7 @@ def build_frame(
     }
     index = pd.RangeIndex(len(plan), name="run")
     columns = {**inputs, **outputs, **run}
-    varies = [columns_for(type(plan.base), plan.columns)[name] for name in plan.columns]
+    varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
     names = order_columns(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
     return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
 
@@ -99,35 +98,35 @@ def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service:
 
 def _standing_of_row(row: Row) -> Standing:
     """A row of a sweep that has not looked into the library yet."""
-    return Standing(row, None) if row.input else Standing(row, None, status=IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
+    return Standing(row, None) if row.input else Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
-def _was_asked(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
+def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was asked of the service, be it that nobody knows what came of it."""
-    return row is not None and (row.state != transitions.PLANNED or bool(row.cost))
+    return row is not None and (row.state != State.PLANNED or bool(row.cost))
 
 
 def _price(row: LedgerRow | None) -> int | None:
-    """The price that was told before a run, for one try of it; nothing for one that was never sent."""
-    return row.price if _was_asked(row) else None
+    """The price of one attempt, as estimated before it; None for a run that was never sent."""
+    return row.price if _was_requested(row) else None
 
 
 def _credits(one: Standing, row: LedgerRow | None) -> tuple[int | None, str | None]:
     """What a run has cost as far as is known, and who says so; nothing for one that was never sent."""
-    if not _was_asked(row):
+    if not _was_requested(row):
         return None, None
     if row.unpriced:
         return None, None
     if row.charged is not None:
         return row.charged + row.spent, "charged"
-    if row.state in (transitions.PLANNED, transitions.REJECTED):
+    if row.state in (State.PLANNED, State.REJECTED):
         return row.spent, "estimated"
     return (None, None) if row.price is None else (row.price + row.spent, "estimated")
 
 
 def _error(one: Standing, row: LedgerRow | None) -> str | None:
     """What went wrong, its reason first: of a run that failed at the service what that says; a picture as text is cut."""
-    is_reported = row is not None and one.status == FAILED and row.state == transitions.FAILED and row.error
+    is_reported = row is not None and one.status == SweepStatus.FAILED and row.state == State.FAILED and row.error
     error = row.error if row is not None and is_reported else one.error
     return error and cut_data_uris(error)
 

@@ -1,4 +1,4 @@
-"""A widget that is drawn by one of the package's scripts, and that speaks with its page by messages."""
+"""The base class of widgets drawn by one of the package's scripts, which exchange messages with their page."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ log = logging.getLogger("reelbook")
 
 
 class ScriptWidget(anywidget.AnyWidget):
-    """A form, or a part of a studio. `handles` says what is done with each message of the page."""
+    """A form, or a part of a studio. `handlers` has the function for each message of the page."""
 
     # Its text and not its path: anywidget follows a file, and would keep every widget alive for it.
     _esm = (HERE / "loader.js").read_text(encoding="utf-8")
     script_key = traitlets.Unicode().tag(sync=True)
-    """The name of the script that draws it; a page asks for it once, however many widgets need it."""
+    """The name of the script that draws it; a page requests it once for all widgets."""
     is_closed = True
-    """Until it is whole: what fails on the way is closed, too."""
+    """True until the constructor is done: a widget whose construction fails is closed, too."""
     thread_label = "widget"
-    """What it is in the name of a thread."""
+    """Its part in the names of threads."""
 
     _own_layout: Any = None
 
@@ -42,12 +42,12 @@ class ScriptWidget(anywidget.AnyWidget):
         super().__init__(script_key=key, **traits)
         self._own_layout = self.layout
         self.is_closed = False
-        # Weakly, so that one which nobody holds any more can go.
+        # Weakly, so that the widget can be collected.
         me = weakref.ref(self)
         self.on_msg(lambda _, content, buffers: _dispatch(me, content, buffers))
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
-        """Do something in a thread of its own; what goes wrong there is told on the page."""
+        """Call a function in a new thread; an error in it is displayed on the page."""
 
         def work() -> None:
             try:
@@ -60,14 +60,14 @@ class ScriptWidget(anywidget.AnyWidget):
         threading.Thread(target=work, name=f"reelbook-{self.thread_label}-{name}", daemon=True).start()
 
     def send(self, content: Any, buffers: Any = None) -> None:
-        """Tell the page something; nothing where this is closed."""
+        """Send a message to the page; does nothing once closed."""
         if not self.is_closed and self.comm is not None:
             super().send(content, buffers)
 
     def close(self) -> None:
-        """Nothing of it stays on the page."""
+        """Remove it from the page."""
         self.is_closed, self.handlers = True, {}
-        # ipywidgets leaves the layout that it has brought along open.
+        # ipywidgets leaves the layout open.
         if self._own_layout is not None:
             self._own_layout.close()
         super().close()

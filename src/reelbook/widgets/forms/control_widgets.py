@@ -1,4 +1,4 @@
-"""Which plain widget a field has, what stands in it, and what that means for the draft."""
+"""Plain ipywidgets for fields: creates them, and converts between their values and the draft's."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import ipywidgets as widgets
 from .fields.field_tree import Node
 from .json_values import JSON_TEXT, is_json_text, is_same_json
 
-FEW_CHOICES, MAX_LETTERS = 4, 40
+MAX_TOGGLES, MAX_LETTERS = 4, 40
 MAX_LINE = 60
 CHOSEN_BY_SERVICE = "chosen by the service"
 
 
 class Unset(Enum):
-    """What a list of choices holds beside its values."""
+    """Entries of a list of choices besides its values."""
 
     CHOSEN_BY_SERVICE = CHOSEN_BY_SERVICE
     """The field is not sent at all."""
@@ -27,14 +27,14 @@ class Unset(Enum):
 
 
 def make_widget(node: Node) -> Any:
-    """The plain widget of a field, at its default."""
+    """A plain widget for a field, with its default value."""
     common = {"description": node["label"], "tooltip": node.get("help", ""), "style": {"description_width": "initial"}}
     initial, kind = widget_value(node), node["kind"]
     if is_checkbox(node):
         return widgets.Checkbox(value=initial, **common)
     if has_choices(node):
         options = _options(node)
-        few = len(options) <= FEW_CHOICES and sum(len(label) for label, _ in options) <= MAX_LETTERS
+        few = len(options) <= MAX_TOGGLES and sum(len(label) for label, _ in options) <= MAX_LETTERS
         return (widgets.ToggleButtons if few else widgets.Dropdown)(
             options=options, index=initial, equals=_is_same, **common
         )
@@ -50,24 +50,24 @@ def make_widget(node: Node) -> Any:
 
 
 def is_checkbox(node: Node) -> bool:
-    """Whether a field is yes or no, and always one of them."""
+    """Whether a field is displayed as a checkbox: always true or false."""
     return node["kind"] == "check" and isinstance(node.get("default"), bool) and not node.get("nullable")
 
 
 def has_choices(node: Node) -> bool:
-    """Whether a field is one of a list."""
+    """Whether a field is chosen from a list."""
     return node["kind"] in ("choice", "constant", "check") and not is_checkbox(node)
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a field is a number, and always one."""
+    """Whether a field always has a number."""
     default = node.get("default")
     is_one = isinstance(default, (int, float)) and not isinstance(default, bool)
     return node["kind"] in ("whole", "real") and is_one and not node.get("nullable")
 
 
 def _options(node: Node) -> list[tuple[str, Any]]:
-    """What a field is one of, as a page shows it and as it is here."""
+    """The choices of a field, as displayed and as values."""
     match node["kind"]:
         case "check":
             values = [("yes", True), ("no", False)]
@@ -87,34 +87,34 @@ def _options(node: Node) -> list[tuple[str, Any]]:
 
 
 def _default(node: Node) -> Any:
-    """What a field has that is left alone."""
+    """The value of a field that was not edited."""
     return node["default"] if node.get("default") is not None else Unset.CHOSEN_BY_SERVICE
 
 
 def widget_value(node: Node, *value: Any) -> Any:
-    """What the widget of a field shows for a value of the draft, or for none; of a list, the place in it."""
+    """The value of a field's widget for a value of the draft, or for none; for choices, the index."""
     default, kind = node.get("default"), node["kind"]
     if has_choices(node):
         wanted = _default(node) if not value else Unset.NONE if value[0] is None else value[0]
         places = (index for index, (_, one) in enumerate(_options(node)) if _is_same(one, wanted))
         return next(places, None)
-    now = value[0] if value else default
-    if now is None:
+    current = value[0] if value else default
+    if current is None:
         return "null" if value and kind not in ("text", "image") else ""
     if is_checkbox(node):
-        return bool(now)
+        return bool(current)
     if _is_number(node):
-        # What is too long for a page is a text in the draft.
-        return int(now) if kind == "whole" else float(now)
+        # A number too long for a page is a text in the draft.
+        return int(current) if kind == "whole" else float(current)
     if kind in ("text", "image"):
-        return str(now)
-    if kind in ("whole", "real") and isinstance(now, str):
-        return now
-    return _format_text(now) if kind == "either" else _format_json(now)
+        return str(current)
+    if kind in ("whole", "real") and isinstance(current, str):
+        return current
+    return _format_text(current) if kind == "either" else _format_json(current)
 
 
-def edit_of_choice(node: Node, index: int | None) -> tuple[Any, ...]:
-    """A choice as an edit of the draft: nothing where the field is left alone."""
+def choice_to_edit(node: Node, index: int | None) -> tuple[Any, ...]:
+    """A choice as an edit of the draft; an empty tuple if the field is not set."""
     if index is None:
         return ()
     value = _options(node)[index][1]
@@ -123,11 +123,11 @@ def edit_of_choice(node: Node, index: int | None) -> tuple[Any, ...]:
     return (None,) if value is Unset.NONE else (value,)
 
 
-def edit_of_value(node: Node, value: Any) -> tuple[Any, ...]:
-    """What stands in a widget as an edit of the draft: nothing where the field is left alone. `NotJSON` says why it is none."""
+def value_to_edit(node: Node, value: Any) -> tuple[Any, ...]:
+    """A widget's value as an edit of the draft; an empty tuple if the field is not set. Raises `NotJSON`."""
     default, kind = node.get("default"), node["kind"]
     if is_checkbox(node) or _is_number(node):
-        # What is no number is a text, of which the class says that it is none.
+        # NaN and infinity become texts, which the class refuses.
         is_finite = not isinstance(value, float) or math.isfinite(value)
         return () if value == default else (value if is_finite else str(value),)
     if kind in ("text", "image"):
@@ -136,7 +136,7 @@ def edit_of_value(node: Node, value: Any) -> tuple[Any, ...]:
     if not value.strip():
         return ()
     if kind == "json":
-        # As text, which the draft reads with all its digits.
+        # As text, so that the draft parses all digits.
         is_default = default is not None and value == _format_json(default)
         return () if is_default else ({JSON_TEXT: value},)
     try:
@@ -144,30 +144,30 @@ def edit_of_value(node: Node, value: Any) -> tuple[Any, ...]:
     except NotJSON:
         if kind in ("list", "object"):
             raise
-        # The class says what is wrong with the text, if anything is.
+        # A text, which the class validates.
         found = value
     return () if default is not None and _is_same(found, default) else (found,)
 
 
 class NotJSON(ValueError):
-    """Why a text is not JSON."""
+    """A text is not JSON; the message says why."""
 
 
 def _parse_json(text: str) -> Any:
-    def refused(word: str) -> Any:
+    def reject(word: str) -> Any:
         raise NotJSON(f"{word} is no number there")
 
-    def number(word: str) -> float:
-        return float(word) if math.isfinite(float(word)) else refused(word)
+    def parse_finite(word: str) -> float:
+        return float(word) if math.isfinite(float(word)) else reject(word)
 
     try:
-        return json.loads(text, parse_constant=refused, parse_float=number)
+        return json.loads(text, parse_constant=reject, parse_float=parse_finite)
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error) if isinstance(error, (json.JSONDecodeError, NotJSON)) else "it is too long or too deep") from None  # fmt: skip
 
 
 def _format_text(value: Any) -> str:
-    """A value where JSON and plain text may both stand: a text that would be read as JSON stands in quotes."""
+    """A value as text for a field that takes JSON or plain text: a text that would be parsed as JSON is quoted."""
     if not isinstance(value, str):
         return _format_json(value)
     try:
@@ -178,24 +178,24 @@ def _format_text(value: Any) -> str:
 
 
 def _format_json(value: Any) -> str:
-    """A value as JSON for a person."""
-    plain = _decoded(value)
+    """A value as readable JSON."""
+    plain = _decode(value)
     if is_json_text(value) and isinstance(plain, str):
         return str(value[JSON_TEXT])
     short = json.dumps(plain, ensure_ascii=False)
     return short if len(short) <= MAX_LINE else json.dumps(plain, ensure_ascii=False, indent=2)
 
 
-def _decoded(value: Any) -> Any:
-    """A value of the draft without the wrapping of what was typed as JSON."""
+def _decode(value: Any) -> Any:
+    """A value of the draft, with values typed as JSON parsed."""
     if is_json_text(value):
         try:
             return _parse_json(value[JSON_TEXT])
         except NotJSON:
             return value[JSON_TEXT]
     if isinstance(value, dict):
-        return {name: _decoded(item) for name, item in value.items()}
-    return [_decoded(item) for item in value] if isinstance(value, list) else value
+        return {name: _decode(item) for name, item in value.items()}
+    return [_decode(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_same(one: Any, other: Any) -> bool:

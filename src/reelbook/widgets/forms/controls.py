@@ -1,4 +1,4 @@
-"""The fields of a model as plain ipywidgets, for people who lay out their own."""
+"""The fields of a model as plain ipywidgets, for custom layouts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import traitlets
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from .control_widgets import NotJSON, edit_of_choice, edit_of_value, has_choices, make_widget, widget_value
+from .control_widgets import NotJSON, choice_to_edit, has_choices, make_widget, value_to_edit, widget_value
 from .fields.draft import Draft
-from .fields.field_tree import Node, sheet_of
+from .fields.field_tree import Node, get_sheet
 from .pictures.form_pictures import Pictures
 
 if TYPE_CHECKING:
-    from .shop import Shop
+    from ...session import Session
 
 
 class _Value(traitlets.TraitType[Any, Any]):
-    """The inputs as a trait, so that `observe` and `interactive_output` work as with any control."""
+    """The inputs as a trait, so that `observe` and `interactive_output` work."""
 
     def get(self, obj: Any, cls: Any = None) -> Any:
         return obj.checked()
@@ -31,12 +31,12 @@ class _Value(traitlets.TraitType[Any, Any]):
 
 
 class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
-    """One plain widget for each field, with what is wrong with it below: `controls["seed"]` is the widget of a field.
+    """One plain widget for each field, with its problems below: `controls["seed"]` is the widget of a field.
 
-    Put the widgets wherever you like; `controls.value` has the inputs as soon as all of them are right. Numbers, choices
-    and texts have the widgets one expects. Lists, objects and numbers that may be left out are typed as JSON, and a field
-    that is empty is left alone. `controls.value = boat` fills the widgets, `controls.observe(function, "value")` follows
-    them, and a field is followed like any widget.
+    Put the widgets wherever you like; `controls.value` has the inputs as soon as all of them are valid. Numbers, choices
+    and texts have the usual widgets. Lists, objects and optional numbers are typed as JSON, and an empty field is not
+    set. `controls.value = boat` fills the widgets, `controls.observe(function, "value")` observes
+    them, and a field is observed like any widget.
 
     >>> from reelbook import TextToVideo, controls
     >>> fields = controls(TextToVideo(prompt="a paper boat"))
@@ -51,29 +51,29 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
     """
 
     value = _Value()
-    """The inputs. `InvalidInput` names the fields that are not right yet."""
+    """The inputs; `InvalidInput` if a field is not valid."""
 
-    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
-        self.kind, self.shop = kind, shop
-        sheet = sheet_of(kind)
+    def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
+        self.kind, self.session = kind, session
+        sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._json_problems: dict[str, Problem] = {}
-        """Fields in which something stands that is not JSON and has to be."""
+        """Fields whose text is required to be JSON and is not."""
         self._is_filling = False
         self._checked: Input | InvalidInput
         self._widgets = {name: make_widget(node) for name, node in self._nodes.items()}
-        # Labels, because they show text as text: an HTML widget would run what stands in a title.
+        # Labels, because they display plain text: an HTML widget would run markup in a title.
         self._problem_labels = {name: widgets.Label(layout={"display": "none"}) for name in self._nodes}
         rows = [widgets.VBox([self._widgets[name], self._problem_labels[name]]) for name in self._nodes]
         super().__init__(children=rows)
-        shown = [*self._widgets.values(), *self._problem_labels.values(), *rows]
-        styles = [widget.style for widget in shown if widget.has_trait("style")]
-        self._own = [*shown, *styles, *(widget.layout for widget in (*shown, self))]
-        """All that is closed with it; ipywidgets leaves layouts and styles open."""
+        created = [*self._widgets.values(), *self._problem_labels.values(), *rows]
+        styles = [widget.style for widget in created if widget.has_trait("style")]
+        self._own = [*created, *styles, *(widget.layout for widget in (*created, self))]
+        """Everything that is closed with it; ipywidgets leaves layouts and styles open."""
         for name, widget in self._widgets.items():
-            # Of choices the place: among them, 1 and true are two.
+            # The index of choices, because 1 and true are different choices.
             widget.observe(self._make_observer(name), "index" if has_choices(self._nodes[name]) else "value")
         self._checked = self._validate()
         if value is not None:
@@ -93,22 +93,22 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
 
     @property
     def draft(self) -> dict[str, Any]:
-        """The values that differ from what is left alone."""
+        """The values that were edited."""
         return dict(self._draft.values)
 
     def words(self, name: str) -> str:
-        """What is wrong with a field, as it stands below it; empty where it is right."""
+        """The problems of a field, as displayed below it; empty if it is valid."""
         self[name]
         return str(self._problem_labels[name].value)
 
     def checked(self) -> Input:
-        """The inputs, or `InvalidInput`."""
+        """The inputs; `InvalidInput` if a field is not valid."""
         if isinstance(self._checked, InvalidInput):
             raise InvalidInput(self._checked.model, self._checked.problems)
         return self._checked
 
     def fill(self, value: Any) -> None:
-        """Show these inputs, or a mapping of fields."""
+        """Fill the widgets with these inputs, or a mapping of fields."""
         request = value if isinstance(value, self.kind) else self.kind(**value) if isinstance(value, Mapping) else None
         if request is None:
             raise ReelbookError(
@@ -121,14 +121,14 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
         self._update_value()
 
     def send(self, content: Any, buffers: Any = None) -> None:
-        """Nothing is told to a page beyond the values of the widgets."""
+        """Do nothing: plain widgets send only their values to the page."""
 
     def in_background(self, name: str, function: Callable[[], None]) -> None:
-        """Do something in a thread of its own."""
+        """Call a function in a new thread."""
         threading.Thread(target=function, name=f"reelbook-controls-{name}", daemon=True).start()
 
     def close(self) -> None:
-        """Close every widget of it, with the layouts and styles that came with them."""
+        """Close all its widgets, with their layouts and styles."""
         for widget in self._own:
             widget.unobserve_all()
             widget.close()
@@ -136,22 +136,22 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
         super().close()
 
     def _make_observer(self, name: str) -> Callable[[Any], None]:
-        def changed(change: Any) -> None:
+        def on_change(change: Any) -> None:
             if not self._is_filling:
                 self._read_widget(name)
                 self._update_value()
 
-        return changed
+        return on_change
 
     def _fill_widget(self, name: str) -> None:
-        """Put into the widget of a field what its draft says."""
-        shown = widget_value(self._nodes[name], *self._draft_value(name))
+        """Fill the widget of a field from the draft."""
+        content = widget_value(self._nodes[name], *self._draft_value(name))
         self._is_filling = True
         try:
             if has_choices(self._nodes[name]):
-                self._widgets[name].index = shown
+                self._widgets[name].index = content
             else:
-                self._widgets[name].value = shown
+                self._widgets[name].value = content
         finally:
             self._is_filling = False
 
@@ -159,16 +159,16 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
         return (self._draft.values[name],) if name in self._draft.values else ()
 
     def _read_widget(self, name: str) -> None:
-        """Put into the draft what stands in the widget of a field."""
+        """Copy the value of a field's widget into the draft."""
         node, widget = self._nodes[name], self._widgets[name]
         self._json_problems.pop(name, None)
         try:
-            typed = edit_of_choice(node, widget.index) if has_choices(node) else edit_of_value(node, widget.value)
+            typed = choice_to_edit(node, widget.index) if has_choices(node) else value_to_edit(node, widget.value)
         except NotJSON as error:
             self._json_problems[name] = Problem((name,), f"`{name}` is not JSON: {error}. Text stands in double quotes.", "json")  # fmt: skip
             typed = (widget.value,)
         self._draft.edit(name, *typed)
-        # A picture that was pasted as an address is kept here: whole, it would be saved with the notebook.
+        # A picture pasted as a data URL is replaced by its short text, or the notebook would save all of it.
         if node["kind"] == "image" and self._draft_value(name) != typed:
             self._fill_widget(name)
 
@@ -180,17 +180,17 @@ class Controls(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types.
 
     def _validate(self) -> Input | InvalidInput:
         found = self._read_draft()
-        wrong: dict[str, list[str]] = {}
+        messages: dict[str, list[str]] = {}
         for problem in found.problems if isinstance(found, InvalidInput) else ():
             at = str(problem.loc[0]) if problem.loc else ""
-            wrong.setdefault(at if at in self._problem_labels else next(iter(self._problem_labels), ""), []).append(
+            messages.setdefault(at if at in self._problem_labels else next(iter(self._problem_labels), ""), []).append(
                 problem.message
             )
         for name, label in self._problem_labels.items():
-            words = " ".join(wrong.get(name, ()))
-            if label.value != words:
-                label.value = words
-                label.layout.display = None if words else "none"
+            text = " ".join(messages.get(name, ()))
+            if label.value != text:
+                label.value = text
+                label.layout.display = None if text else "none"
         return found
 
     def _read_draft(self) -> Input | InvalidInput:

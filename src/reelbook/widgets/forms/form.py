@@ -1,4 +1,4 @@
-"""A form: the fields of one model as one widget. The page edits a draft; Python judges it, prices it and runs it."""
+"""A form: the fields of one model as one widget. The page edits a draft; Python validates, prices and runs it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from ...models.base import Input
 from .base_widget import Handler, ScriptWidget
 from .fields.draft import Draft
 from .fields.earlier_prompts import EarlierPrompts
-from .fields.field_tree import Node, sheet_of
-from .fields.row_values import values_of_row
+from .fields.field_tree import Node, get_sheet
+from .fields.row_values import get_row_values
 from .form_scripts import pack_form_script
-from .json_values import for_page, sendable
-from .page_messages import format_problem, labels_in
+from .json_values import sendable, to_page_json
+from .page_messages import format_problem, format_service_changed, get_labels
 from .pictures.form_pictures import Pictures
 from .running.form_price import Pricer
 from .running.form_runs import FormRuns
-from .shop import EMBEDDED, elsewhere
 from .static_snapshot import render_form_snapshot
 from .sweeping.form_sweep import FormSweeps
 from .variable_name import find_variable_name
@@ -34,8 +33,8 @@ from .variable_name import find_variable_name
 if TYPE_CHECKING:
     from ...media.local_file import LocalFile
     from ...runs.run import Run
+    from ...session import Session
     from ...sweeps.execute.job import SweepJob
-    from .shop import Shop
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."
@@ -46,7 +45,7 @@ STALE = (
 
 
 class _Value(traitlets.TraitType[Any, Any]):
-    """The inputs as a trait, so that whatever follows widgets can follow a form."""
+    """The inputs as a trait, so that they can be observed."""
 
     info_text = "the inputs of a model"
 
@@ -58,49 +57,57 @@ class _Value(traitlets.TraitType[Any, Any]):
 
 
 class Form(ScriptWidget):
-    """Every field of one model with its bounds, what it costs, and its runs.
+    """Every field of one model with its bounds, the price, and the runs.
 
     `form.value` reads and sets the inputs, `form.draft` has them as typed, `form.code` writes them as Python. It is a widget
-    like any other: it can stand in a `VBox` or a `Tab`, and `form.observe(function, "value")` follows it.
+    like any other: it fits into a `VBox` or a `Tab`, and `form.observe(function, "value")` observes it.
     """
 
     sheet = traitlets.Dict().tag(sync=True)
-    """What is drawn; see `fields`."""
+    """The fields as the page draws them; see `fields.field_tree`."""
     state = traitlets.Dict().tag(sync=True)
-    """The draft and what there is to say about it."""
+    """The draft with its problems and its price."""
     records: Any = traitlets.List().tag(sync=True)
-    """What the page shows of the runs; `runs` has the runs themselves."""
+    """The runs as the page displays them; `runs` has the runs themselves."""
     sweeps: Any = traitlets.Dict().tag(sync=True)
-    """What varies, the plan of it, and the sweeps of this form; see `sweeping`."""
+    """The axes, their plan, and the sweeps of this form; see `sweeping`."""
     twin = traitlets.Unicode().tag(sync=True)
-    """The mark of the static picture beside it, which is hidden where the form itself is shown."""
+    """The mark of the static picture beside it, which the form hides where it is displayed."""
     thread_label = "form"
     value = _Value()
-    """The inputs. `InvalidInput` names the fields that are not right yet."""
+    """The inputs; `InvalidInput` if a field is not valid."""
 
-    def __init__(self, kind: type[Input], *, shop: Shop, value: Input | None = None) -> None:
-        self.kind, self.shop, self.lock = kind, shop, threading.RLock()
-        sheet = sheet_of(kind)
+    def __init__(
+        self,
+        kind: type[Input],
+        *,
+        session: Session,
+        value: Input | None = None,
+        start: Callable[[Input], Run] | None = None,
+    ) -> None:
+        self.session, self.start_run = session, start or session.start
+        self.kind, self.lock = kind, threading.RLock()
+        sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
-        self.labels = labels_in(sheet)
-        """What the fields are called on the page."""
+        self.labels = get_labels(sheet)
+        """The labels of the fields by name."""
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
         self._edit_numbers: dict[str, dict[str, int]] = {}
         self._last_edit = ("", 0)
         self._changes: dict[str, int] = {}
-        """The newest change of the draft by each view; by "" those of Python, and new prices."""
-        self._early_run: dict[str, Any] | None = None
-        """A press of Run that has overtaken edits which came before it on the page."""
+        """The last change of the draft by each view; under "", changes from Python, and new prices."""
+        self._pending_run: dict[str, Any] | None = None
+        """A press of Run that arrived before edits made earlier on the page."""
         self._checked: Input | InvalidInput = InvalidInput(
             kind.__name__, [Problem((), "Nothing was typed yet.", "missing")]
         )
         self._card: LiveOutput | None = None
         self.get_studio: Callable[[], Any] | None = None
-        """Gives the studio that has this form, if one has."""
+        """Returns the studio of this form, if it has one."""
         self._snapshots: list[Any] = []
-        """Where the picture stands that stays in the notebook: a form can be shown in several cells."""
+        """Display handles of the static picture: a form can be displayed in several cells."""
         if value is not None:
             self._draft.fill(value)
         self._running = FormRuns(self)
@@ -117,18 +124,18 @@ class Form(ScriptWidget):
 
     @property
     def draft(self) -> dict[str, Any]:
-        """The values as they were typed, by field; what is not in it has its default."""
+        """The values as typed, by field; absent fields have their defaults."""
         return dict(self._draft.values)
 
     @property
     def code(self) -> str:
-        """Python that gives `form.value` again."""
+        """Python code that makes `form.value`."""
         self._pictures.store_all()
         return format_input_code(self.checked())
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that were started here, the newest last: `form.runs[-1].video` is the newest clip."""
+        """The runs started here, the newest last: `form.runs[-1].video` is the newest clip."""
         return self._running.runs
 
     @property
@@ -138,30 +145,30 @@ class Form(ScriptWidget):
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
-        """The sweeps that were started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
+        """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
 
     @property
     def name_in_notebook(self) -> str:
-        """How a cell names this form: its variable, or that of the studio that it is in."""
+        """The expression for this form in a cell: its variable, or that of its studio."""
         holder = None if self.get_studio is None else self.get_studio()
         holder_name = None if holder is None else find_variable_name(holder) or "studio"
         return find_variable_name(self) or (f"{holder_name}.form" if holder_name else "form")
 
     def sweep_files(self, key: str) -> tuple[LocalFile, ...]:
-        """The files of a run of a sweep, for the page."""
+        """The files of a run of a sweep, by the page's key."""
         return self._sweeping.files(key)
 
     def has(self, name: str) -> bool:
-        """Whether it is a field of the model."""
+        """Whether the model has this field."""
         return name in self._nodes
 
     def node(self, name: str) -> Node:
-        """What is drawn for a field."""
+        """A field as the page draws it."""
         return self._nodes[name]
 
     def checked(self) -> Input:
-        """The inputs, or `InvalidInput`."""
+        """The inputs; `InvalidInput` if a field is not valid."""
         with self.lock:
             last = self._checked
         if isinstance(last, InvalidInput):
@@ -169,7 +176,7 @@ class Form(ScriptWidget):
         return last
 
     def fill(self, value: Any) -> None:
-        """Show these inputs: an input of this model, or a mapping of its fields."""
+        """Fill the form with an input of this model, or a mapping of its fields."""
         request = self._coerce_input(value)
 
         def apply() -> None:
@@ -178,9 +185,9 @@ class Form(ScriptWidget):
         self._change(apply)
 
     def edit(self, name: str, *value: Any) -> None:
-        """Give one field a value, right or wrong; without one it goes back to its default.
+        """Set one field to a value, valid or not; without one, reset it to its default.
 
-        What a page could not even show, such as bytes in a text, is refused at once.
+        A value that a page cannot display, such as bytes in a text, is refused at once.
         """
         if name not in self._nodes:
             known = ", ".join(self._nodes)
@@ -189,30 +196,29 @@ class Form(ScriptWidget):
         self._change(lambda: self._draft.edit(name, *drafts))
 
     def link(self, row: Any) -> Form:
-        """Fill the form from a row of a table, from a run, or from inputs, and give the form.
+        """Fill the form from a row of a table, from a run, or from inputs, and return the form.
 
-        Columns that are no fields of this model are left out, and so is what a row leaves empty.
+        Columns that are no fields of this model, and empty cells, are ignored.
         """
-        self.fill(values_of_row(row, self.kind))
+        self.fill(get_row_values(row, self.kind))
         return self
 
     def refresh(self) -> None:
-        """Judge and price anew, and tell the page."""
+        """Validate and price the draft again, and update the page."""
         self._change(lambda: None)
 
     def close(self) -> None:
-        """End it: nothing of it stays on the page or in the background. Its runs go on, and the library has them."""
+        """Remove it from the page and stop its background work. Its runs go on, and are stored in the library."""
         if not self.is_closed:
             self.is_closed = True
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
                 part.close()
-            # The clock lets go by itself: one that closes in an update would wait for its end.
+            # The clock drops the card by itself; removing it here would deadlock a close during an update.
             self._snapshots, self._card = [], None
         super().close()
 
     def bundle(self) -> dict[str, Any]:
-        """What a cell shows of it, with a text for where there are no widgets."""
-        # A widget that is closed has nothing that could be shown.
+        """The MIME bundle for a cell, with a text for pages without widgets."""
         mimebundle = None if self.is_closed else self._repr_mimebundle_()
         return {**(mimebundle[0] if mimebundle else {}), "text/plain": CLOSED if self.is_closed else TEXT}
 
@@ -221,9 +227,9 @@ class Form(ScriptWidget):
 
     def _ipython_display_(self) -> None:
         if not self.is_closed:
-            # First the picture that stays in the notebook, then what works while there is a kernel.
+            # First the static picture, which stays in the notebook, then the widget, which needs a kernel.
             handle = display(self._snapshot(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
-            # None where there is no notebook. Cells that are run again and again leave places that nobody sees any more.
+            # None without a notebook. Cells that are run repeatedly leave handles that are not displayed any more.
             self._snapshots = [*self._snapshots, handle][-MAX_PICTURES:] if handle is not None else []
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
@@ -236,12 +242,12 @@ class Form(ScriptWidget):
         value = (content["value"],) if "value" in content else ()
 
         def apply() -> None:
-            # The view that spoke last is the last to be forgotten.
-            heard = self._edit_numbers[view] = self._edit_numbers.pop(view, {})
+            # Moved to the end, so that the view of the oldest edit is dropped first.
+            latest = self._edit_numbers[view] = self._edit_numbers.pop(view, {})
             # Two threads can handle one page's messages; the later one counts, whichever comes first.
-            if number < heard.get(name, number):
+            if number < latest.get(name, number):
                 return
-            heard[name] = number
+            latest[name] = number
             while len(self._edit_numbers) > MAX_VIEWS:
                 del self._edit_numbers[next(iter(self._edit_numbers))]
             self._draft.edit(name, *value)
@@ -251,36 +257,33 @@ class Form(ScriptWidget):
         try:
             self._change(apply, by=view)
         finally:
-            # Also where somebody who follows the value fails: else the next edit would be paid for.
+            # Also if an observer of the value fails: else the next edit would be paid for.
             with self.lock:
-                waiting, self._early_run = self._early_run, None
-            if waiting is not None:
-                self._run(waiting, [])
+                pending, self._pending_run = self._pending_run, None
+            if pending is not None:
+                self._run(pending, [])
 
     def _run(self, content: dict[str, Any], buffers: list[memoryview]) -> None:
         edits = content.get("edits")
         with self.lock:
-            heard = self._edit_numbers.get(str(content.get("view")), {})
-            wanted = (
-                {name: number for name, number in edits.items() if type(number) is int}
-                if isinstance(edits, dict)
-                else {}
-            )
+            latest = self._edit_numbers.get(str(content.get("view")), {})
+            sent = edits if isinstance(edits, dict) else {}
+            expected = {name: number for name, number in sent.items() if type(number) is int}
             # Messages of one page can be handled on two threads: what was typed before the press is part of it,
-            if any(heard.get(name, -1) < number for name, number in wanted.items()):
-                self._early_run = content
+            if any(latest.get(name, -1) < number for name, number in expected.items()):
+                self._pending_run = content
                 return
             # and what was typed after it is not.
-            is_old = isinstance(edits, dict) and any(number > wanted.get(name, -1) for name, number in heard.items())
+            is_old = isinstance(edits, dict) and any(number > expected.get(name, -1) for name, number in latest.items())
             is_old = is_old or self._is_changed_since(content.get("seen"), str(content.get("view")))
         if is_old:
             self.send({"said": STALE})
             return
-        now = self.shop.client_told()
-        if now not in (self.state["client"], EMBEDDED):
-            # Somebody has connected elsewhere meanwhile: nobody has seen what it costs there.
+        now = self.session.service_name()
+        if now != self.state["client"] and not self.session.is_embedded:
+            # The session is connected to another service now, whose price was not displayed.
             self.refresh()
-            self.send({"said": elsewhere(now or self.shop.service_to_come())})
+            self.send({"said": format_service_changed(now or self.session.next_service_name())})
             return
         if run := self._running.handlers.get("run"):
             run({**content, "client": now, "change": self.state["change"]}, buffers)
@@ -299,23 +302,23 @@ class Form(ScriptWidget):
         self.in_background("code", answer)
 
     def _is_changed_since(self, seen: Any, view: str) -> bool:
-        """Whether somebody else has changed the form since it looked as this view has seen it, or its price is another one."""
+        """Whether another view, Python, or a new price has changed the form since the change that this view has received."""
         return type(seen) is int and any(change > seen for by, change in self._changes.items() if by != view)
 
     def _number_change(self, before: Mapping[str, Any], state: dict[str, Any], by: str) -> None:
-        """Number the changes of what is run and of what it costs, so that a press can say which one it has seen."""
+        """Number the changes of the draft and of the price, so that a press of Run can name the one it was based on."""
         drafts = [json.dumps(one["draft"], sort_keys=True) for one in (before, state)]
         is_repriced = before["price"]["credits"] != state["price"]["credits"]
         if drafts[0] != drafts[1] or is_repriced:
             state["change"] += 1
-            # The view that spoke last is the last to be forgotten.
-            self._changes.pop(who := by if drafts[0] != drafts[1] else "", None)
-            self._changes[who] = state["change"]
+            # Moved to the end, so that the view of the oldest change is dropped first.
+            self._changes.pop(author := by if drafts[0] != drafts[1] else "", None)
+            self._changes[author] = state["change"]
             while len(self._changes) > MAX_VIEWS:
                 del self._changes[next(iter(self._changes))]
 
     def _change(self, apply: Callable[[], None], by: str = "") -> None:
-        """Change the draft, judge it, tell the page, and then those who follow the value."""
+        """Change the draft, validate it, update the page, and then notify the observers of the value."""
         if self.is_closed:
             return
         with self.lock:
@@ -323,7 +326,7 @@ class Form(ScriptWidget):
             apply()
             state = self._make_state()
             self._number_change(self.state, state, by)
-            # Before the page hears of the change: a plan of what stood there before cannot be run any more.
+            # Before the page is updated: a plan of the previous draft cannot be run any more.
             self._sweeping.replan_if_changed()
             if state != self.state:
                 self.state = state
@@ -334,7 +337,7 @@ class Form(ScriptWidget):
             self.notify_change(traitlets.Bunch(name="value", old=old, new=after, owner=self, type="change"))
 
     def _make_state(self) -> dict[str, Any]:
-        """The draft with everything that there is to say about it."""
+        """The draft with its problems and its price."""
         problems: list[dict[str, Any]] = []
         try:
             self._checked = self._draft.read()
@@ -352,11 +355,11 @@ class Form(ScriptWidget):
             "price": self._pricer.price(self._draft, value),
             "ready": value is not None,
             "why": problems[0]["words"] if problems else "",
-            "client": self.shop.client_told(),
+            "client": self.session.service_name(),
         }
 
     def _sort_problems(self, problems: Iterable[Problem]) -> list[Problem]:
-        """As the fields stand on the page, whose first problem is told at Run; what is about no field comes last."""
+        """The problems in the order of the fields, those without a field last; Run reports the first."""
         ranks: dict[Any, int] = {name: rank for rank, name in enumerate(self._nodes)}
         return sorted(problems, key=lambda problem: ranks.get(problem.loc[0] if problem.loc else None, len(ranks)))
 
@@ -374,7 +377,7 @@ class Form(ScriptWidget):
         return render_form_snapshot(self, self._running.entries, self._sweeping.entries, mark=self.twin)
 
     def redraw_later(self) -> None:
-        """Redraw the static picture at the next turn of the clock that all outputs share."""
+        """Redraw the static picture at the next turn of the shared clock."""
         if not self._snapshots or self._card is not None:
             return
         me = weakref.ref(self)
@@ -388,7 +391,6 @@ class Form(ScriptWidget):
             return form._snapshot()
 
         def update(bundle: dict[str, Any]) -> None:
-            # Of a form that is gone the picture stays as it was.
             for handle in places if bundle else ():
                 handle.update(bundle, raw=True)
 
@@ -397,9 +399,9 @@ class Form(ScriptWidget):
 
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A problem for the page, where fields are known by their labels."""
+    """A problem as JSON for the page."""
     words = format_problem(problem, labels)
     described: dict[str, Any] = {"at": list(map(sendable, problem.loc)), "words": words, "kind": problem.kind}
     if problem.nearest is not None:
-        described["nearest"] = for_page(problem.nearest)
+        described["nearest"] = to_page_json(problem.nearest)
     return described

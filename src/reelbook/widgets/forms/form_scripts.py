@@ -1,4 +1,4 @@
-"""The script of a form: the modules that its fields need, joined and packed, so that it travels with the form itself."""
+"""The script of a form: the modules that its fields need, bundled and compressed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SPECIAL: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "frames": (("form_special_frames.js",), ("form_special.css",)),
     "loras": (("form_special_loras.js",), ("form_special.css",)),
 }
-"""The scripts and style sheets of what not every form has."""
+"""The scripts and style sheets that only some forms need."""
 
 
 def pack_form_script(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
-    """A name and the packed text of the one module that draws this form."""
+    """The name and the compressed source of the module that draws this form."""
     return _pack(frozenset(_find_needs(sheet["fields"])) | frozenset(_find_needs(sheet["shared"].values())))
 
 
@@ -50,7 +50,7 @@ def _find_needs(nodes: Iterable[Any]) -> set[str]:
             found.add(str(special))
         if node.get("kind") == "image":
             found.add("image")
-        # What has a control of its own may still fall back to that of its kind.
+        # A special control may fall back to the one of its kind.
         if node.get("kind") in NESTED and special not in ("sizes", "timeline"):
             found.add("nested")
         found |= _find_needs([node.get("item"), node.get("open"), *node.get("fields", ()), *node.get("forms", ())])
@@ -66,7 +66,7 @@ def _pack(needs: frozenset[str]) -> tuple[str, bytes]:
         [minify_style("tokens.css"), *(minify_style(name, package=PACKAGE) for name in dict.fromkeys(styles))]
     )
     source = f"const FORM_STYLE = {json.dumps(style)};\n{text}export default {{ render: renderForm }};\n"
-    # No time in it: the same script has the same name wherever it was packed.
+    # Without a timestamp, so that the same script always has the same name.
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
 
@@ -76,8 +76,8 @@ STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
 
 @cache
 def pack_studio_script() -> tuple[str, bytes]:
-    """A name and the packed text of the one module that draws the head and the gallery of a studio."""
-    # Clips beside each other need the clock of all displays, whose buttons are drawn there, too.
+    """The name and the compressed source of the module that draws the head and the gallery of a studio."""
+    # Clips side by side need the shared clock, whose buttons are drawn there, too.
     clip = Clip("", "", 16, 9, 2, Fraction(1), "")
     style = "".join(
         [

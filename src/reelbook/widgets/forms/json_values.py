@@ -1,4 +1,4 @@
-"""How values travel between a form and its page: as JSON, and without loss though a page does not know every number."""
+"""Lossless JSON for values between a form and its page, which does not represent every number."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 JSON_TEXT = "__text__"
-"""The key of what travels as JSON in a text: what was typed as such, and what a page would not give back to the letter."""
+"""The key of a value sent as JSON in a text: typed as such, or not reproduced exactly by a page."""
 MAX_SAFE = 2**53
-"""The largest whole number up to which JavaScript knows every one."""
+"""JavaScript represents every whole number up to this one exactly."""
 MAX_LEVELS = 50
-"""How deep values are drawn and shown; no class takes one that is as deep."""
+"""The maximum depth of displayed values; no class takes deeper ones."""
 
 
-def for_page(value: Any) -> Any:
-    """A value as JSON that a page reads without loss: whole numbers that it does not know exactly travel as text.
+def to_page_json(value: Any) -> Any:
+    """A value as JSON that a page reads without loss: whole numbers too large for it become texts.
 
-    >>> for_page([1, 2**60, {"a": 0.5}])
+    >>> to_page_json([1, 2**60, {"a": 0.5}])
     [1, '1152921504606846976', {'a': 0.5}]
     """
     if isinstance(value, bool) or value is None:
@@ -28,19 +28,19 @@ def for_page(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(name): for_page(item) for name, item in value.items()}
+        return {str(name): to_page_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [for_page(item) for item in value]
+        return [to_page_json(item) for item in value]
     return sendable(str(value))
 
 
 def exact_json(value: Any) -> Any:
-    """A value as one that a page does not look into, and gives back to the letter.
+    """A value as JSON that a page returns unchanged.
 
     >>> exact_json(7), exact_json([2**60, 1])
     (7, {'__text__': '[1152921504606846976, 1]'})
     """
-    plain = for_page(value)
+    plain = to_page_json(value)
     return (
         {JSON_TEXT: json.dumps(value, ensure_ascii=False)}
         if not is_same_json(plain, value) or is_json_text(value)
@@ -49,7 +49,7 @@ def exact_json(value: Any) -> Any:
 
 
 def distinct_json(value: Any) -> Any:
-    """A value for where both numbers and texts may stand: there, a long number is no text.
+    """A value for a field that takes numbers and texts: a long number is marked, to tell it from a text.
 
     >>> distinct_json([2**60, "1152921504606846976"])
     [{'__text__': '1152921504606846976'}, '1152921504606846976']
@@ -59,16 +59,16 @@ def distinct_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [distinct_json(item) for item in value]
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return {JSON_TEXT: str(value)} if is_number and abs(value) > MAX_SAFE else for_page(value)
+    return {JSON_TEXT: str(value)} if is_number and abs(value) > MAX_SAFE else to_page_json(value)
 
 
-def decoded(value: Any) -> Any:
-    """What travelled as JSON in a text; anything else as it is. `ValueError` or `RecursionError` where it is no JSON."""
+def decode(value: Any) -> Any:
+    """The value of JSON in a text, anything else unchanged; `ValueError` or `RecursionError` if it is not JSON."""
     return json.loads(value[JSON_TEXT]) if is_json_text(value) else value
 
 
 def is_json_text(value: Any) -> bool:
-    """Whether a value is JSON in a text."""
+    """Whether a value is JSON wrapped in a text."""
     return isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)
 
 
@@ -78,7 +78,7 @@ def is_same_json(one: Any, other: Any) -> bool:
 
 
 def sendable(value: Any, level: int = 0) -> Any:
-    """A value that can be sent: half of a sign, which a page can send, nobody can send back, nor what nests without end.
+    """A value that can be sent as JSON: lone surrogates, which a page can send, are replaced, and deep nesting is cut.
 
     >>> sendable({"prompt": "\\ud83d"})
     {'prompt': '�'}

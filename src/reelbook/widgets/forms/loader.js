@@ -5,12 +5,12 @@
 function fetchScript(model, key) {
   return new Promise((resolve, reject) => {
     /** @param {any} content @param {any[]} buffers */
-    const told = (content, buffers) => {
+    const onMessage = (content, buffers) => {
       if (content?.script !== key) return;
-      model.off("msg:custom", told);
+      model.off("msg:custom", onMessage);
       resolve(buffers[0]);
     };
-    model.on("msg:custom", told);
+    model.on("msg:custom", onMessage);
     Promise.resolve(model.send({ do: "script" })).catch(reject);
   });
 }

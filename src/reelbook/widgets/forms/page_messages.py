@@ -1,4 +1,4 @@
-"""Sentences for the page, where fields are known by their labels; names in backticks and Python's types are for terminals."""
+"""Error messages for the page: fields by their labels, without backticks and Python types."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _QUOTED = re.compile(r"`([^`]*)`")
 _STEPS = re.compile(r"\[(\d{1,9})\]|\.?([^.\[\]]+)")
 
 
-def labels_in(sheet: Mapping[str, Any]) -> dict[str, str]:
-    """What the fields of a form are called on the page."""
+def get_labels(sheet: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a form's fields by name."""
     return {node["name"]: node["label"] for node in sheet["fields"]}
 
 
 def format_sentence(words: str, labels: Mapping[str, str]) -> str:
-    """A sentence as it stands on the page.
+    """A sentence as displayed on the page.
 
     >>> format_sentence("`fps` is too high for `images`.", {"fps": "Frames per second"})
     'Frames per second is too high for images.'
@@ -31,7 +31,7 @@ def format_sentence(words: str, labels: Mapping[str, str]) -> str:
     """
 
     def replace_name(match: re.Match[str]) -> str:
-        # The longest, because the name of a field may hold anything, that of another one too.
+        # The longest match, because the name of a field may begin with another one.
         inside = (name for name in labels if name and match[1].startswith((f"{name}[", f"{name}.")))
         known = [match[1]] if match[1] in labels else inside
         name = max(known, key=len, default=None)
@@ -41,22 +41,27 @@ def format_sentence(words: str, labels: Mapping[str, str]) -> str:
 
 
 def format_problem(problem: Problem, labels: Mapping[str, str]) -> str:
-    """What is wrong with a field.
+    """The message of a problem with a field.
 
     >>> format_problem(Problem(("images",), "`images` is required.", "missing"), {"images": "Images"})
     'Images: this is required.'
     """
     name = problem.loc[0] if problem.loc else None
     if problem.kind == "missing" and isinstance(name, str) and name in labels:
-        # One sentence for labels of one thing and of many.
+        # One sentence for singular and plural labels.
         return sendable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
     return sendable(format_sentence(problem.message, labels))  # type: ignore[no-any-return]
 
 
 def _within(steps: str) -> str:
-    """The rest of a place: entries are counted from 1 on the page, as people count.
+    """The rest of a field's path as text: on the page, entries are counted from 1.
 
     >>> _within("[0].weight_name")
     ' 1, weight name'
     """
     return "".join(f" {int(at) + 1}" if at else f", {name.replace('_', ' ')}" for at, name in _STEPS.findall(steps))
+
+
+def format_service_changed(name: str) -> str:
+    """The message that the service has changed, so that its price was not displayed and nothing is sent."""
+    return f"This would run elsewhere now: {name}. Look at what it costs there, then press Run again."

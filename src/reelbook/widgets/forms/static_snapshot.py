@@ -1,4 +1,4 @@
-"""What a saved notebook keeps of the runs of a form or a studio: one small picture, and a few lines."""
+"""The static picture of a form in a saved notebook, with its runs as one thumbnail and a few lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...display.fact_table import render_small_print
 from ...display.form_snapshot import form_bundle
 from ...display.formatting import join_with_dots, shorten
 from ...errors import ReelbookError
-from ...media.posters import thumb
+from ...media.posters import make_thumbnail
 from ..studio.gallery_cards import LibraryRun, StudioRun
 
 if TYPE_CHECKING:
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 MAX_LINES = 6
 BOX = (160, 90)
-# A fixed place beside what is said of it, also where style sheets are dropped.
+# Inline styles, because saved notebooks may drop style sheets.
 THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;border-radius:6px;margin:8px 0 4px">')
 
 
 def render_form_snapshot(
     form: Form, entries: Sequence[Entry] = (), sweeps: Sequence[StartedSweep] = (), *, mark: str
 ) -> dict[str, Any]:
-    """The picture of a form for its cell, with what came of it, the newest first; `mark` is by what it is found."""
-    made = [StudioRun(entry) for entry in reversed(entries)]
-    lines = [*format_runs(made), *(_format_sweep(entry) for entry in reversed(sweeps) if entry.is_over)]
-    below = [*render_thumb(made), *map(render_small_print, lines)]
+    """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
+    runs = [StudioRun(entry) for entry in reversed(entries)]
+    lines = [*format_runs(runs), *(_format_sweep(entry) for entry in reversed(sweeps) if entry.is_over)]
+    below = [*render_thumb(runs), *map(render_small_print, lines)]
     try:
         value = form.checked()
     except ReelbookError:
@@ -41,15 +41,15 @@ def render_form_snapshot(
     return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
 
 
-def format_runs(made: Sequence[StudioRun | LibraryRun]) -> list[str]:
-    """The newest runs, each in a line."""
-    return [_format_run(one.card()) for one in made[:MAX_LINES]]
+def format_runs(runs: Sequence[StudioRun | LibraryRun]) -> list[str]:
+    """The newest runs, one line each."""
+    return [_format_run(one.card()) for one in runs[:MAX_LINES]]
 
 
-def render_thumb(made: Sequence[StudioRun | LibraryRun]) -> list[Markup]:
-    """The newest thing that there is to see, as small as it can be recognised."""
-    newest = next((one for one in made if one.files), None)
-    content = None if newest is None else thumb(newest.files[0].path, *BOX, quality=60)
+def render_thumb(runs: Sequence[StudioRun | LibraryRun]) -> list[Markup]:
+    """A thumbnail of the newest file; empty if there is none."""
+    newest = next((one for one in runs if one.files), None)
+    content = None if newest is None else make_thumbnail(newest.files[0].path, *BOX, quality=60)
     if newest is None or content is None:
         return []
     return [THUMB.format(data_uri("image/jpeg", content), shorten(newest.card().get("lead") or "the newest run", 120))]

@@ -1,1 +1,1 @@
-"""The studio: a form for any model, a gallery, and what was spent."""
+"""The studio: a form for any model, a gallery, and the cost."""

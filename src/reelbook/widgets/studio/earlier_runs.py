@@ -1,4 +1,4 @@
-"""Runs of the library, out of a table of all of them: a page of what is looked for, the newest first."""
+"""Pages of the runs of a library, filtered by text and model, the newest first."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...sweeps.results.accessor import IMAGES, VIDEO, Reel, find_column
+from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
     from ...models.base import Input
 
 PAGE = 24
-"""Runs that come at once."""
+"""Runs of one page."""
 SEARCHED = ("prompt", "model", "error", "status", "seed", "output_seed")
 KindOf = Callable[[str], "type[Input] | None"]
 
 
 class EarlierRuns:
-    """The runs of a library as it was when this was made, without those that the studio shows already."""
+    """A snapshot of the runs of a library, without those that the studio displays already."""
 
     def __init__(self, frame: pd.DataFrame, kind_of: KindOf, *, without: Collection[str] = ()) -> None:
         self._kind_of = kind_of
@@ -31,15 +31,15 @@ class EarlierRuns:
 
     @property
     def models(self) -> list[str]:
-        """Which models there are runs of."""
+        """The models of these runs, sorted."""
         found = find_column(self._frame, "model")
         return [] if found is None else sorted({str(model) for model in found})
 
     def page(self, start: int, text: str = "", model: str = "") -> tuple[list[LibraryRun], int]:
-        """Some of the runs in which all these words stand, and how many there are in all."""
-        found = self._found(text, model)
+        """One page of the runs that contain all these words, and the number of all of them."""
+        found = self._search(text, model)
         part = found.iloc[::-1].iloc[start : start + PAGE]
-        paths = list(Reel(part).paths()) if self._has_files else [[] for _ in range(len(part))]
+        paths = list(find_paths(part)) if self._has_files else [[] for _ in range(len(part))]
         rows: list[dict[Any, Any]] = part.to_dict("records")
         return [
             LibraryRun(
@@ -48,14 +48,14 @@ class EarlierRuns:
             for number, row, each in zip(part.index, rows, paths, strict=True)
         ], len(found)
 
-    def _found(self, text: str, model: str) -> pd.DataFrame:
+    def _search(self, text: str, model: str) -> pd.DataFrame:
         frame = self._frame
         models = find_column(frame, "model")
         if model and models is not None:
             frame = frame[models.astype(str) == model]
         columns = [column for name in SEARCHED if (column := find_column(frame, name)) is not None]
         for word in text.lower().split():
-            # As plain text: what somebody looks for is no pattern.
+            # As plain text, not as a pattern.
             hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
             mask = pd.concat(hits, axis=1).any(axis=1) if hits else pd.Series(False, index=frame.index)
             frame = frame[mask]

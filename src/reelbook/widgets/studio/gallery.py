@@ -1,4 +1,4 @@
-"""The gallery of a studio: everything that was made in it, and on demand what was made before."""
+"""The gallery of a studio: its runs, and on demand earlier runs of the library."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ if TYPE_CHECKING:
     from ...models.base import Input
 
 MAX_CARDS = 120
-"""Runs of this studio on the page; all of them are in the library."""
+"""Runs of this studio on the page; the library has all of them."""
 USED = "The form has the inputs of this run now."
 
 log = logging.getLogger("reelbook")
 
 
 class Gallery(StudioPart):
-    """Cards, the run that is looked at large, and runs side by side. The studio says what there is."""
+    """Cards, one run enlarged, and runs side by side."""
 
     cards: Any = traitlets.List().tag(sync=True)
-    """The runs of this studio, the newest first; see `studio_cards`."""
+    """The runs of this studio, the newest first; see `gallery_cards`."""
 
     def __init__(self, library: Callable[[], pd.DataFrame], kind_of: KindOf, use: Callable[[Input], object]) -> None:
         super().__init__("gallery")
         self._library, self._kind_of, self._use_inputs = library, kind_of, use
-        self._made: tuple[StudioRun | LibraryRun, ...] = ()
+        self._runs: tuple[StudioRun | LibraryRun, ...] = ()
         self._library_runs: dict[str, LibraryRun] = {}
         self._earlier: EarlierRuns | None = None
         self._library_lock = threading.Lock()
         self._clips = RunFileSender(self, self._files)
         self.handlers = {
             "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock,
-            "earlier": self._bring_earlier, "poster": self._clips.queue_poster, "bring": self._clips.queue_clip,
+            "earlier": self._on_earlier, "poster": self._clips.queue_poster, "bring": self._clips.queue_clip,
         }  # fmt: skip
 
-    def set_runs(self, made: Sequence[StudioRun | LibraryRun]) -> None:
-        """Show these runs, the newest first, and no others of this studio."""
-        cards = [_card_or_error(run) for run in made[:MAX_CARDS]]
-        if len(made) > MAX_CARDS:
-            cards[-1] = {**cards[-1], "older": len(made) - MAX_CARDS}
+    def set_runs(self, runs: Sequence[StudioRun | LibraryRun]) -> None:
+        """Display these runs of the studio, the newest first, instead of the previous ones."""
+        cards = [_card_or_error(run) for run in runs[:MAX_CARDS]]
+        if len(runs) > MAX_CARDS:
+            cards[-1] = {**cards[-1], "older": len(runs) - MAX_CARDS}
         with self.lock:
-            self._made = tuple(made)
+            self._runs = tuple(runs)
             if cards != self.cards and not self.is_closed:
                 self.cards = cards
 
     def close(self) -> None:
-        """Nothing of it stays."""
+        """Close it, and release the runs."""
         self._clips.close()
-        self._library_runs, self._earlier, self._made = {}, None, ()
+        self._library_runs, self._earlier, self._runs = {}, None, ()
         super().close()
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -101,48 +101,48 @@ class Gallery(StudioPart):
 
         def cancel() -> None:
             try:
-                agreed = submitted.cancel()
-                entry.cancel_message = CANCEL_REQUESTED if agreed else TOO_LATE if entry.is_over else NOT_CANCELLED
+                is_accepted = submitted.cancel()
+                entry.cancel_message = CANCEL_REQUESTED if is_accepted else TOO_LATE if entry.is_over else NOT_CANCELLED
             except Exception as error:
-                agreed, entry.cancel_message = False, str(error)
-            entry.is_cancelling = agreed
+                is_accepted, entry.cancel_message = False, str(error)
+            entry.is_cancelling = is_accepted
 
         self.in_background("cancel", cancel)
 
     def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """What time it is here: the page shows how long a run has taken, and its clock may be another one."""
+        """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""
         self.send({"clock": time.time()})
 
-    def _bring_earlier(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page wants runs of the library: `{do: "earlier", turn, from, text, model}`."""
+    def _on_earlier(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Send runs of the library: `{do: "earlier", turn, from, text, model}`."""
         turn, start = content.get("turn"), content.get("from")
         text, model = str(content.get("text") or "")[:200], str(content.get("model") or "")
         if type(turn) is not int or type(start) is not int or start < 0:
             return
 
-        def bring() -> None:
+        def answer() -> None:
             try:
-                # One at a time: a library is read once for all that is asked meanwhile.
+                # One at a time: the library is read once for all requests that arrive meanwhile.
                 with self._library_lock:
                     self._send_earlier(turn, start, text, model)
             except Exception as error:
                 if not isinstance(error, ReelbookError):
-                    log.debug("the library could not be shown", exc_info=True)
+                    log.debug("the library could not be displayed", exc_info=True)
                 self.send({"earlier": turn, "cards": [], "total": 0, "words": f"The library cannot be read: {error}"})
 
-        self.in_background("earlier", bring)
+        self.in_background("earlier", answer)
 
     def _send_earlier(self, turn: int, start: int, text: str, model: str) -> None:
         earlier = self._earlier
         if start == 0 or earlier is None:
-            # Anew: it may have grown since.
-            requests = {run.request_id for run in self._made if run.request_id}
+            # Read again: the library may have grown since.
+            requests = {run.request_id for run in self._runs if run.request_id}
             earlier = self._earlier = EarlierRuns(self._library(), self._kind_of, without=requests)
         found, total = earlier.page(start, text, model)
         with self.lock:
             if self.is_closed:
                 return
-            # Those of before stay known: one of them may be looked at.
+            # Earlier ones stay known: one of them may be enlarged.
             self._library_runs |= {run.key: run for run in found}
         cards = [_card_or_error(run) for run in found]
         self.send({"earlier": turn, "from": start, "cards": cards, "total": total, "more": start + PAGE < total, "models": earlier.models})  # fmt: skip
@@ -150,8 +150,8 @@ class Gallery(StudioPart):
     def _find_run(self, content: dict[str, Any]) -> StudioRun | LibraryRun | None:
         key = content.get("run")
         with self.lock:
-            made = next((run for run in self._made if run.key == key), None)
-            return made or self._library_runs.get(str(key))
+            own = next((run for run in self._runs if run.key == key), None)
+            return own or self._library_runs.get(str(key))
 
     def _files(self, key: str) -> tuple[LocalFile, ...]:
         run = self._find_run({"run": key})
@@ -161,7 +161,7 @@ class Gallery(StudioPart):
 def _card_or_error(run: StudioRun | LibraryRun) -> CardJSON:
     try:
         return run.card()
-    # The words come from services and files of all kinds, and one odd run must not hide the others.
+    # The words come from services and files of all kinds, and one broken run must not hide the others.
     except Exception:
-        log.debug("a run could not be shown", exc_info=True)
+        log.debug("a run could not be displayed", exc_info=True)
         return {"key": run.key, "status": "failed", "mark": "✕", "model": run.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip

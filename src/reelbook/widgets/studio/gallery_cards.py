@@ -1,4 +1,4 @@
-"""What a gallery shows of a run: a small card, the same run large, and what was asked and answered."""
+"""The JSON of a run in a gallery: its small card, its large view, and its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ..forms.fields.field_tree import sheet_of, title_of
-from ..forms.fields.row_values import values_of_row
-from ..forms.page_messages import labels_in
+from ..forms.fields.field_tree import get_sheet, get_title
+from ..forms.fields.row_values import get_row_values
+from ..forms.page_messages import get_labels
 from ..forms.running.run_history import (
     MAX_CAPTION_LENGTH,
     MAX_REASON_LENGTH,
     STATUS_WORDS,
     Entry,
-    details,
+    details_json,
     entry_json,
     file_json,
 )
@@ -39,39 +39,39 @@ FactsJSON = CardJSON
 MAX_SEARCH_LENGTH, MAX_ERROR_LENGTH = 400, 160
 MAX_INPUT_LENGTH, MAX_INPUTS = 48, 6
 IN_CAPTION = {"prompt", "seed", "num_frames", "frame_rate", "fps", "aspect_ratio", "resolution", "duration"}
-"""Fields of which the caption of a result says enough."""
-OF_CARD = ("key", "status", "mark", "lead", "facts", "whole")
-SIZE = ("kind", "width", "height", "frames", "rate", "bytes", "name")
-STATES: Mapping[str, str] = {**STATUS_WORDS, "rejected": "failed", "expired": "failed", "planned": "planned", "waiting": "waiting", "running": "running"}  # fmt: skip
-"""The words of a library for how a run stands, as a form says them."""
+"""Fields that the caption of a result covers."""
+CARD_KEYS = ("key", "status", "mark", "lead", "facts", "whole")
+SIZE_KEYS = ("kind", "width", "height", "frames", "rate", "bytes", "name")
+STATUS_NAMES: Mapping[str, str] = {**STATUS_WORDS, "rejected": "failed", "expired": "failed", "planned": "planned", "waiting": "waiting", "running": "running"}  # fmt: skip
+"""The states of a library's runs as a form names them."""
 
 
 def short_model_name(model: str) -> str:
-    """A model in short: as its form is called, where it is one of ours.
+    """The short name of a model: the title of its form, if it is in the catalog.
 
     >>> short_model_name("svc/video-gen/v2.1/master/image-to-video"), short_model_name("lab/song-maker")
     ('Image to video', 'song-maker')
     """
     known = next((row.input for row in CATALOG if row.id == model), None)
     if known is not None:
-        return title_of(known)
+        return get_title(known)
     return shorten(model.rstrip("/").rpartition("/")[2] or model, 60)
 
 
 class StudioRun:
-    """A run that was started in the studio."""
+    """A run started in the studio."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry, self.key, self.model = entry, entry.key, entry.value.endpoint_id
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
-        """What it made."""
+        """Its files."""
         return self.entry.files
 
     @property
     def request_id(self) -> str:
-        """What the service calls it; empty where it has none yet."""
+        """The id that the service has given it; empty before that."""
         return self.entry.run.request_id if self.entry.run is not None else ""
 
     @property
@@ -80,12 +80,12 @@ class StudioRun:
         return self.entry.value
 
     def large(self) -> CardJSON:
-        """The run as it is shown large. Its log stays with the form."""
-        said = entry_json(self.entry)
-        return {**said, "can": [one for one in said["can"] if one != "log"]}
+        """The large view of the run, without its log, which is in the form."""
+        entry_data = entry_json(self.entry)
+        return {**entry_data, "can": [one for one in entry_data["can"] if one != "log"]}
 
     def card(self) -> CardJSON:
-        """The run as it is shown small."""
+        """The small card of the run."""
         return _card_json(
             self.large(), self.model, str(getattr(self.entry.value, "prompt", "") or ""), self._input_texts
         )
@@ -95,12 +95,12 @@ class StudioRun:
         return _format_inputs(type(self.entry.value), self.entry.value.changed())
 
     def details(self) -> FactsJSON:
-        """What was asked and answered, and the code that asks for it again."""
-        return details(self.entry)
+        """Its inputs and outputs, and the code that runs it again."""
+        return details_json(self.entry)
 
 
 class LibraryRun:
-    """A run that the library has, by its row in a table of runs."""
+    """A run of the library, from its row in a table of runs."""
 
     def __init__(self, key: str, row: Mapping[str, Any], files: Sequence[Path], kind: type[Input] | None) -> None:
         self.key, self.model = key, str(row.get("model"))
@@ -111,14 +111,14 @@ class LibraryRun:
 
     @property
     def value(self) -> Input:
-        """Its inputs; an error says why they cannot be had."""
+        """Its inputs; an error if the model is not known yet."""
         if self._kind is None:
             raise ReelbookError(f"Open the model {self.model} first: its fields are not known here yet.")
-        found = values_of_row(self._row, self._kind)
+        found = get_row_values(self._row, self._kind)
         return found if isinstance(found, self._kind) else self._kind(**dict(found))
 
     def large(self) -> CardJSON:
-        """The run as it is shown large."""
+        """The large view of the run."""
         row, files = self._row, self.files
         status = str(row.get("status"))
         prompt = " ".join(str(row.get("prompt") or "").split())
@@ -128,14 +128,14 @@ class LibraryRun:
         )
         paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")))
         facts = [fact for fact in ("" if seed is None else f"seed {shorten(seed, 40)}", *measured, paid) if fact]
-        made = row.get("created")
+        created = row.get("created")
         error = str(row.get("error") or "")
         return {
             "key": self.key,
-            "status": STATES.get(status, status),
+            "status": STATUS_NAMES.get(status, status),
             "mark": STATE_SIGNS.get(status, STATE_SIGNS["running"]),
             "lead": shorten(prompt, run_text.MAX_PROMPT_LENGTH),
-            "line": f"{made:%Y-%m-%d %H:%M} UTC" if hasattr(made, "strftime") else "",
+            "line": f"{created:%Y-%m-%d %H:%M} UTC" if hasattr(created, "strftime") else "",
             "facts": facts,
             "whole": join_with_dots(shorten(prompt, MAX_CAPTION_LENGTH), *facts),
             "files": [file_json(file) for file in files[:40]],
@@ -145,7 +145,7 @@ class LibraryRun:
         }
 
     def card(self) -> CardJSON:
-        """The run as it is shown small."""
+        """The small card of the run."""
         return _card_json(self.large(), self.model, str(self._row.get("prompt") or ""), self._input_texts)
 
     @cached_property
@@ -157,7 +157,7 @@ class LibraryRun:
         )
 
     def details(self) -> FactsJSON:
-        """What was asked and answered; of a model that is not known here, as the library has it."""
+        """Its inputs and outputs; if the model is not known here, as the library stores them."""
         row = self._row
         names = (
             "credits",
@@ -170,45 +170,45 @@ class LibraryRun:
             "error_type",
             "error",
         )
-        answered = [(name, run_text.format_value(row[name])) for name in names if name in row and name != "marks"]
-        answered += [("marks", format_marks(self.files))] if self.files else []
+        outputs = [(name, run_text.format_value(row[name])) for name in names if name in row and name != "marks"]
+        outputs += [("marks", format_marks(self.files))] if self.files else []
         try:
             value = self.value
         except ReelbookError as error:
-            asked = {name: one for name, one in row.items() if name not in names and not name.startswith("output_")}
+            inputs = {name: one for name, one in row.items() if name not in names and not name.startswith("output_")}
             return {
-                "asked": [(shorten(name, 60), run_text.format_value(one)) for name, one in asked.items()][
+                "asked": [(shorten(name, 60), run_text.format_value(one)) for name, one in inputs.items()][
                     : run_text.MAX_FACTS
                 ],
-                "answered": answered,
+                "answered": outputs,
                 "code": f"# {shorten(error, MAX_REASON_LENGTH)}",
             }
         seed = _parse_int(row.get("output_seed"))
         return {
             "asked": run_text.format_input_facts(value),
-            "answered": answered,
+            "answered": outputs,
             "code": format_run_code(value, seed=seed),
         }
 
 
 def _format_inputs(kind: type[Input] | None, values: Mapping[str, Any]) -> list[str]:
-    """What was asked besides what a caption says anyway, by which cards may differ."""
-    labels = {} if kind is None else labels_in(sheet_of(kind))
-    asked = {name: one for name, one in values.items() if name not in IN_CAPTION and not isinstance(one, list | tuple)}
+    """The inputs that a caption does not cover, as text; cards may differ by them."""
+    labels = {} if kind is None else get_labels(get_sheet(kind))
+    inputs = {name: one for name, one in values.items() if name not in IN_CAPTION and not isinstance(one, list | tuple)}
     return [
         shorten(f"{labels.get(name, name)}: {run_text.format_value(value)}", MAX_INPUT_LENGTH)
-        for name, value in asked.items()
+        for name, value in inputs.items()
     ][:MAX_INPUTS]
 
 
-def _card_json(large: CardJSON, model: str, prompt: str, asked: Sequence[str]) -> CardJSON:
+def _card_json(large: CardJSON, model: str, prompt: str, inputs: Sequence[str]) -> CardJSON:
     files = large.get("files", [])
     facts = large.get("facts", [])
     paid = facts[-1] if facts and "credit" in facts[-1] else "not charged" if "not charged" in facts else ""
-    card = {name: large[name] for name in OF_CARD if name in large}
+    card = {name: large[name] for name in CARD_KEYS if name in large}
     card |= {"model": model, "name": short_model_name(model), "paid": paid, "count": len(files)}
-    if asked:
-        card["asked"] = list(asked)
+    if inputs:
+        card["asked"] = list(inputs)
     seed = next((fact for fact in facts if fact.startswith("seed ")), "")
     searchable = [prompt[:MAX_SEARCH_LENGTH], model, seed, large.get("error", ""), large["status"]]
     card["text"] = " ".join(searchable).lower()
@@ -217,7 +217,7 @@ def _card_json(large: CardJSON, model: str, prompt: str, asked: Sequence[str]) -
     if large.get("fraction"):
         card["percent"] = f"{large['fraction']:.0%}"
     if files:
-        card["file"] = {name: files[0][name] for name in SIZE if name in files[0]}
+        card["file"] = {name: files[0][name] for name in SIZE_KEYS if name in files[0]}
         if "words" in files[0]:
             card["error"] = shorten(files[0]["words"], MAX_ERROR_LENGTH)
     return card
@@ -231,7 +231,7 @@ def _parse_int(value: Any) -> int | None:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a cell has nothing in it; NaN, NaT and NA are the only values that do not equal themselves."""
+    """Whether a cell is empty; NaN, NaT and NA are the only values that do not equal themselves."""
     if value is None:
         return True
     # A list in a cell may be an array, too.

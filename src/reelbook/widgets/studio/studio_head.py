@@ -1,4 +1,4 @@
-"""The head of a studio: which model is chosen, whose account it is, and what has been spent here."""
+"""The head of a studio: the choice of a model, the account, and the cost so far."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import traitlets
 from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
-from ..forms.fields.field_tree import sheet_of
-from ..forms.shop import EMBEDDED
+from ..forms.fields.field_tree import get_sheet
 from .studio_part import StudioPart
 
 if TYPE_CHECKING:
     from ...models.base import Input
-    from ..forms.shop import Shop
+    from ...session import Session
 
 MAX_ID_LENGTH = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
@@ -26,26 +25,26 @@ log = logging.getLogger("reelbook")
 
 
 class Head(StudioPart):
-    """The choice of a model, and the account. What takes time is asked for in the background, and told when it is there."""
+    """The choice of a model, and the account, which is read in the background."""
 
     models: Any = traitlets.List().tag(sync=True)
-    """The models to choose from: the catalog, and what was opened besides."""
+    """The models to choose from: the catalog, and others opened here."""
     chosen = traitlets.Unicode().tag(sync=True)
-    """The id of the model whose form is shown."""
+    """The id of the model whose form is displayed."""
     carried = traitlets.Unicode().tag(sync=True)
-    """What the form has from the one before it."""
+    """The sentence that names the fields copied from the previous form."""
     account = traitlets.Dict().tag(sync=True)
-    """The service and the credits, in words."""
+    """The service and the credits, as text."""
     cost = traitlets.Unicode().tag(sync=True)
-    """What all runs of this studio have cost."""
+    """The cost of all runs of this studio, as text."""
     twin = traitlets.Unicode().tag(sync=True)
-    """The mark of the static picture beside it, which is hidden where the studio itself is shown."""
+    """The mark of the static picture beside it, which the studio hides where it is displayed."""
 
-    def __init__(self, shop: Shop, choose: Callable[[str], object], *, twin: str) -> None:
-        self._shop: Shop | None = shop
-        self._is_asking = self._is_asked_again = False
+    def __init__(self, session: Session, choose: Callable[[str], object], *, twin: str) -> None:
+        self._session: Session | None = session
+        self._is_reading = self._is_reread_requested = False
         super().__init__(
-            "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(shop)
+            "head", models=[_model_json(row.input) for row in CATALOG], twin=twin, account=_describe_service(session)
         )
         self._choose_model = choose
         self.handlers = {
@@ -55,40 +54,40 @@ class Head(StudioPart):
         }
 
     def add_model(self, kind: type[Input]) -> None:
-        """Let this model be chosen, too."""
+        """Add a model to the choice."""
         with self.lock:
             if all(model["id"] != kind.endpoint_id for model in self.models):
                 self.models = [*self.models, _model_json(kind)]
 
     def refresh_account(self) -> None:
-        """Ask how the account stands, where somebody is connected. Asked again meanwhile, it is asked once more."""
+        """Read the account in the background, if connected; a call during a read causes one more."""
         with self.lock:
             if self.is_closed:
                 return
-            self._is_asked_again = self._is_asking
-            if self._is_asking:
+            self._is_reread_requested = self._is_reading
+            if self._is_reading:
                 return
-            self._is_asking = True
+            self._is_reading = True
         self.in_background("account", self._work)
 
     def close(self) -> None:
-        """Nothing of it stays."""
-        self._shop = None
+        """Close it."""
+        self._session = None
         super().close()
 
     def _work(self) -> None:
         while True:
-            shop = self._shop
-            found = None if shop is None else _read_account(shop)
+            session = self._session
+            found = None if session is None else _read_account(session)
             with self.lock:
                 if found is not None and not self.is_closed:
                     self.account = found
-                    # Also where nothing has changed: somebody has pressed a button.
+                    # Also without a change: it answers the press of a button.
                     self.send({"asked": True})
-                if not self._is_asked_again or self.is_closed:
-                    self._is_asking = False
+                if not self._is_reread_requested or self.is_closed:
+                    self._is_reading = False
                     return
-                self._is_asked_again = False
+                self._is_reread_requested = False
 
     def _choose(self, content: dict[str, Any], _: list[memoryview]) -> None:
         model = str(content.get("model") or "").strip()[:MAX_ID_LENGTH]
@@ -110,40 +109,43 @@ class Head(StudioPart):
 
 
 def _model_json(kind: type[Input]) -> dict[str, Any]:
-    """A model as one chooses it: its name, what it is for, and what it costs at least."""
+    """A model as JSON for the choice: its title, its purpose and its lowest price."""
     row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
-    title = shorten(sheet_of(kind)["title"], 80)
+    title = shorten(get_sheet(kind)["title"], 80)
     price = "" if row is None else f"from {row.base_credits} credits"
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}
 
 
-def _describe_service(shop: Shop) -> dict[str, Any]:
-    if not shop.is_connected():
-        return {"service": "Not connected yet", "credits": f"the first run connects to {shop.service_to_come()}"}
-    return {"service": _format_service(shop), "credits": "", "offers": ""}
+def _describe_service(session: Session) -> dict[str, Any]:
+    if session.current is None:
+        return {"service": "Not connected yet", "credits": f"the first run connects to {session.next_service_name()}"}
+    return {"service": _format_service(session), "credits": "", "offers": ""}
 
 
-def _read_account(shop: Shop) -> dict[str, Any]:
-    """The service, what is left there and what it offers; nobody is connected only to show it."""
-    if not shop.is_connected():
-        return _describe_service(shop)
+def _read_account(session: Session) -> dict[str, Any]:
+    """The service, the credits left and the features; does not connect for it."""
+    if (client := session.current) is None:
+        return _describe_service(session)
     try:
-        account = shop.account()
-        offers = ", ".join(sorted(shop.features()))
+        account = client.account()
+        offers = ", ".join(sorted(client.features()))
     except Exception as error:
         if not isinstance(error, ReelbookError):
             log.debug("the account could not be asked", exc_info=True)
-        return {**_describe_service(shop), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
-    return {"service": _format_service(shop), "credits": format_credits_left(account), "offers": shorten(offers, 300)}
+        return {**_describe_service(session), "trouble": f"The account could not be asked: {shorten(error, 300)}"}
+    return {
+        "service": _format_service(session),
+        "credits": format_credits_left(account),
+        "offers": shorten(offers, 300),
+    }
 
 
-def _format_service(shop: Shop) -> str:
-    where = shop.client_told()
-    return "Embedded service on this machine" if where == EMBEDDED else shorten(where, 120)
+def _format_service(session: Session) -> str:
+    return "Embedded service on this machine" if session.is_embedded else shorten(session.service_name(), 120)
 
 
 def format_credits_left(account: Mapping[str, Any]) -> str:
-    """What is left of an account.
+    """The credits left on an account, as text.
 
     >>> format_credits_left({"credits_available": 999_894, "credits_reserved": 53})
     '999,894 credits left, 53 set aside for runs under way'
@@ -159,7 +161,7 @@ def format_credits_left(account: Mapping[str, Any]) -> str:
 
 
 def format_carried(names: list[str], title: str) -> str:
-    """What a form has from another one.
+    """The sentence that names the fields copied from another form.
 
     >>> format_carried(["prompt", "seed"], "Text to video")
     'Kept from Text to video: prompt, seed.'

@@ -1,4 +1,4 @@
-"""One part of a studio, drawn by the studio's script."""
+"""A part of a studio, drawn by the studio's script."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..forms.form_scripts import pack_studio_script
 
 
 class StudioPart(ScriptWidget):
-    """The head or the gallery."""
+    """Base class of the head and the gallery."""
 
     part = traitlets.Unicode().tag(sync=True)
-    """Which part it is."""
+    """`head` or `gallery`."""
     thread_label = "studio"
 
     def __init__(self, part: str, **traits: Any) -> None:

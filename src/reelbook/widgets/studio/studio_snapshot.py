@@ -1,4 +1,4 @@
-"""A studio as a saved notebook keeps it: the form that stood in it, what was spent, and the last runs in words."""
+"""The static picture of a studio in a saved notebook: its form, the cost, and the last runs as text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from .gallery_cards import LibraryRun, StudioRun
 
 
-def studio_bundle(form: Form, made: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str) -> dict[str, Any]:
-    """The picture of a studio for its cell; `mark` is by what the studio itself finds and hides it."""
+def studio_bundle(form: Form, runs: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str) -> dict[str, Any]:
+    """The MIME bundle of the static picture; by `mark`, the studio finds and hides it."""
     bundle = render_form_snapshot(form, mark=mark)
-    lines = format_runs(made)
-    body = [render_heading("Studio"), render_small_print(cost), *render_thumb(made), *map(render_small_print, lines)]
+    lines = format_runs(runs)
+    body = [render_heading("Studio"), render_small_print(cost), *render_thumb(runs), *map(render_small_print, lines)]
     html = Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(render_card(*body, width=options.max_width)))
     text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
     return {"text/html": str(html) + bundle["text/html"], "text/plain": text}

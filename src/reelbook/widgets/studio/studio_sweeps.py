@@ -1,4 +1,4 @@
-"""The sweeps of a studio: what they have made so far, read in the background, and what they have cost."""
+"""The sweeps of a studio: their ended runs, read in the background, and their cost."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...sweeps.execute.progress import CANCELLED, COMPLETED, FAILED, UNCERTAIN, UNFINISHED
-from ...sweeps.results.accessor import Reel
+from ...sweeps.execute.progress import SweepStatus
+from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
     from ...sweeps.execute.job import SweepJob
     from ..forms.form import Form
 
-ENDED = (COMPLETED, FAILED, CANCELLED, UNFINISHED, UNCERTAIN)
-"""How a run stands of which there is something to see or to say."""
+ENDED = (
+    SweepStatus.COMPLETED,
+    SweepStatus.FAILED,
+    SweepStatus.CANCELLED,
+    SweepStatus.UNFINISHED,
+    SweepStatus.UNCERTAIN,
+)
+"""States of runs with something to display."""
 MAX_ROWS = 120
-"""Runs of one sweep that a gallery shows; all of them are in its table."""
+"""Runs of one sweep in a gallery; its table has all of them."""
 
 
 class SweepCost(NamedTuple):
-    """What a sweep has cost since it was started here."""
+    """The cost of a sweep since it was started here."""
 
     credits: int
     runs: int
@@ -31,13 +37,13 @@ class SweepCost(NamedTuple):
 
 
 class StudioSweeps:
-    """The sweeps that the forms of a studio have started."""
+    """The sweeps started by the forms of a studio."""
 
     def __init__(self) -> None:
         self._jobs: dict[SweepJob, tuple[int, float, type[Any]]] = {}
-        """Of each its number, when it was first seen, and its model."""
+        """The number of each, when it was first seen, and its model."""
         self._stages_read: dict[SweepJob, tuple[int, bool]] = {}
-        """How many runs had ended when a table was read last, and whether that was the end."""
+        """How many runs had ended when each table was last read, and whether the sweep was done."""
         self._items: dict[SweepJob, list[LibraryRun]] = {}
         self._guard = threading.Lock()
         self._is_busy = False
@@ -49,60 +55,64 @@ class StudioSweeps:
 
     @property
     def is_over(self) -> bool:
-        """Whether all have ended, and what they made is known here."""
+        """Whether all have ended and their runs were read."""
         return all(self._stages_read.get(job, (0, False))[1] for job in self.jobs)
 
     @property
     def key(self) -> tuple[int, ...]:
-        """How far all of them are, and how much of it is known here, in short."""
+        """A key that changes with the progress of the sweeps and the runs read."""
         jobs = self.jobs
         ends = sum(job.progress.finished for job in jobs), sum(job.is_done for job in jobs)
         return len(jobs), *ends, len(self.items())
 
     @property
     def cost(self) -> list[SweepCost]:
-        """What each has cost since it was started here."""
+        """The cost of each since it was started here."""
         found = []
         for job in self.jobs:
             progress = job.progress
             found.append(
-                SweepCost(progress.spent_now, progress.counts[COMPLETED] - progress.from_library, progress.under_way)
+                SweepCost(
+                    progress.spent_now,
+                    progress.counts[SweepStatus.COMPLETED] - progress.from_library,
+                    progress.under_way,
+                )
             )
         return found
 
     def items(self) -> list[tuple[float, LibraryRun]]:
-        """What the sweeps have made, each run with the time of its sweep, the oldest first."""
+        """The ended runs, each with the start of its sweep, the oldest first."""
         with self._guard:
             return [(self._jobs[job][1], item) for job, items in self._items.items() for item in items]
 
     def update(self, forms: Sequence[Form]) -> None:
-        """See which sweeps there are."""
+        """Add the sweeps that these forms have started since."""
         for form in forms:
             jobs = form.jobs
             with self._guard:
                 new = [job for job in jobs if job not in self._jobs]
                 first = len(self._jobs) + 1
-                # In place of the ones before, through which somebody may be going at this moment.
-                seen = {job: (first + place, time.time(), form.kind) for place, job in enumerate(new)}
-                self._jobs = {**self._jobs, **seen}
+                # A new dictionary: another thread may be iterating over the old one.
+                added = {job: (first + place, time.time(), form.kind) for place, job in enumerate(new)}
+                self._jobs = {**self._jobs, **added}
 
     def read(self, in_background: Callable[[str, Callable[[], None]], None], done: Callable[[], None]) -> None:
-        """Read the tables of those that have gone on, one after the other and never twice at a time."""
+        """Read the tables of the sweeps that have progressed, in one background thread at a time."""
         with self._guard:
-            wanted = [job for job in self._jobs if self._stages_read.get(job) != _read_stage(job)]
-            if self._is_busy or not wanted:
+            changed = [job for job in self._jobs if self._stages_read.get(job) != _read_stage(job)]
+            if self._is_busy or not changed:
                 return
             self._is_busy = True
 
         def work() -> None:
             try:
-                for job in wanted:
+                for job in changed:
                     stage = _read_stage(job)
                     number, _, kind = self._jobs[job]
                     try:
                         items = _read_runs(job, number, kind)
                     finally:
-                        # Also where it failed: it is tried again when there is something new.
+                        # Also after a failure: it is tried again when the sweep has progressed.
                         self._stages_read[job] = stage
                     with self._guard:
                         self._items[job] = items
@@ -114,7 +124,7 @@ class StudioSweeps:
 
 
 def _read_stage(job: SweepJob) -> tuple[int, bool]:
-    # Asked in this order: what ends meanwhile is read once more.
+    # Read in this order, so that a run that ends meanwhile causes another read.
     is_done = job.is_done
     return job.progress.finished, is_done
 
@@ -130,5 +140,5 @@ def _read_runs(job: SweepJob, number: int, kind: type[Any]) -> list[LibraryRun]:
             [Path(path) for path in paths],
             kind,
         )
-        for row, cells, paths in zip(ended.index, rows, Reel(ended).paths(), strict=True)
+        for row, cells, paths in zip(ended.index, rows, find_paths(ended), strict=True)
     ]

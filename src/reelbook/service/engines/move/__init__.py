@@ -1,4 +1,4 @@
-"""Image to video: a camera that moves over the picture as the prompt's words say."""
+"""Image to video: a camera that moves over the picture as the prompt asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How near the parts of a picture seem, and what in it matters: guesses from its colours alone."""
+"""Estimates of depth and saliency of a picture, from its colours alone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LONG_SIDE = 96
 """Maps this small are enough: the picture is bent smoothly."""
 
 STEEPEST = 5.0
-"""The most that a map changes per side of the picture; steeper ones would tear what lies on the slope."""
+"""Largest gradient of a map, per side of the picture; steeper ones would tear what lies on the slope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What move believes about a picture; all maps run from 0 to 1."""
+    """Estimated depth and subject of a picture; all maps run from 0 to 1."""
 
     near: Map
     """1 is nearest."""
     subject: Map
-    """1 where the thing is that the picture shows."""
+    """1 where the subject of the picture is."""
     centre: tuple[float, float]
     """The middle of the subject, each coordinate from -0.5 to 0.5."""
 
@@ -42,8 +42,8 @@ class Scene:
         return np.asarray(above * (1 - v) + below * v)
 
 
-def look(picture: Image.Image) -> Scene:
-    """The scene that a picture seems to show."""
+def estimate_scene(picture: Image.Image) -> Scene:
+    """The estimated depth and subject of a picture."""
     scale = LONG_SIDE / max(picture.size)
     size = (max(8, round(picture.width * scale)), max(8, round(picture.height * scale)))
     colours = np.asarray(picture.resize(size, Image.Resampling.BOX), dtype=np.float64) / 255
@@ -53,7 +53,7 @@ def look(picture: Image.Image) -> Scene:
 
 
 def _opponent(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lightness and two colour differences, lightened as the eye sees them."""
+    """Lightness and two colour differences, gamma-corrected."""
     red, green, blue = np.moveaxis(np.sqrt(rgb), -1, 0)
     light = 0.3 * red + 0.6 * green + 0.1 * blue
     return np.stack([light, 1.4 * (red - green), 0.8 * ((red + green) / 2 - blue)], axis=-1)
@@ -73,7 +73,7 @@ def _importance(colours: NDArray[np.float64]) -> Map:
 
 
 def _barrier(colours: NDArray[np.float64]) -> Map:
-    """For each point, the least range of colours on a way to the border (minimum barrier distance)."""
+    """For each point, the smallest range of colours on a path to the border (minimum barrier distance)."""
     cost = np.full(colours.shape, np.inf)
     cost[0] = cost[-1] = 0
     cost[:, 0] = cost[:, -1] = 0
@@ -87,7 +87,7 @@ def _barrier(colours: NDArray[np.float64]) -> Map:
 
 
 def _sweep(colours: Map, cost: Map, high: Map, low: Map) -> None:
-    """Let every row take the way through the row before it, where that is cheaper."""
+    """Let every row take the path through the row before it, where that is cheaper."""
     for row in range(1, len(colours)):
         top = np.maximum(high[row - 1], colours[row])
         bottom = np.minimum(low[row - 1], colours[row])
@@ -98,7 +98,7 @@ def _sweep(colours: Map, cost: Map, high: Map, low: Map) -> None:
 
 
 def _strangeness(colours: NDArray[np.float64]) -> Map:
-    """How unlike the borders a colour is; the border that is itself most unlike, the subject's perhaps, has no say."""
+    """How unlike the borders a colour is; the border that differs most, perhaps cut by the subject, is not counted."""
     rows, columns = colours.shape[:2]
     wide = max(2, min(rows, columns) // 12)
     borders = (colours[:wide], colours[-wide:], colours[:, :wide], colours[:, -wide:])
@@ -122,7 +122,7 @@ def _contrast(colours: NDArray[np.float64]) -> Map:
 
 
 def _standing(subject: Map) -> Map:
-    """Nearness: the ground comes nearer downwards, and what stands on it is as near as its foot."""
+    """Nearness: the ground comes nearer downwards, and things on it are as near as their lowest point."""
     rows = len(subject)
     ground = np.clip(np.linspace(-0.5, 1, rows), 0, 1)[:, None] ** 1.2 * np.ones_like(subject)
     standing = ground.copy()
@@ -133,7 +133,7 @@ def _standing(subject: Map) -> Map:
 
 
 def _middle(subject: Map) -> tuple[float, float]:
-    """The middle of the subject, kept off the border."""
+    """The middle of the subject, clipped away from the border."""
     weight = subject**2
     total = float(weight.sum())
     if total < 1e-6:

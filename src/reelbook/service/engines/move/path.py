@@ -1,4 +1,4 @@
-"""The camera's way over a picture: where it is at each moment, and never with its view beyond the picture."""
+"""The path of the camera over a picture; the view never leaves the picture."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class Pose:
 
 
 class Path:
-    """The camera's way through a clip."""
+    """The path of the camera through a clip."""
 
     def __init__(self, plan: Plan, centre: Vector, aspect: float, seconds: float, detail: float) -> None:
-        """`detail` tells how many pixels of the picture there are to one of the clip, along a side."""
+        """`detail` is the number of pixels of the picture per pixel of the clip, along a side."""
         self._plan, self._centre, self._aspect, self._seconds = plan, centre, aspect, seconds
         # A long strip can hardly be turned before its ends leave the picture.
-        self._most_turn = 0.35 / max(aspect, 1 / aspect)
-        self._swing = min(0.07 * plan.amount("swing"), self._most_turn / 2)
+        self._max_turn = 0.35 / max(aspect, 1 / aspect)
+        self._swing = min(0.07 * plan.amount("swing"), self._max_turn / 2)
         shake = plan.amount("shake")
-        self._shake = _Shake(plan.seed, 0.011 * shake, min(0.008 * shake, self._most_turn / 4))
+        self._shake = _Shake(plan.seed, 0.011 * shake, min(0.008 * shake, self._max_turn / 4))
         sideways = [act for act in plan.acts if act.wish.kind in ROOM]
         self._room = max((ROOM[act.wish.kind] * act.amount for act in sideways), default=0.0)
         self._room_from = min((act.begin for act in sideways), default=0.0)
@@ -138,12 +138,12 @@ class Path:
         return max(-0.5, min(0.5, now))
 
     def _roll(self, share: float) -> float:
-        return max(-self._most_turn, min(self._most_turn, self._sum(share, ROLL, _sign)))
+        return max(-self._max_turn, min(self._max_turn, self._sum(share, ROLL, _sign)))
 
-    def _sum(self, share: float, effects: Mapping[str, float], way: Callable[[Wish], float]) -> float:
-        """What all moves have added up to by now, in one of their effects."""
+    def _sum(self, share: float, effects: Mapping[str, float], component: Callable[[Wish], float]) -> float:
+        """The sum of one effect over all moves, at a share of the clip."""
         return sum(
-            effects[act.wish.kind] * act.amount * way(act.wish) * ease(_part(act, share))
+            effects[act.wish.kind] * act.amount * component(act.wish) * ease(_part(act, share))
             for act in self._plan.acts
             if act.wish.kind in effects
         )
@@ -162,7 +162,7 @@ def _sign(wish: Wish) -> float:
 
 
 class _Shake:
-    """A hand that is never quite still: slow sway with a little tremor, always within its reach."""
+    """Hand-held shake: slow sway with a little tremor, within a given reach."""
 
     def __init__(self, seed: int, reach: float, turn: float) -> None:
         self.reach, self.turn = reach, turn
@@ -187,7 +187,7 @@ _TREMOR = ((0.43, 0.45), (0.97, 0.3), (2.3, 0.17), (4.1, 0.08))
 
 
 def ease(part: float) -> float:
-    """The way covered by something that starts softly, goes on evenly and stops softly.
+    """The distance covered by a motion that starts softly, goes on evenly and stops softly.
 
     >>> [round(ease(part / 4), 3) for part in range(5)]
     [0.0, 0.126, 0.5, 0.874, 1.0]

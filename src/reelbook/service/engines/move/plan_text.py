@@ -1,4 +1,4 @@
-"""A plan in words, for the log of a run."""
+"""Text for a plan, for the log of a run."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Mapping
 from .shot_plan import CAMERA, Act, Plan
 
 
-def said(plan: Plan) -> str:
-    """What the clip will show, what was taken away, and whose idea it was.
+def format_plan(plan: Plan) -> str:
+    """A sentence about the moves in the clip, who chose them, and what was forbidden.
 
     >>> from reelbook.models.image_to_video import ImageToVideo
-    >>> from .plan import plan
-    >>> said(plan(ImageToVideo(prompt="pan left, rain, shaky", image_url="u", negative_prompt="shake")))
+    >>> from .shot_plan import make_plan
+    >>> format_plan(make_plan(ImageToVideo(prompt="pan left, rain, shaky", image_url="u", negative_prompt="shake")))
     'From the prompt: pan left, rain. Left out because of the negative prompt: shake.'
     """
     if plan.own:
-        known = [_saying(act) for act in plan.acts if act.wish.kind not in CAMERA]
-        own = [_saying(act) for act in plan.acts if act.wish.kind in CAMERA]
+        known = [_format_act(act) for act in plan.acts if act.wish.kind not in CAMERA]
+        own = [_format_act(act) for act in plan.acts if act.wish.kind in CAMERA]
         text = f"From the prompt: {', '.join(known)}." if known else "The prompt names no camera move."
         text += f" Chosen by the engine: {', '.join(own)}." if own else " The camera stays still."
     else:
-        steps = [", ".join(_saying(act) for act in plan.acts if act.wish.step == step) for step in range(plan.steps)]
+        steps = [
+            ", ".join(_format_act(act) for act in plan.acts if act.wish.step == step) for step in range(plan.steps)
+        ]
         text = f"From the prompt: {'; then '.join(step for step in steps if step)}."
     if plan.refused:
         text += f" Left out because of the negative prompt: {', '.join(plan.refused)}."
@@ -30,16 +32,16 @@ def said(plan: Plan) -> str:
     return text
 
 
-def _saying(act: Act) -> str:
+def _format_act(act: Act) -> str:
     wish = act.wish
-    text = _SAYINGS.get(wish.kind, wish.kind)
+    text = _ACT_TEXTS.get(wish.kind, wish.kind)
     if wish.kind in ("zoom", "dolly", "vertigo"):
         text += " in" if wish.sign > 0 else " out"
     elif wish.kind == "roll":
         text += " clockwise" if wish.sign > 0 else " anticlockwise"
     else:
         text += _direction(*wish.toward)
-    if wish.kind not in CAMERA or wish.kind in _SAYINGS:
+    if wish.kind not in CAMERA or wish.kind in _ACT_TEXTS:
         return text
     return f"slow {text}" if wish.vigour < 0.9 else f"fast {text}" if wish.vigour > 1.1 else text
 
@@ -49,7 +51,7 @@ def _direction(x: float, y: float) -> str:
     return "".join(f" {word}" for word in words if word)
 
 
-_SAYINGS: Mapping[str, str] = {
+_ACT_TEXTS: Mapping[str, str] = {
     "vertigo": "dolly zoom",
     "shake": "a hand-held camera",
     "swing": "a swinging camera",

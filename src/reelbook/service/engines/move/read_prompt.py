@@ -1,4 +1,4 @@
-"""What a prompt asks for, read from its words: moves of the camera, stirrings of the scene, light and weather."""
+"""Parsing of a prompt into camera moves, movement in the scene, light and weather."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ class Wish:
     """One thing that the prompt asks for."""
 
     kind: str
-    """A key of `lexicon.KINDS`."""
+    """A key of `move_phrases.KINDS`."""
     toward: Vector = (0.0, 0.0)
     """Where the camera goes, or the thing that moves: right and down are positive."""
     sign: int = 1
     """1 for closer or clockwise, -1 for the other way."""
     vigour: float = 1.0
-    """How strongly and fast, 1 where the prompt does not say."""
+    """How strongly and fast; 1 where the prompt does not name it."""
     step: int = 0
     """Which part of the clip: `zoom in, then pan left` has two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that was understood of a prompt."""
+    """The result of parsing a prompt."""
 
     wishes: tuple[Wish, ...] = ()
     steps: int = 1
     vigour: float = 1.0
-    """What the prompt says of its speed as a whole."""
+    """The speed that the prompt names for the whole clip."""
     still: bool = False
-    """Whether the camera is asked to stay where it is."""
+    """Whether the camera is to stay where it is."""
 
 
-def read(prompt: str) -> Reading:
-    """What a prompt asks for.
+def parse_prompt(prompt: str) -> Reading:
+    """The wishes in a prompt.
 
-    >>> [(wish.kind, wish.sign, wish.step) for wish in read("Zoom in, then slowly pull back").wishes]
+    >>> [(wish.kind, wish.sign, wish.step) for wish in parse_prompt("Zoom in, then slowly pull back").wishes]
     [('zoom', 1, 0), ('dolly', -1, 1)]
-    >>> [(wish.kind, wish.toward) for wish in read("pan left, without any zoom").wishes]
+    >>> [(wish.kind, wish.toward) for wish in parse_prompt("pan left, without any zoom").wishes]
     [('pan', (-1, 0))]
     """
     steps = [step for step in re.split(THEN, _plain(prompt)) if step.strip()]
@@ -71,7 +71,7 @@ def read(prompt: str) -> Reading:
         for clause in re.split(r"[,.;:!?()\n]+|\b(?:and|while|as|with|but|plus)\b", step):
             found = _clause(clause, number)
             if re.search(NO, clause):
-                refused |= named(clause)
+                refused |= find_kinds(clause)
             elif found:
                 wishes += found
             else:
@@ -80,10 +80,10 @@ def read(prompt: str) -> Reading:
     return Reading(wanted, max(1, len(steps)), min(2.0, max(0.3, loose)), bool(re.search(STILL, _plain(prompt))))
 
 
-def named(text: str) -> set[str]:
-    """The kinds of moves and qualities that a text names, whichever way they go.
+def find_kinds(text: str) -> set[str]:
+    """The kinds of moves and qualities that a text names, in any direction.
 
-    >>> sorted(named("no camera shake, no rotation"))
+    >>> sorted(find_kinds("no camera shake, no rotation"))
     ['roll', 'shake']
     """
     plain = _plain(text)
@@ -91,7 +91,7 @@ def named(text: str) -> set[str]:
 
 
 def _plain(text: str) -> str:
-    """Lower case, with what is said in several words put into one."""
+    """The text in lower case, with phrases of several words replaced by one."""
     text = re.sub(r"[-–—_/'’\"]+", " ", text.lower())
     for pattern, word in PHRASES:
         text = re.sub(pattern, word, text)
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
 
 def _clause(clause: str, step: int) -> list[Wish]:
     """The wishes of a few words that belong together."""
-    kinds = named(clause)
+    kinds = find_kinds(clause)
     vigour = _vigour(clause)
     aim = _aim(clause)
     wishes = [Wish(kind, vigour=vigour, step=step) for kind in sorted(kinds - _STEERED)]
@@ -125,7 +125,7 @@ def _clause(clause: str, step: int) -> list[Wish]:
 
 
 _USUAL: Mapping[str, Vector] = {"pan": (1.0, 0.0), "tilt": (0.0, -1.0), "crane": (0.0, -1.0)}
-"""Where these go when the prompt does not say."""
+"""Their directions where the prompt names none."""
 
 _STEERED = frozenset({"zoom", "vertigo", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
 """Kinds that need more than their name."""
@@ -140,7 +140,7 @@ def _slide(clause: str, aim: Vector) -> str:
 
 
 def _vigour(clause: str) -> float:
-    """How strongly a few words ask: 1 is plain."""
+    """The strength that a clause asks for; 1 is ordinary."""
     very = 1.5 if re.search(VERY, clause) else 1.0
     if re.search(CALM, clause):
         return 0.6 / very
@@ -185,13 +185,13 @@ def _subject_moves(clause: str) -> bool:
 
 
 def _whole_turns(clause: str) -> bool:
-    """Whether it is the picture that rotates; a thing that does is better shown by going round it."""
+    """Whether it is the picture that rotates; a rotating thing is better rendered as an orbit."""
     return bool(re.search(WHOLE, clause)) or len(clause.split()) <= 2
 
 
 def _joined(wishes: list[Wish]) -> list[Wish]:
-    """The same wishes with doubles gone: a kind said twice in one step is meant once."""
-    kept: dict[tuple[object, ...], Wish] = {}
+    """The wishes without duplicates within a step."""
+    unique: dict[tuple[object, ...], Wish] = {}
     for wish in wishes:
-        kept.setdefault((wish.kind, wish.toward, wish.sign, wish.step), wish)
-    return list(kept.values())
+        unique.setdefault((wish.kind, wish.toward, wish.sign, wish.step), wish)
+    return list(unique.values())

@@ -1,11 +1,11 @@
-"""One shot: a picture, and every frame that a plan makes of it."""
+"""The frames of a clip, from a picture and a plan."""
 
 from __future__ import annotations
 
 from PIL import Image
 
-from ..open_pictures import flattened, opened, upright_size
-from .depth import look
+from ..open_pictures import flattened, open_picture, upright_size
+from .depth import estimate_scene
 from .field import Field
 from .light_effects import Light
 from .path import Path
@@ -14,21 +14,21 @@ from .size import frame_size
 from .warp import OVERSIZE, Planes, Warp, planes_of
 from .weather_overlay import Weather
 
-SETTLE = 6
-"""Over this many frames the untouched picture passes into what the camera sees, so that its first step is not noticed."""
+BLEND_FRAMES = 6
+"""Frames over which the untouched picture is blended into the camera's view, so that its first step is not noticed."""
 
 
 class Shot:
-    """Everything that the frames of a clip need; each can be made by itself, in any order, on any thread."""
+    """Renders the frames of a clip, in any order and on any thread."""
 
     def __init__(self, source: str, data: bytes, plan: Plan, seconds: float) -> None:
         full = upright_size(source, data)
         self.size = width, height = frame_size(*full)
         larger = _even(width * OVERSIZE), _even(height * OVERSIZE)
-        picture = opened(source, data, at_least=larger)
+        picture = open_picture(source, data, at_least=larger)
         large, still = _scaled(picture, larger), _scaled(picture, self.size)
         del picture  # It may take more memory than all the rest of the work.
-        scene = look(still)
+        scene = estimate_scene(still)
         self._still = planes_of(still)
         self._seconds = seconds
         self._path = Path(plan, scene.centre, width / height, seconds, full[0] / width)
@@ -43,8 +43,8 @@ class Shot:
             return self._still
         share = number / (count - 1)
         planes = self._warp.seen(self._path.at(share))
-        if number < SETTLE:
-            planes = _between(self._still, planes, number / SETTLE)
+        if number < BLEND_FRAMES:
+            planes = _between(self._still, planes, number / BLEND_FRAMES)
         moment = share * self._seconds
         return self._weather.over(self._light.lit(planes, moment), moment)
 

@@ -1,4 +1,4 @@
-"""What the clip will show: the prompt's wishes with amounts and times, less what the negative prompt takes away."""
+"""The plan of a clip: the prompt's wishes with amounts and times, without what the negative prompt forbids."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dataclasses import dataclass, replace
 
 from ....models.image_to_video import ImageToVideo
 from .move_phrases import MOTION, QUALITIES
-from .read_prompt import Reading, Wish, named, read
+from .read_prompt import Reading, Wish, find_kinds, parse_prompt
 
 CAMERA = frozenset({"zoom", "dolly", "vertigo", "pan", "tilt", "truck", "crane", "roll", "orbit", "shake", "swing"})
 SCENE = frozenset({"drift", "ripple", "sway", "bob", "breathe", "heat"})
 LIGHT = frozenset({"warm", "dusk", "bright", "flicker", "flash", "grey"})
 WEATHER = frozenset({"rain", "snow", "petals", "leaves", "sparks", "fog"})
 
-KIN: Mapping[str, frozenset[str]] = {
+RELATED_KINDS: Mapping[str, frozenset[str]] = {
     "zoom": frozenset({"dolly", "vertigo"}),
     "pan": frozenset({"truck"}),
     "tilt": frozenset({"crane"}),
     "roll": frozenset({"swing"}),
     "ripple": frozenset({"heat"}),
 }
-"""What goes with a kind when a negative prompt names it."""
+"""The kinds that a negative prompt forbids along with the one it names."""
 
 OVERLAP = 0.12
-"""How far a step reaches into the next one, so that the camera never stops dead."""
+"""How far a step overlaps the next one, so that the camera never stops abruptly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +47,39 @@ class Plan:
     acts: tuple[Act, ...]
     steps: int
     seed: int
-    """Drawn from the words: decides what they leave open."""
+    """A hash of the prompt; decides what the words leave open."""
     bend: float
     """How freely the picture may be bent, 1 where nothing forbids it."""
     sharp: bool
     """Whether the camera must stay far enough away to keep the picture sharp."""
     own: bool = False
-    """Whether the camera's moves are our own idea, as the prompt names none."""
+    """Whether the engine chose the camera moves, as the prompt names none."""
     refused: tuple[str, ...] = ()
-    """What was asked for and taken away."""
+    """Kinds in the prompt that the negative prompt forbids."""
 
     def amount(self, kind: str) -> float:
-        """How much of a kind there is at most."""
+        """The largest amount of a kind."""
         return max((act.amount for act in self.acts if act.wish.kind == kind), default=0.0)
 
 
-def plan(request: ImageToVideo) -> Plan:
-    """What to show for a request.
+def make_plan(request: ImageToVideo) -> Plan:
+    """The plan of a request's clip.
 
-    >>> [act.wish.kind for act in plan(ImageToVideo(prompt="zoom in, gentle rain", image_url="u")).acts]
+    >>> [act.wish.kind for act in make_plan(ImageToVideo(prompt="zoom in, gentle rain", image_url="u")).acts]
     ['zoom', 'rain']
-    >>> plan(ImageToVideo(prompt="zoom in, rain", image_url="u", negative_prompt="rain")).refused
+    >>> make_plan(ImageToVideo(prompt="zoom in, rain", image_url="u", negative_prompt="rain")).refused
     ('rain',)
     """
-    reading = read(request.prompt)
-    away = taken_away(request.negative_prompt)
+    reading = parse_prompt(request.prompt)
+    away = forbidden_kinds(request.negative_prompt)
     seed = int.from_bytes(hashlib.sha256(request.prompt.encode()).digest()[:8], "big")
     wanted = tuple(wish for wish in reading.wishes if not (reading.still and wish.kind in CAMERA))
-    kept = tuple(wish for wish in wanted if wish.kind not in away)
-    own = not any(wish.kind in CAMERA for wish in kept)
+    accepted = tuple(wish for wish in wanted if wish.kind not in away)
+    own = not any(wish.kind in CAMERA for wish in accepted)
     if own:
-        kept += _idea(reading, seed, away, alone=not kept)
+        accepted += _idea(reading, seed, away, alone=not accepted)
     strength = 0.25 + 0.75 * request.cfg_scale
-    acts = tuple(_timed(wish, reading, strength, away) for wish in kept)
+    acts = tuple(_timed(wish, reading, strength, away) for wish in accepted)
     return Plan(
         acts=acts,
         steps=reading.steps,
@@ -87,21 +87,21 @@ def plan(request: ImageToVideo) -> Plan:
         bend=0.7 if "distort" in away else 1.0,
         sharp="blur" in away,
         own=own,
-        refused=tuple(sorted({wish.kind for wish in wanted} - {wish.kind for wish in kept})),
+        refused=tuple(sorted({wish.kind for wish in wanted} - {wish.kind for wish in accepted})),
     )
 
 
-def taken_away(negative: str) -> frozenset[str]:
+def forbidden_kinds(negative: str) -> frozenset[str]:
     """The kinds and qualities that a negative prompt forbids.
 
-    >>> sorted(taken_away("camera shake, blurry"))
+    >>> sorted(forbidden_kinds("camera shake, blurry"))
     ['blur', 'shake']
-    >>> taken_away("camera movement") == CAMERA
+    >>> forbidden_kinds("camera movement") == CAMERA
     True
     """
-    kinds = named(negative)
+    kinds = find_kinds(negative)
     for kind in tuple(kinds):
-        kinds |= KIN.get(kind, frozenset())
+        kinds |= RELATED_KINDS.get(kind, frozenset())
     plain = negative.lower()
     kinds |= {quality for quality, words in QUALITIES.items() if re.search(rf"\b(?:{words})\b", plain)}
     if any(re.fullmatch(MOTION, clause.strip()) for clause in re.split(r"[,.;\n]+", plain)):
@@ -110,7 +110,7 @@ def taken_away(negative: str) -> frozenset[str]:
 
 
 def _idea(reading: Reading, seed: int, away: frozenset[str], *, alone: bool) -> tuple[Wish, ...]:
-    """A gentle move of our own, decided by the prompt's words."""
+    """A gentle move chosen by the engine, seeded by the prompt."""
     if (reading.still and "still" not in away) or away >= CAMERA:
         return (Wish("breathe", vigour=0.5),) if alone and "breathe" not in away else ()
     draw = random.Random(seed)

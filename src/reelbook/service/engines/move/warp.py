@@ -11,7 +11,7 @@ from .field import Field
 from .path import Pose
 
 OVERSIZE = 1.5
-"""How much larger than a frame the picture is kept: a close camera finds detail, and bilinear sampling stays crisp."""
+"""How much larger than a frame the stored picture is: a close camera finds detail, and bilinear sampling stays crisp."""
 
 CELL = (64, 64)
 """The width and height of the mesh's cells in pixels; each cell costs time besides its pixels."""

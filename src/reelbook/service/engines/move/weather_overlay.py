@@ -15,7 +15,7 @@ from .shot_plan import Plan
 from .warp import Planes
 
 TURNS = 8
-"""How many ways round a fleck is kept."""
+"""In how many rotations a fleck is stored."""
 
 NEARNESS = 4
 """How many sizes of flecks there are, near ones large, fast and faint at the edge."""
@@ -23,7 +23,7 @@ NEARNESS = 4
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What one kind of weather looks like. Lengths are shares of the frame's height, times are seconds."""
+    """The appearance of one kind of weather. Lengths are shares of the frame's height, times are seconds."""
 
     count: int
     """Flecks in a frame of 16:9."""

@@ -45,7 +45,7 @@ class Aims:
 
 
 def variants(aims: Aims, count: int, seed: int, shape: float) -> Iterator[Aims]:
-    """As many different views as asked for: the best one first, then closer, and to either side of the middle.
+    """The aims of several different views: the best one first, then closer, and to either side of the middle.
 
     `shape` is the target's width divided by its height. The seed re-weights the views a little; the same
     seed gives the same views for every size of one shape.
@@ -66,7 +66,7 @@ def variants(aims: Aims, count: int, seed: int, shape: float) -> Iterator[Aims]:
 
 
 def _aside(place: Place, shift: int, spare: float, shape: float) -> Place:
-    """The place moved to one side, unless a wish says where."""
+    """The place moved to one side, unless a wish names one."""
     across, down = place
     if shape > 3 and across is None:
         # A banner cannot come much closer: it shows its subject farther out instead.

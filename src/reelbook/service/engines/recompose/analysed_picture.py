@@ -1,4 +1,4 @@
-"""A picture that has been looked at, ready to be composed for any size."""
+"""An analysed picture, which can be composed for any size."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from PIL import Image
 from .aims import Aims, variants
 from .composition import Composition, composed
 from .crop_window import Pair, Search, Window
-from .importance import look
+from .importance import analyse
 from .wishes import Wish
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One way of showing the picture in a size."""
+    """One version of the picture in a target size."""
 
     picture: Image.Image
     composition: Composition | None
-    """None where the picture already is what was asked for."""
+    """None where the picture already has the target size."""
     seed: int
     plain: bool
     reduction: float
@@ -48,8 +48,8 @@ class View:
         return self.composition.described(self.scale)
 
 
-class Studio:
-    """Looks at a picture once, and composes it as often as needed.
+class AnalysedPicture:
+    """The analysis of a picture, and its compositions for any size.
 
     `width` is that of the source, where the picture was opened smaller than it is.
     """
@@ -57,11 +57,11 @@ class Studio:
     def __init__(self, picture: Image.Image, wish: Wish, seed: int, width: int | None = None) -> None:
         self.picture, self.wish, self.seed = picture, wish, seed % 2**64
         self._reduction = (width or picture.width) / picture.width
-        self.look = wish.applied(look(picture))
+        self.analysis = wish.applied(analyse(picture))
         self._searches: dict[Aims, Search] = {}
 
     def views(self, target: Pair, count: int) -> Iterator[View]:
-        """As many ways of showing the picture in this size as asked for, the best first."""
+        """`count` different views of the picture in this size, the best first."""
         if target == self.picture.size and not self.wish.followed:
             yield from (View(self.picture, None, 0, False, 1.0) for _ in range(count))
             return
@@ -71,12 +71,12 @@ class Studio:
         for aims, fill in zip(variants(self.wish.aims, count, self.seed, target[0] / target[1]), fills, strict=True):
             window = self._search(aims).best(target, taken)
             taken.append(window)
-            composition = composed(self.look, self.picture.size, target, window, aims)
+            composition = composed(self.analysis, self.picture.size, target, window, aims)
             yield View(self.picture, composition, int(fill), self.wish.plain, self._reduction)
 
     def seen(self) -> str:
         """What was found in the picture, in words."""
-        count = len(self.look.boxes)
+        count = len(self.analysis.boxes)
         found = (
             "no subject stands out"
             if not count
@@ -89,5 +89,5 @@ class Studio:
 
     def _search(self, aims: Aims) -> Search:
         if aims not in self._searches:
-            self._searches[aims] = Search(self.look, self.picture.size, aims)
+            self._searches[aims] = Search(self.analysis, self.picture.size, aims)
         return self._searches[aims]

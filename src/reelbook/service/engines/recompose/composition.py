@@ -12,7 +12,7 @@ from .aims import Aims
 from .crop_window import Pair, Window
 from .deform import Strips, bent, strips_for
 from .extend import extended
-from .importance import Box, Grid, Look, inside
+from .importance import Analysis, Box, Grid, inside
 
 SLIVER = 0.02
 """An extension by less than this is left to the strips instead."""
@@ -30,7 +30,7 @@ class Composition:
     scale: float
     """The size of the subject in the target, relative to the picture."""
     unrepeatable: Grid
-    """How bad it would be to show each part of the picture again beyond its edges, as a small map of what is shown."""
+    """How bad it would be to show each part of the picture again beyond its edges, as a small map of the visible part."""
 
     @property
     def inner(self) -> Pair:
@@ -38,8 +38,8 @@ class Composition:
         return self.across.length, self.down.length
 
     @property
-    def shown(self) -> tuple[float, float]:
-        """How much of the picture's width and height is shown."""
+    def visible(self) -> tuple[float, float]:
+        """The visible shares of the picture's width and height."""
         across, down = (strips.source[-1] - strips.source[0] for strips in (self.across, self.down))
         return min(1.0, across / self.source[0]), min(1.0, down / self.source[1])
 
@@ -62,37 +62,39 @@ class Composition:
         >>> Composition((100, 200), (50, 50), strips, strips, (0, 0), 0.5, nothing).described(0.5)
         'Shows all of the width and 50% of the height, at 0.50× its size.'
         """
-        width, height = (f"{part:.0%}" if part < 0.995 else "all" for part in self.shown)
+        width, height = (f"{part:.0%}" if part < 0.995 else "all" for part in self.visible)
         extent = "the whole picture" if width == height == "all" else f"{width} of the width and {height} of the height"
         bends = [] if self.across.uniform and self.down.uniform else ["calm parts are bent to fit"]
         new = [f"{self.added:.0%} of the canvas is added background"] if self.added > 0 else []
         return f"Shows {'; '.join([f'{extent}, at {scale:.2f}× its size', *bends, *new])}."
 
 
-def composed(look: Look, source: Pair, target: Pair, window: Window, aims: Aims) -> Composition:
-    """The composition that shows this window."""
+def composed(analysis: Analysis, source: Pair, target: Pair, window: Window, aims: Aims) -> Composition:
+    """The composition for this window."""
     inner = _inner(target, window)
-    across, down = strips_for(look, window, source, inner, aims)
+    across, down = strips_for(analysis, window, source, inner, aims)
     offset = (
-        _offset(look, window, 0, across.place(look.centre[0] * source[0]), target[0] - inner[0], target[0], aims),
-        _offset(look, window, 1, down.place(look.centre[1] * source[1]), target[1] - inner[1], target[1], aims),
+        _offset(
+            analysis, window, 0, across.place(analysis.centre[0] * source[0]), target[0] - inner[0], target[0], aims
+        ),
+        _offset(analysis, window, 1, down.place(analysis.centre[1] * source[1]), target[1] - inner[1], target[1], aims),
     )
     return Composition(
-        source, target, across, down, offset, _scale(look, source, across, down), _unrepeatable(look, window)
+        source, target, across, down, offset, _scale(analysis, source, across, down), _unrepeatable(analysis, window)
     )
 
 
-def _unrepeatable(look: Look, window: Window) -> Grid:
+def _unrepeatable(analysis: Analysis, window: Window) -> Grid:
     """How bad it would be to show each part of the window twice: 1 for the subject's core, less around it."""
-    shown = (slice(window.top, window.bottom), slice(window.left, window.right))
-    around = inside(look.boxes, look.importance.shape) | (look.importance > 0.25)
-    ranks: Grid = np.maximum.reduce([0.35 * around, 0.7 * look.subject, 1.0 * (look.importance > 0.6)])
-    return ranks[shown]
+    cells = (slice(window.top, window.bottom), slice(window.left, window.right))
+    around = inside(analysis.boxes, analysis.importance.shape) | (analysis.importance > 0.25)
+    ranks: Grid = np.maximum.reduce([0.35 * around, 0.7 * analysis.subject, 1.0 * (analysis.importance > 0.6)])
+    return ranks[cells]
 
 
-def _scale(look: Look, source: Pair, across: Strips, down: Strips) -> float:
+def _scale(analysis: Analysis, source: Pair, across: Strips, down: Strips) -> float:
     """The real size of the subject in the result, relative to the picture."""
-    box = look.boxes[0] if look.boxes else Box(0, 0, 1, 1)
+    box = analysis.boxes[0] if analysis.boxes else Box(0, 0, 1, 1)
     width = across.growth(box.left * source[0], box.right * source[0])
     return math.sqrt(width * down.growth(box.top * source[1], box.bottom * source[1]))
 
@@ -105,21 +107,21 @@ def _inner(target: Pair, window: Window) -> Pair:
     return width, height
 
 
-def _offset(look: Look, window: Window, axis: int, centre: float, missing: int, side: int, aims: Aims) -> int:
+def _offset(analysis: Analysis, window: Window, axis: int, centre: float, missing: int, side: int, aims: Aims) -> int:
     """Where the picture begins along one side of the target, so that the subject comes where it should."""
     if not missing:
         return 0
-    first, last = _touched(look, window, axis)
+    first, last = _touched(analysis, window, axis)
     # A subject that the picture's edge cuts must stay at the edge.
     if first != last:
         return 0 if first else missing
-    return min(max(round(aims.goal(axis, look.centre) * side - centre), 0), missing)
+    return min(max(round(aims.goal(axis, analysis.centre) * side - centre), 0), missing)
 
 
-def _touched(look: Look, window: Window, axis: int) -> tuple[bool, bool]:
+def _touched(analysis: Analysis, window: Window, axis: int) -> tuple[bool, bool]:
     """Whether a subject is cut by the first edge of the window along an axis, and by the last."""
-    cells = look.importance.shape[1 - axis]
+    cells = analysis.importance.shape[1 - axis]
     first, last = ((window.left, window.right), (window.top, window.bottom))[axis]
-    spans = [((box.left, box.right), (box.top, box.bottom))[axis] for box in look.boxes if box.weight > 0.3]
+    spans = [((box.left, box.right), (box.top, box.bottom))[axis] for box in analysis.boxes if box.weight > 0.3]
     # A box has a cell to spare, so that one just beside the edge does not touch it.
     return any(low * cells < first + 0.5 for low, _ in spans), any(high * cells > last - 0.5 for _, high in spans)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .aims import Aims
-from .importance import Grid, Look
+from .importance import Analysis, Grid
 from .leeway import Leeway, Numbers, leeway_across, leeway_down
 
 Indices = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ LEAST = 0.12
 """The shortest of them, in parts of the picture; one of a single cell is for the most extreme targets."""
 
 MAX_ADDED = 0.7
-"""How much of a side may be added background before it becomes dear."""
+"""How much of a side may be added background before it becomes expensive."""
 
 AIR = 0.06
 """The air, in parts of the window, that a subject wants around it."""
@@ -30,7 +30,7 @@ AIR = 0.06
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the picture in cells of the look's grid, and what it takes to fill the target with it."""
+    """A part of the picture in cells of the analysis's grid, and what it takes to fill the target with it."""
 
     left: int
     top: int
@@ -43,17 +43,17 @@ class Window:
 
 
 class Search:
-    """A picture's windows, weighed once for all targets."""
+    """All windows of a picture, with their costs that do not depend on the target."""
 
-    def __init__(self, look: Look, source: Pair, aims: Aims) -> None:
-        rows, columns = look.importance.shape
+    def __init__(self, analysis: Analysis, source: Pair, aims: Aims) -> None:
+        rows, columns = analysis.importance.shape
         self.aims = aims
-        self._xs = _spans(columns, source[0], leeway_across(look), aims.rigid)
-        self._ys = _spans(rows, source[1], leeway_down(look), aims.rigid)
-        self._content = _content_price(look, self._xs, self._ys, aims)
-        self._content += _place_price(look, self._xs, self._ys, aims)
-        importance = _edges(look.importance, self._xs, self._ys)
-        busy = _edges(np.minimum(np.hypot(look.across, look.down) / 3, 2), self._xs, self._ys)
+        self._xs = _spans(columns, source[0], leeway_across(analysis), aims.rigid)
+        self._ys = _spans(rows, source[1], leeway_down(analysis), aims.rigid)
+        self._content = _content_price(analysis, self._xs, self._ys, aims)
+        self._content += _place_price(analysis, self._xs, self._ys, aims)
+        importance = _edges(analysis.importance, self._xs, self._ys)
+        busy = _edges(np.minimum(np.hypot(analysis.across, analysis.down) / 3, 2), self._xs, self._ys)
         self._content += 0.8 * _cut(importance, self._xs, self._ys)
         # Adding to a side is bad where a subject touches it, and where it is busy. It may be the calmer side.
         self._beside, self._above = (
@@ -68,8 +68,8 @@ class Search:
         for window in taken:
             price += 1.5 * np.maximum(_likeness(window, xs, ys) - 0.75, 0)
         y, x = np.unravel_index(int(price.argmin()), price.shape)
-        shown = float(1 - fit.added[y, x])
-        covers = (shown, 1.0) if fit.wider[y, x] else (1.0, shown)
+        covered = float(1 - fit.added[y, x])
+        covers = (covered, 1.0) if fit.wider[y, x] else (1.0, covered)
         left, top, right, bottom = (int(edge) for edge in (xs.start[x], ys.start[y], xs.end[x], ys.end[y]))
         return Window(left, top, right, bottom, float(np.exp(fit.scale[y, x])), covers)
 
@@ -137,18 +137,18 @@ def _spans(cells: int, pixels: int, leeway: Leeway, rigid: bool) -> _Spans:
     own = (end - start).astype(np.float64)
     if rigid:
         return _Spans(start, end, cells, own * pixels / cells, np.zeros_like(own), np.zeros_like(own))
-    small, large = (np.concatenate([[0.0], sizes.cumsum(dtype=np.float64)]) for sizes in leeway.most())
+    small, large = (np.concatenate([[0.0], sizes.cumsum(dtype=np.float64)]) for sizes in leeway.limits())
     shrink, grow = np.log(own / (small[end] - small[start])), np.log((large[end] - large[start]) / own)
     return _Spans(start, end, cells, own * pixels / cells, shrink, grow)
 
 
-def _content_price(look: Look, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
+def _content_price(analysis: Analysis, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
     """What is lost, cut, or left without air."""
-    sums = np.pad(look.importance, ((1, 0), (1, 0))).cumsum(0, dtype=np.float64).cumsum(1)
+    sums = np.pad(analysis.importance, ((1, 0), (1, 0))).cumsum(0, dtype=np.float64).cumsum(1)
     rows = sums[ys.end] - sums[ys.start]
     price: Numbers = aims.lost * (1 - (rows[:, xs.end] - rows[:, xs.start]) / max(float(sums[-1, -1]), 1e-6))
-    for box in look.boxes:
-        across, down = _kept(box.left, box.right, xs), _kept(box.top, box.bottom, ys)
+    for box in analysis.boxes:
+        across, down = _covered_share(box.left, box.right, xs), _covered_share(box.top, box.bottom, ys)
         price += aims.cut * box.weight * (1 - down[:, None] * across[None])
         price += 0.4 * box.weight * _tightness(box.left, box.right, xs)[None]
         price += 0.4 * box.weight * _tightness(box.top, box.bottom, ys)[:, None]
@@ -157,8 +157,8 @@ def _content_price(look: Look, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
     return price
 
 
-def _kept(low: float, high: float, spans: _Spans) -> Numbers:
-    """How much of an interval each span keeps."""
+def _covered_share(low: float, high: float, spans: _Spans) -> Numbers:
+    """The share of an interval that each span covers."""
     inside = np.minimum(high * spans.cells, spans.end) - np.maximum(low * spans.cells, spans.start)
     return np.asarray(np.clip(inside / max((high - low) * spans.cells, 1e-6), 0, 1))
 
@@ -188,16 +188,16 @@ def _cut(importance: tuple[Numbers, Numbers, Numbers, Numbers], xs: _Spans, ys: 
     return sides + (ys.start > 0)[:, None] * top + (ys.end < ys.cells)[:, None] * bottom
 
 
-def _place_price(look: Look, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
+def _place_price(analysis: Analysis, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
     """How far the subject is from where it should be, and whether a side is missing that must stay."""
-    across = _off_place(look, xs, 0, aims) + _missing(xs, "left", "right", aims)
-    down = _off_place(look, ys, 1, aims) + _missing(ys, "top", "bottom", aims)
+    across = _off_place(analysis, xs, 0, aims) + _missing(xs, "left", "right", aims)
+    down = _off_place(analysis, ys, 1, aims) + _missing(ys, "top", "bottom", aims)
     return across[None] + down[:, None]
 
 
-def _off_place(look: Look, spans: _Spans, axis: int, aims: Aims) -> Numbers:
-    now = (look.centre[axis] * spans.cells - spans.start) / (spans.end - spans.start)
-    price: Numbers = (0.3 if aims.place[axis] is None else 1.2) * np.abs(now - aims.goal(axis, look.centre))
+def _off_place(analysis: Analysis, spans: _Spans, axis: int, aims: Aims) -> Numbers:
+    now = (analysis.centre[axis] * spans.cells - spans.start) / (spans.end - spans.start)
+    price: Numbers = (0.3 if aims.place[axis] is None else 1.2) * np.abs(now - aims.goal(axis, analysis.centre))
     return price
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from .aims import Aims
 from .crop_window import Pair, Window
-from .importance import Look
+from .importance import Analysis
 from .leeway import Leeway, Numbers, leeway_across, leeway_down, strip_sizes
 
 _N = TypeVar("_N", int, float)
@@ -48,7 +48,7 @@ class Strips:
         return min((end - start) / (last - first) for start, end, first, last in self._each())
 
     def reach(self, extent: int) -> tuple[int, int]:
-        """The pixels of the picture that are looked at."""
+        """The range of the picture's pixels that is read."""
         return _with_neighbours(self.source[0], self.source[-1], self.length, extent)
 
     def place(self, at: float) -> float:
@@ -56,7 +56,7 @@ class Strips:
         return float(np.interp(at, self.source, self.target))
 
     def growth(self, start: float, end: float) -> float:
-        """How many pixels of the result a pixel of the picture becomes, between two places, as far as they are shown."""
+        """How many pixels of the result a pixel of the picture becomes, between two places, as far as they are visible."""
         start, end = max(start, self.source[0]), min(end, self.source[-1])
         if end - start < 1e-6:
             start, end = self.source[0], self.source[-1]
@@ -81,14 +81,16 @@ class Strips:
             yield start, end, first, last
 
 
-def strips_for(look: Look, window: Window, source: Pair, inner: Pair, aims: Aims) -> tuple[Strips, Strips]:
+def strips_for(analysis: Analysis, window: Window, source: Pair, inner: Pair, aims: Aims) -> tuple[Strips, Strips]:
     """How the window's columns and rows are laid out over the pixels of the inner picture."""
-    rows, columns = look.importance.shape
-    across = leeway_across(look, window.top, window.bottom)[window.left : window.right]
-    down = leeway_down(look, window.left, window.right)[window.top : window.bottom]
+    rows, columns = analysis.importance.shape
+    across = leeway_across(analysis, window.top, window.bottom)[window.left : window.right]
+    down = leeway_down(analysis, window.left, window.right)[window.top : window.bottom]
     return (
-        _strips(across, _places(window.left, window.right, columns, source[0]), window.scale, inner[0], look, 0, aims),
-        _strips(down, _places(window.top, window.bottom, rows, source[1]), window.scale, inner[1], look, 1, aims),
+        _strips(
+            across, _places(window.left, window.right, columns, source[0]), window.scale, inner[0], analysis, 0, aims
+        ),
+        _strips(down, _places(window.top, window.bottom, rows, source[1]), window.scale, inner[1], analysis, 1, aims),
     )
 
 
@@ -136,7 +138,7 @@ def _oriented(axis: int, along: _N, beside: _N) -> tuple[_N, _N]:
 
 
 def _with_neighbours(start: float, end: float, pixels: int, extent: int) -> tuple[int, int]:
-    """The whole pixels that the filter looks at."""
+    """The range of pixels that the filter reads."""
     reach = math.ceil(2 * max(1.0, (end - start) / pixels)) + 1
     return max(0, math.floor(start) - reach), min(extent, math.ceil(end) + reach)
 
@@ -146,15 +148,17 @@ def _places(start: int, end: int, cells: int, pixels: int) -> Numbers:
     return np.arange(start, end + 1, dtype=np.float64) * pixels / cells
 
 
-def _strips(leeway: Leeway, places: Numbers, scale: float, pixels: int, look: Look, axis: int, aims: Aims) -> Strips:
+def _strips(
+    leeway: Leeway, places: Numbers, scale: float, pixels: int, analysis: Analysis, axis: int, aims: Aims
+) -> Strips:
     """The strips between these places of the picture, laid out over as many pixels."""
     if aims.rigid:
         sizes = np.ones(len(places) - 1)
     else:
         growth = pixels / float((places[-1] - places[0]) * scale)
-        cells = look.importance.shape[1 - axis]
-        centre = look.centre[axis] * cells - places[0] / (places[1] - places[0])
-        leaning = leeway.leaning(float(centre), aims.goal(axis, look.centre), growth, aims.firmness(axis))
+        cells = analysis.importance.shape[1 - axis]
+        centre = analysis.centre[axis] * cells - places[0] / (places[1] - places[0])
+        leaning = leeway.leaning(float(centre), aims.goal(axis, analysis.centre), growth, aims.firmness(axis))
         sizes = strip_sizes(leaning, growth)
     targets = np.concatenate([[0.0], sizes.cumsum()]) * (pixels / float(sizes.sum()))
     return _merged(places, targets, pixels)
@@ -165,9 +169,9 @@ def _merged(sources: Numbers, targets: Numbers, pixels: int) -> Strips:
     edges = np.unique(np.clip(np.rint(targets), 0, pixels).astype(np.int64))
     places = np.interp(edges, targets, sources)
     scales = np.diff(places) / np.diff(edges)
-    kept = [0]
+    starts = [0]
     for at in range(1, len(scales)):
-        if abs(np.log(scales[at] / scales[kept[-1]])) > ALIKE:
-            kept.append(at)
-    kept.append(len(scales))
-    return Strips(tuple(places[kept].tolist()), tuple(edges[kept].tolist()))
+        if abs(np.log(scales[at] / scales[starts[-1]])) > ALIKE:
+            starts.append(at)
+    starts.append(len(scales))
+    return Strips(tuple(places[starts].tolist()), tuple(edges[starts].tolist()))

@@ -1,4 +1,4 @@
-"""Smart resize by geometry: a picture is looked at once and composed anew for every size."""
+"""Smart resize by geometry: a picture is analysed once and composed for every size."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any
 from PIL import Image
 
 from ....models.smart_resize import Size, SmartResize, preset_for
-from ..open_pictures import flattened, opened, upright_size
+from ..open_pictures import flattened, open_picture, upright_size
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..write_provenance import Provenance
-from .analysed_picture import Studio, View
+from .analysed_picture import AnalysedPicture, View
 from .long_step import reporting
-from .wishes import Wish, read
+from .wishes import Wish, parse_prompt
 from .write_picture import SUFFIXES, write
 
-SPARE = 4
+OVERSAMPLING = 4
 """How many times finer than the largest target the picture is opened: a quarter of it still fills the target sharply."""
 
-LOOKING = 0.1
-"""The part of a run that goes into opening the picture and looking at it."""
+ANALYSIS_SHARE = 0.1
+"""The share of a run's progress for opening and analysing the picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recompose:
-    """The engine behind smart-resize on this machine."""
+    """The local engine of smart-resize."""
 
     name: str = "recompose"
     version: str = "1"
@@ -39,17 +39,17 @@ class Recompose:
             f"Engine {self.name} {self.version}: it finds the subject, then moves, crops, bends and extends the picture "
             "by geometry. No language model and no image-editing model is at work."
         )
-        wish = read(job.input.prompt)
+        wish = parse_prompt(job.input.prompt)
         views = yield from _planned(job, wish)
         provenance = Provenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
-        press = _Press(job, provenance.save_options(job.input.output_format))
+        writer = _ResultWriter(job, provenance.save_options(job.input.output_format))
         while views:
             # Taken out of the queue: the last view takes the source picture along, and frees its memory.
-            yield from press.printed(*views.popleft())
-        return {"images": press.images, "results": press.results, "description": self._described(press, wish)}
+            yield from writer.write_view(*views.popleft())
+        return {"images": writer.images, "results": writer.results, "description": self._described(writer, wish)}
 
-    def _described(self, press: _Press, wish: Wish) -> str:
-        count = len(press.images)
+    def _described(self, writer: _ResultWriter, wish: Wish) -> str:
+        count = len(writer.images)
         made = "1 picture" if count == 1 else f"{count} pictures"
         done = f"{made}, recomposed by geometry (engine {self.name} {self.version}, no language model)."
         return " ".join(filter(None, [done, wish.described()]))
@@ -60,22 +60,22 @@ recompose = Recompose()
 
 def _planned(job: EngineTask[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
     """Every picture that will be made, in order, with nothing drawn yet."""
-    studio = yield from reporting(Progress("looking", 0.0), lambda: _studio(job, wish))
-    yield Log(" ".join(filter(None, [studio.seen(), wish.described()])))
+    analysed = yield from reporting(Progress("looking", 0.0), lambda: _analysed_picture(job, wish))
+    yield Log(" ".join(filter(None, [analysed.seen(), wish.described()])))
     views: deque[tuple[Size, View]] = deque()
     for size in job.input.target_sizes:
-        yield Progress("looking", LOOKING)
-        views.extend((size, view) for view in studio.views((size.width, size.height), job.input.num_images_per_size))
+        yield Progress("looking", ANALYSIS_SHARE)
+        views.extend((size, view) for view in analysed.views((size.width, size.height), job.input.num_images_per_size))
     return views
 
 
-def _studio(job: EngineTask[SmartResize], wish: Wish) -> Studio:
+def _analysed_picture(job: EngineTask[SmartResize], wish: Wish) -> AnalysedPicture:
     url = job.input.image_url
     data = job.sources[url]
     sides = zip(*((size.width, size.height) for size in job.input.target_sizes), strict=True)
-    width, height = (SPARE * max(side) for side in sides)
-    picture = opened(url, data, at_least=(width, height))
-    return Studio(_ready(picture, job.input.output_format), wish, job.seed, upright_size(url, data)[0])
+    width, height = (OVERSAMPLING * max(side) for side in sides)
+    picture = open_picture(url, data, at_least=(width, height))
+    return AnalysedPicture(_ready(picture, job.input.output_format), wish, job.seed, upright_size(url, data)[0])
 
 
 def _ready(picture: Image.Image, output_format: str) -> Image.Image:
@@ -88,41 +88,41 @@ def _ready(picture: Image.Image, output_format: str) -> Image.Image:
     return picture.convert("RGB") if opaque else picture
 
 
-class _Press:
-    """Draws views and writes them to files, keeping account of both."""
+class _ResultWriter:
+    """Draws views, writes them to files and collects the results."""
 
     def __init__(self, job: EngineTask[SmartResize], provenance: Mapping[str, Any]) -> None:
         self.images: list[OutputFile] = []
         self.results: list[dict[str, Any]] = []
-        self._asked, self._folder, self._provenance = job.input, job.folder, provenance
+        self._request, self._folder, self._provenance = job.input, job.folder, provenance
         self._total = len(job.input.target_sizes) * job.input.num_images_per_size
         self._numbers: Counter[Size] = Counter()
 
-    def printed(self, size: Size, view: View) -> Generator[Progress | Log, None, None]:
-        """Make one picture and enter it in the results."""
+    def write_view(self, size: Size, view: View) -> Generator[Progress | Log, None, None]:
+        """Draw one picture, write it, and add it to the results."""
         stage = f"composing {size}, {len(self.images) + 1} of {self._total}"
         exact, scale, words = view.untouched, view.scale, view.described()
         picture = yield from reporting(self._progress(stage, 0.0), view.drawn)
         del view  # With it goes the source picture, where this was the last.
         path = self._path(size)
-        save = partial(write, picture, path, self._asked.output_format, provenance=self._provenance, exact=exact)
+        save = partial(write, picture, path, self._request.output_format, provenance=self._provenance, exact=exact)
         yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
         yield Log(f"{path.name}: {words}")
-        self._enter(size, OutputFile(path, f"image/{self._asked.output_format}", _facts(picture)), scale, words)
+        self._enter(size, OutputFile(path, f"image/{self._request.output_format}", _facts(picture)), scale, words)
 
     def _progress(self, stage: str, part: float) -> Progress:
         """How far the run is, when this part of the picture in work is done."""
-        return Progress(stage, LOOKING + (1 - LOOKING) * (len(self.images) + part) / self._total)
+        return Progress(stage, ANALYSIS_SHARE + (1 - ANALYSIS_SHARE) * (len(self.images) + part) / self._total)
 
     def _path(self, size: Size) -> Path:
-        # Counted per size: a size may be asked for twice.
+        # Counted per size: a size may be requested twice.
         self._numbers[size] += 1
-        return self._folder / f"{size}-{self._numbers[size]}.{SUFFIXES[self._asked.output_format]}"
+        return self._folder / f"{size}-{self._numbers[size]}.{SUFFIXES[self._request.output_format]}"
 
     def _enter(self, size: Size, image: OutputFile, scale: float, words: str) -> None:
-        variant = len(self.images) % self._asked.num_images_per_size
+        variant = len(self.images) % self._request.num_images_per_size
         if variant == 0:
-            preset = preset_for(size, self._asked.resolution)
+            preset = preset_for(size, self._request.resolution)
             result: dict[str, Any] = {
                 "width": size.width,
                 "height": size.height,

@@ -90,15 +90,15 @@ def _continued(
     size = _small(target)
     spans = [_whole(offset[axis], inner.size[axis], target[axis] / size[axis], size[axis]) for axis in (0, 1)]
     (left, right, start, end), (top, bottom, first, last) = spans
-    shown = inner.resize((right - left, bottom - top), Image.Resampling.BOX, box=(start, first, end, last))
+    reduced = inner.resize((right - left, bottom - top), Image.Resampling.BOX, box=(start, first, end, last))
     # Every place has some colour to begin with, that of the nearest edge.
     margins = ((top, size[1] - bottom), (left, size[0] - right), (0, 0))
-    canvas = np.pad(np.maximum(np.asarray(shown.convert("RGB")), 1), margins, mode="edge")
+    canvas = np.pad(np.maximum(np.asarray(reduced.convert("RGB")), 1), margins, mode="edge")
     hole = np.ones(canvas.shape[:2], bool)
     hole[top:bottom, left:right] = False
     if _patches(~hole) == 0:
         return Image.fromarray(canvas)
-    avoid = np.pad(_avoided(shown, unrepeatable), margins[:2])
+    avoid = np.pad(_avoided(reduced, unrepeatable), margins[:2])
     patchmatch.set_random_seed(seed & 0xFFFFFFFF)
     return _softened(Image.fromarray(_filled(canvas, hole, avoid)), hole, plain)
 
@@ -124,11 +124,11 @@ def _doubled(known: npt.NDArray[np.intp]) -> slice:
     return slice(max(0, first - (last - first)), last + (last - first))
 
 
-def _avoided(shown: Image.Image, unrepeatable: Grid) -> Mask:
+def _avoided(picture: Image.Image, unrepeatable: Grid) -> Mask:
     """What is no source for the fill: as much around the subject as still leaves some background."""
     # Where the picture is clear, its colours are whatever a program left there.
-    clear = np.asarray(shown)[..., 3] < 128 if shown.mode == "RGBA" else np.zeros(shown.size[::-1], bool)
-    rank = Image.fromarray(np.asarray(unrepeatable, np.float32)).resize(shown.size, Image.Resampling.BOX)
+    clear = np.asarray(picture)[..., 3] < 128 if picture.mode == "RGBA" else np.zeros(picture.size[::-1], bool)
+    rank = Image.fromarray(np.asarray(unrepeatable, np.float32)).resize(picture.size, Image.Resampling.BOX)
     for least in RANKS:
         avoided = clear | (np.asarray(rank) > least)
         if _patches(~avoided) >= max(10, 0.06 * _patches(np.ones_like(avoided))):

@@ -53,8 +53,8 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was seen in a picture, on a grid of at most 112 × 112 cells."""
+class Analysis:
+    """The analysis of a picture, on a grid of at most 112 × 112 cells."""
 
     importance: Grid
     """0 for calm background to 1 for the subject."""
@@ -80,28 +80,30 @@ class Look:
         return self.whole.centre if self.whole else (0.5, 0.5)
 
 
-def look(picture: Image.Image) -> Look:
-    """Find out what matters in a picture."""
+def analyse(picture: Image.Image) -> Analysis:
+    """The analysis of a picture: importance, subjects and busyness."""
     rgb, alpha = _small(picture, 2 * LONG_SIDE)
     fine = _lab(rgb) * alpha[..., None]
     across, down = _pooled(_changes(fine, 1)), _pooled(_changes(fine, 0))
     lab, alpha = _pooled(fine), _pooled(alpha)
     importance = _importance(lab, alpha, np.hypot(across, down))
     subject, boxes = subjects_of(importance)
-    return Look(importance, subject, boxes, across, down, lab)
+    return Analysis(importance, subject, boxes, across, down, lab)
 
 
 def subjects_of(importance: Grid) -> tuple[Mask, tuple[Box, ...]]:
-    """Which cells stand out, and the boxes around what hangs together."""
+    """Which cells stand out, and the boxes around connected ones."""
     threshold = max(0.25, _otsu(importance))
     labels = _labels(_grown(importance, threshold))
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
     heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_PARTS] if masses[label] > 0]
     boxes = _stacked([_box_around(labels == label, float(masses[label] / masses.sum())) for label in heaviest])
-    kept = [box for box in boxes if box.weight > 0.1 * max(boxes[0].weight, 1e-6)][:MAX_SUBJECTS]
-    total = sum(box.weight for box in kept)
-    return (labels > 0) & inside(kept, labels.shape), tuple(replace(box, weight=box.weight / total) for box in kept)
+    main_boxes = [box for box in boxes if box.weight > 0.1 * max(boxes[0].weight, 1e-6)][:MAX_SUBJECTS]
+    total = sum(box.weight for box in main_boxes)
+    return (labels > 0) & inside(main_boxes, labels.shape), tuple(
+        replace(box, weight=box.weight / total) for box in main_boxes
+    )
 
 
 def _stacked(boxes: list[Box]) -> list[Box]:

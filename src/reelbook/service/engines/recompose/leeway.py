@@ -1,4 +1,4 @@
-"""How much each strip of a picture may be stretched or squeezed before it shows."""
+"""How much each strip of a picture may be stretched or squeezed before it is noticeable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .importance import Look, Mask
+from .importance import Analysis, Mask
 
 Numbers = npt.NDArray[np.float64]
 
@@ -44,21 +44,21 @@ class Leeway:
         side = np.clip((np.arange(len(self.stretch)) + 0.5 - centre) / 4, -1, 1)
         return Leeway(self.stretch * np.exp(-lean * side), self.squeeze * np.exp(lean * side))
 
-    def most(self) -> tuple[Numbers, Numbers]:
+    def limits(self) -> tuple[Numbers, Numbers]:
         """Each strip's size at full squeeze and at full stretch, where 1 is its own size."""
         return np.exp(-self.squeeze), np.exp(self.stretch)
 
 
-def leeway_across(look: Look, top: int = 0, bottom: int | None = None) -> Leeway:
-    """The leeway of the columns, judged by these rows."""
+def leeway_across(analysis: Analysis, top: int = 0, bottom: int | None = None) -> Leeway:
+    """The leeway of the columns, computed from these rows."""
     rows = slice(top, bottom)
-    return _leeway(look.importance[rows], look.subject[rows], look.across[rows])
+    return _leeway(analysis.importance[rows], analysis.subject[rows], analysis.across[rows])
 
 
-def leeway_down(look: Look, left: int = 0, right: int | None = None) -> Leeway:
-    """The leeway of the rows, judged by these columns."""
+def leeway_down(analysis: Analysis, left: int = 0, right: int | None = None) -> Leeway:
+    """The leeway of the rows, computed from these columns."""
     columns = slice(left, right)
-    return _leeway(look.importance[:, columns].T, look.subject[:, columns].T, look.down[:, columns].T)
+    return _leeway(analysis.importance[:, columns].T, analysis.subject[:, columns].T, analysis.down[:, columns].T)
 
 
 def strip_sizes(leeway: Leeway, growth: float) -> Numbers:

@@ -1,4 +1,4 @@
-"""A contact sheet: every drawn scene in four shapes, to be judged by eye.
+"""A contact sheet: every drawn scene in four shapes, for visual review.
 
 python -m reelbook.service.engines.recompose.recompose_sheet OUT.jpg
 """
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from .analysed_picture import Studio
+from .analysed_picture import AnalysedPicture
 from .scenes import NAMES, scene
-from .wishes import read
+from .wishes import parse_prompt
 
 SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))
 HEIGHT, BANNER, GAP, GROUND = 200, 640, 12, (124, 124, 124)
@@ -32,19 +32,19 @@ def sheet(pictures: Iterable[Image.Image], *, prompt: str = "", seed: int = 1, v
 
 def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants: int) -> Image.Image:
     """A picture and its shapes: the upright ones side by side, the banner below."""
-    studio = Studio(picture, read(prompt), seed)
-    shown = [list(studio.views(shape, variants))[variant].drawn() for shape in SHAPES]
+    analysed = AnalysedPicture(picture, parse_prompt(prompt), seed)
+    drawn = [list(analysed.views(shape, variants))[variant].drawn() for shape in SHAPES]
     source = picture.copy()
     source.thumbnail((BANNER - 433, HEIGHT))
     block = Image.new("RGB", (BANNER, HEIGHT + 5 + BANNER * 90 // 728), GROUND)
     block.paste(source)
     left = BANNER
-    for upright in shown[2::-1]:
+    for upright in drawn[2::-1]:
         small = upright.resize((HEIGHT * upright.width // upright.height, HEIGHT), Image.Resampling.LANCZOS)
         left -= small.width
         block.paste(small, (left, 0))
         left -= 6
-    block.paste(shown[3].resize((BANNER, BANNER * 90 // 728), Image.Resampling.LANCZOS), (0, HEIGHT + 5))
+    block.paste(drawn[3].resize((BANNER, BANNER * 90 // 728), Image.Resampling.LANCZOS), (0, HEIGHT + 5))
     return block
 
 

@@ -18,7 +18,7 @@ STRETCH = 64
 """How long a piece of the edge is, at most, that has one texture."""
 
 LEAST, MAX = 16, 160
-"""How deep into the picture one looks for it: less tells nothing, more is no longer the edge."""
+"""How far into the picture it is measured: fewer pixels are too few, more are no longer the edge."""
 
 MILD = (26.0, 34.0)
 """Up to which contrast, in levels of brightness, something counts as texture, and from which it never does."""

@@ -1,4 +1,4 @@
-"""What a prompt asks for, as far as moving, cropping, bending and extending a picture can give it."""
+"""Parsing of a prompt into what moving, cropping, bending and extending a picture can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .aims import Aims
-from .importance import Grid, Look, subjects_of
+from .importance import Analysis, Grid, subjects_of
 
 HIGH, LOW = 0.36, 0.66
 """Where the subject's centre goes when there should be more below it, and more above it."""
@@ -47,14 +47,14 @@ class Wish:
     beyond: tuple[str, ...] = ()
     """The parts of the prompt that geometry cannot give, in the words of the prompt."""
 
-    def applied(self, look: Look) -> Look:
-        """The look with the wished colours made important."""
+    def applied(self, analysis: Analysis) -> Analysis:
+        """The analysis with the wished colours made important."""
         if not self.colours:
-            return look
-        near = np.max([_nearness(look, name) for name in self.colours], axis=0)
-        importance = np.minimum(0.2 * look.importance + near, 1).astype(np.float32)
+            return analysis
+        near = np.max([_nearness(analysis, name) for name in self.colours], axis=0)
+        importance = np.minimum(0.2 * analysis.importance + near, 1).astype(np.float32)
         subject, boxes = subjects_of(importance)
-        return replace(look, importance=importance, subject=subject, boxes=boxes)
+        return replace(analysis, importance=importance, subject=subject, boxes=boxes)
 
     def described(self) -> str:
         """What becomes of the prompt, in words; empty without one."""
@@ -65,10 +65,10 @@ class Wish:
         return " ".join([*done, *left])
 
 
-def read(prompt: str) -> Wish:
+def parse_prompt(prompt: str) -> Wish:
     """The wish in a prompt.
 
-    >>> wish = read("Keep the left side, more sky; make it snow")
+    >>> wish = parse_prompt("Keep the left side, more sky; make it snow")
     >>> wish.aims.edges, wish.aims.place, wish.beyond
     (frozenset({'left'}), (None, 0.66), ('make it snow',))
     """
@@ -172,7 +172,7 @@ _RULES: tuple[tuple[str, _Effect], ...] = (
     (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", _free),
     (rf"\bmore (?:of the )?{_ABOVE}|\bless (?:of the )?{_BELOW}", _more_above),
     (rf"\bmore (?:of the )?{_BELOW}|\bless (?:of the )?{_ABOVE}", _more_below),
-    # A wish to have something otherwise than it could be done by geometry: better to say so than to do the opposite.
+    # A wish to have something otherwise than it could be done by geometry: better to report it than to do the opposite.
     (rf"\b{_NOT}\b", lambda wish, found: None),
     (r"\b(?:keep|show|include|preserve|retain)\b.*\b(?:everything|whole|entire|all|both sides|full)\b", _keep_all),
     (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", _put),
@@ -186,17 +186,17 @@ _RULES: tuple[tuple[str, _Effect], ...] = (
     (r"\b(?:wider|further|farther|zoom(?:ed)? out|smaller|more background|more of the scene)\b", _wider),
     (r"\b(?:keep|show|include|preserve|focus on|focus|feature|emphasi[sz]e)\b.*", _coloured),
 )
-"""What a clause may say, the surest first."""
+"""Patterns of clauses and their effects, the most specific first."""
 
 
-def _nearness(look: Look, name: str) -> Grid:
+def _nearness(analysis: Analysis, name: str) -> Grid:
     """How near each cell is to a colour, 0 to 1: hue counts most, for greys their lightness."""
     lightness, a, b = _COLOURS[name]
-    chroma, wanted = np.hypot(look.lab[..., 1], look.lab[..., 2]), math.hypot(a, b)
-    away = (look.lab[..., 0] - lightness) / (45 if wanted else 20)
+    chroma, wanted = np.hypot(analysis.lab[..., 1], analysis.lab[..., 2]), math.hypot(a, b)
+    away = (analysis.lab[..., 0] - lightness) / (45 if wanted else 20)
     near = np.exp(-(away**2) / 2)
     if wanted:
-        turn = np.arctan2(look.lab[..., 2], look.lab[..., 1]) - math.atan2(b, a)
+        turn = np.arctan2(analysis.lab[..., 2], analysis.lab[..., 1]) - math.atan2(b, a)
         turn = np.abs((turn + np.pi) % (2 * np.pi) - np.pi)
         near *= np.exp(-((turn / 0.4) ** 2) / 2) * np.clip(chroma / (0.6 * wanted), 0, 1)
     else:

@@ -1,4 +1,4 @@
-"""A picture written to its file, in the format that was asked for."""
+"""Writing of a picture to its file, in the requested format."""
 
 from __future__ import annotations
 

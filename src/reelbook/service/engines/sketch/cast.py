@@ -1,4 +1,4 @@
-"""Who stands where: actors become figures with a place, a size and a way to go."""
+"""Placement of figures: each actor gets a place, a size and a path."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _with_windows(
     picture = plane.picture.copy()
     draw, rng = ImageDraw.Draw(picture), stage.random("windows", index)
     step = max(5.0, 0.021 * stage.unit * (1 + 0.2 * index))
-    neon = stage.scene.look == "neon"
+    neon = stage.scene.grade == "neon"
     for left, wide, high, _ in blocks:
         columns, lines = int(wide / step) - 1, int(high / step) - 2
         glow = NEON[int(rng.integers(4))] if neon and rng.random() < 0.6 else WINDOW
@@ -122,7 +122,7 @@ def facades(stage: Stage) -> list[Layer]:
         rgb(214, 150, 130),
         rgb(180, 196, 170),
     )
-    if stage.scene.look == "neon":
+    if stage.scene.grade == "neon":
         walls = (rgb(88, 82, 120), rgb(70, 76, 116), rgb(104, 80, 124))
     top = max(-stage.margin_y, int(base - tall * 1.1))
     picture = Image.new("RGB", (stage.wide * 2, (int(base) - top) * 2))
@@ -175,7 +175,7 @@ def _facade(
             lit = dark and rng.random() < 0.55
             box(cx - w / 2 - 1.2, y - 1.2, cx + w / 2 + 1.2, y + h + 1.6, mixed(wall, (1, 1, 1), 0.45))
             glass = mixed(WINDOW, (1.0, 0.7, 0.4), float(rng.random()) * 0.4)
-            if stage.scene.look == "neon":
+            if stage.scene.grade == "neon":
                 glass = mixed(glass, NEON[int(rng.integers(4))], 0.6)
             box(
                 cx - w / 2,
@@ -186,31 +186,31 @@ def _facade(
                 lamp=lit,
             )
             box(cx - 0.6, y, cx + 0.6, y + h, mixed(wall, (1, 1, 1), 0.45))
-    shop = base - 0.2 * tall
-    box(left + 2, shop, right - 2, base, scaled(wall, 0.62))
+    ground_floor = base - 0.2 * tall
+    box(left + 2, ground_floor, right - 2, base, scaled(wall, 0.62))
     box(
         left + 0.1 * wide,
-        shop + 0.05 * tall,
+        ground_floor + 0.05 * tall,
         right - 0.36 * wide,
         base - 0.03 * tall,
         mixed(WINDOW, rgb(255, 170, 90), 0.3) if dark else rgb(120, 150, 166),
         lamp=dark,
     )
-    box(right - 0.27 * wide, shop + 0.05 * tall, right - 0.1 * wide, base, scaled(wall, 0.4))
+    box(right - 0.27 * wide, ground_floor + 0.05 * tall, right - 0.1 * wide, base, scaled(wall, 0.4))
     awning = (
         NEON[int(rng.integers(4))]
-        if stage.scene.look == "neon"
+        if stage.scene.grade == "neon"
         else (rgb(190, 70, 64), rgb(70, 124, 110), rgb(60, 96, 150), rgb(214, 160, 70))[int(rng.integers(4))]
     )
     for stripe in range(8):
         x = left + 0.05 * wide + stripe * 0.9 * wide / 8
         box(
             x,
-            shop,
+            ground_floor,
             x + 0.9 * wide / 8,
-            shop + 0.055 * tall,
+            ground_floor + 0.055 * tall,
             awning if stripe % 2 else mixed(awning, (1, 1, 1), 0.6),
-            lamp=stage.scene.look == "neon",
+            lamp=stage.scene.grade == "neon",
         )
 
 

@@ -1,4 +1,4 @@
-"""The engine itself: from a job to an MP4, step by step."""
+"""The sketch engine: from a request to an MP4, step by step."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .stage import built_stage
 PAINTERS = 2
 """Frames painted at the same time; any number gives the same bytes."""
 
-_PATIENCE = 0.2
-"""Seconds to wait for a frame before saying that the work goes on."""
+_PROGRESS_INTERVAL_SECONDS = 0.2
+"""Seconds between two progress messages while waiting for a frame."""
 
 _SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
 
 
 class Sketch:
-    """Paints scenes from the words of a prompt. Nothing is learned, nothing is loaded, nothing is asked of a network."""
+    """Paints scenes from the words of a prompt. No model, no weights, no network."""
 
     name = "sketch"
     version = "1"
@@ -46,31 +46,31 @@ class Sketch:
             "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
             "It is not the hosted model, and its pictures are not that model's."
         )
-        asked = job.input
-        prompt = expanded(asked.prompt) if asked.expand_prompt else asked.prompt
-        scene = scene_of(prompt, asked.negative_prompt)
+        request = job.input
+        prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
+        scene = scene_of(prompt, request.negative_prompt)
         yield Log(described(scene))
         latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
-        for stage, share in _shares(sample(_request(job, scene), latents), _steps(asked)):
+        for stage, share in _shares(sample(_request(job, scene), latents), _steps(request)):
             yield Progress(stage, _SAMPLED * share)
         painter = _painter(job, scene, latents)
         for ready, thing in enumerate(painter.prepare(), 1):
             yield Progress(f"preparing {thing}", _SAMPLED + (_PREPARED - _SAMPLED) * ready / (ready + 4))
         path = job.folder / "clip.mp4"
-        width, height = asked.frame_size
-        told = Provenance(asked.endpoint_id, asked.wire(), job.seed, self.name, self.version)
+        width, height = request.frame_size
+        provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         with (
-            Movie(path, (width, height), Fraction(asked.frame_rate), told) as movie,
-            closing(frames_of(painter, asked)) as frames,
+            Movie(path, (width, height), Fraction(request.frame_rate), provenance) as movie,
+            closing(frames_of(painter, request)) as frames,
         ):
             for frame in frames:
                 if frame is not None:
                     movie.add(frame)
-                share = movie.frames / asked.num_frames
-                stage = f"painting {max(1, movie.frames)} of {asked.num_frames}"
+                share = movie.frames / request.num_frames
+                stage = f"painting {max(1, movie.frames)} of {request.num_frames}"
                 yield Progress(stage, _PREPARED + (_PAINTED - _PREPARED) * share)
             yield Progress("encoding", _PAINTED)
-        facts = {"width": width, "height": height, "frames": asked.num_frames, "frame_rate": asked.frame_rate}
+        facts = {"width": width, "height": height, "frames": request.num_frames, "frame_rate": request.frame_rate}
         return {"video": OutputFile(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
 
 
@@ -96,21 +96,21 @@ def described(scene: Scene) -> str:
 
 
 def _request(job: EngineTask[TextToVideo], scene: Scene) -> Request:
-    asked = job.input
+    request = job.input
     return Request(
-        scene, job.seed, asked.frame_size, asked.num_frames, asked.frame_rate,
-        first_steps=asked.first_pass_num_inference_steps,
-        second_steps=asked.second_pass_num_inference_steps,
-        skip=asked.second_pass_skip_initial_steps,
-        matching=asked.temporal_adain_factor,
-        compression=asked.tone_map_compression_ratio,
-        detailed=asked.enable_detail_pass,
+        scene, job.seed, request.frame_size, request.num_frames, request.frame_rate,
+        first_steps=request.first_pass_num_inference_steps,
+        second_steps=request.second_pass_num_inference_steps,
+        skip=request.second_pass_skip_initial_steps,
+        matching=request.temporal_adain_factor,
+        compression=request.tone_map_compression_ratio,
+        detailed=request.enable_detail_pass,
     )  # fmt: skip
 
 
-def _steps(asked: TextToVideo) -> int:
-    second = asked.second_pass_num_inference_steps - asked.second_pass_skip_initial_steps
-    return asked.first_pass_num_inference_steps + second + asked.enable_detail_pass
+def _steps(request: TextToVideo) -> int:
+    second = request.second_pass_num_inference_steps - request.second_pass_skip_initial_steps
+    return request.first_pass_num_inference_steps + second + request.enable_detail_pass
 
 
 def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
@@ -119,9 +119,9 @@ def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
 
 
 def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
-    """The painter of a job, ready to paint any frame; for looking at frames without making a clip."""
-    asked = job.input
-    scene = scene_of(expanded(asked.prompt) if asked.expand_prompt else asked.prompt, asked.negative_prompt)
+    """The painter of a job, ready to paint any frame; to see frames without making a clip."""
+    request = job.input
+    scene = scene_of(expanded(request.prompt) if request.expand_prompt else request.prompt, request.negative_prompt)
     latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
     deque(sample(_request(job, scene), latents), maxlen=0)
     painter = _painter(job, scene, latents)
@@ -130,19 +130,19 @@ def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
 
 
 def _painter(job: EngineTask[TextToVideo], scene: Scene, latents: Latents) -> Painter:
-    asked = job.input
+    request = job.input
     relief = latents.values[:, LIGHT].mean(axis=(0, 1))
-    light = light_of(scene, asked.loras)
-    stage = built_stage(scene, light, job.seed, asked.frame_size, relief, detailed=asked.enable_detail_pass)
-    return Painter(stage, latents, asked.frame_rate, asked.tone_map_compression_ratio)
+    light = light_of(scene, request.loras)
+    stage = built_stage(scene, light, job.seed, request.frame_size, relief, detailed=request.enable_detail_pass)
+    return Painter(stage, latents, request.frame_rate, request.tone_map_compression_ratio)
 
 
-def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
-    """All frames in order of showing, painted a few at a time, never more held than there are painters and one.
+def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
+    """All frames in the order of the clip, painted a few at a time; at most one more than there are painters is held.
 
     None comes when the next frame takes long because the machine is busy: the run stays cancellable.
     """
-    width, height = asked.frame_size
+    width, height = request.frame_size
     own = local()
 
     def painted(number: int) -> av.VideoFrame:
@@ -155,11 +155,11 @@ def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame |
         )
         return scaled
 
-    numbers = range(asked.num_frames)
+    numbers = range(request.num_frames)
     waiting: deque[Future[av.VideoFrame]] = deque()
     pool = ThreadPoolExecutor(PAINTERS, thread_name_prefix="sketch")
     try:
-        for number in numbers[::-1] if asked.reverse_video else numbers:
+        for number in numbers[::-1] if request.reverse_video else numbers:
             waiting.append(pool.submit(painted, number))
             if len(waiting) > PAINTERS:
                 yield from _awaited(waiting.popleft())
@@ -171,6 +171,6 @@ def frames_of(painter: Painter, asked: TextToVideo) -> Generator[av.VideoFrame |
 
 
 def _awaited(frame: Future[av.VideoFrame]) -> Iterator[av.VideoFrame | None]:
-    while not wait([frame], timeout=_PATIENCE).done:
+    while not wait([frame], timeout=_PROGRESS_INTERVAL_SECONDS).done:
         yield None
     yield frame.result()

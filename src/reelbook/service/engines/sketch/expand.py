@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .grammar import read
+from .grammar import parse_words
 from .prompt_words import spoken, style_of
 
 _TIMES = ("in the golden light of the afternoon", "at sunset", "at dawn", "on a sunny day")
@@ -25,18 +25,18 @@ def expanded(prompt: str) -> str:
     True
     """
     words = spoken(prompt)
-    reading, chance = read(words), style_of(words)
-    said = [prompt.strip() or "an open landscape"]
+    reading, chance = parse_words(words), style_of(words)
+    parts = [prompt.strip() or "an open landscape"]
     if not reading.times and "underwater" not in reading.places and "space" not in reading.places:
-        said.append(_chosen(_TIMES, float(chance[17])))
+        parts.append(_chosen(_TIMES, float(chance[17])))
     if not reading.weathers:
-        said.append(_chosen(_AIR, float(chance[18])))
+        parts.append(_chosen(_AIR, float(chance[18])))
     if not any(actor.kind == "bird" for actor in reading.actors):
-        said.append(_chosen(_LIFE, float(chance[19])) + " in the distance")
+        parts.append(_chosen(_LIFE, float(chance[19])) + " in the distance")
     if not reading.cameras:
-        said.append(_chosen(_CAMERAS, float(chance[20])))
-    said.append("soft light, rich colours, gentle motion")
-    return ", ".join(said)
+        parts.append(_chosen(_CAMERAS, float(chance[20])))
+    parts.append("soft light, rich colours, gentle motion")
+    return ", ".join(parts)
 
 
 def _chosen(phrases: Sequence[str], chance: float) -> str:

@@ -1,4 +1,4 @@
-"""The last touch on a frame: the latents' light, a soft rim, the tone curve, and the grain of the detail pass."""
+"""Finishing of a frame: the latents' light, a soft rim, the tone curve, and the grain of the detail pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Finish:
         y = np.linspace(-1, 1, self.small[1], dtype=np.float32)[:, None]
         x = np.linspace(-1, 1, self.small[0], dtype=np.float32)[None]
         self.rim = (0.10 * np.clip(x * x + y * y - 0.5, 0, 2)).astype(np.float32)
-        self.matrix = _MATRICES.get(stage.scene.look)
+        self.matrix = _MATRICES.get(stage.scene.grade)
         self.canvas = _canvas(stage, fine) if fine is not None else None
 
     def apply(self, picture: Image.Image, latents: Field) -> Image.Image:
@@ -38,7 +38,7 @@ class Finish:
         return picture
 
     def _light(self, latents: Field) -> Image.Image:
-        """Grey where nothing changes; lighter, darker, warmer or cooler where the latents say so."""
+        """Grey where nothing changes; lighter, darker, warmer or cooler according to the latents."""
         light, warmth = (
             np.asarray(
                 Image.fromarray(np.ascontiguousarray(latents[index])).resize(self.small, Image.Resampling.BICUBIC),
@@ -78,7 +78,7 @@ def _curve(compression: float) -> list[int]:
 
 
 def _canvas(stage: Stage, fine: Field) -> Image.Image:
-    """A grain like a painter's canvas, stronger where the detail pass found more to say."""
+    """A grain like a painter's canvas, stronger where the detail pass found more detail."""
     rough = cloudy((stage.seed, "canvas"), 0.35)
     tiles = (-(-stage.height // rough.shape[0]), -(-stage.width // rough.shape[1]))
     grain = np.tile(rough, tiles)[: stage.height, : stage.width] - np.float32(0.5)

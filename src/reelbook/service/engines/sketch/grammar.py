@@ -1,4 +1,4 @@
-"""Reading a prompt word by word: numbers, colours and sizes go to the next noun, deeds to the last one."""
+"""Reading a prompt word by word: numbers, colours and sizes go to the next noun, actions to the last one."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ _GROUPS = frozenset({"7", "2", "3", "12", "16"})
 
 @dataclass
 class Reading:
-    """What was found, in order of mention."""
+    """The result of parsing a prompt, in order of mention."""
 
     actors: list[Actor] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     weathers: list[str] = field(default_factory=list)
     seasons: list[str] = field(default_factory=list)
-    looks: list[str] = field(default_factory=list)
+    grades: list[str] = field(default_factory=list)
     cameras: list[str] = field(default_factory=list)
     tints: list[str] = field(default_factory=list)
     pace: float = 1.0
     camera_pace: float = 1.0
     avoided: set[str] = field(default_factory=set)
     current: int = 0
-    """Which actor the words that follow speak of."""
+    """The index of the actor that the next words refer to."""
     acting: bool = False
-    """Whether a deed was just said, so that a noun right after it is what it is done to."""
+    """Whether the last word was an action, so that a noun right after it is its object."""
 
 
 @dataclass
 class _Waiting:
-    """Words that were said and wait for their noun."""
+    """Words read before their noun."""
 
     count: int | None = None
     colours: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class _Waiting:
     refused: bool = False
 
 
-def read(words: Sequence[str], *, bare: bool = False) -> Reading:
+def parse_words(words: Sequence[str], *, bare: bool = False) -> Reading:
     """Everything known in the words; `bare` takes every word as a noun, as in a list of things to avoid."""
     reading, waiting = Reading(), _Waiting()
     index = 0
@@ -190,7 +190,7 @@ def _mention(about: str, says: str, filming: bool, reading: Reading, waiting: _W
     else:
         found = {
             "place": reading.places, "time": reading.times, "weather": reading.weathers,
-            "season": reading.seasons, "look": reading.looks,
+            "season": reading.seasons, "grade": reading.grades,
         }[about]  # fmt: skip
         if says not in found:
             found.append(says)
@@ -204,12 +204,12 @@ def _head(says: str, filming: bool, reading: Reading) -> None:
 
 
 def _change(reading: Reading, *, heading: Heading | None = None, deed: str = "", side: Side | None = None) -> None:
-    """Tell the noun that is spoken of what it does."""
+    """Set what the current actor does."""
     if not reading.actors:
         return
-    told = reading.actors[reading.current]
+    actor = reading.actors[reading.current]
     reading.actors[reading.current] = replace(
-        told, heading=heading or told.heading, deed=deed or told.deed, side=side or told.side
+        actor, heading=heading or actor.heading, deed=deed or actor.deed, side=side or actor.side
     )
 
 

@@ -1,4 +1,4 @@
-"""Where each noun is at home: the place that is painted around it when the prompt names none."""
+"""The usual place of each noun, painted where the prompt names none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NIGHTLY = frozenset({"moon", "candle", "fire", "lantern", "firework", "owl", "co
 """Nouns that turn the light down when the prompt names no time of day."""
 
 SWIMMERS = frozenset({"fish", "shark", "jellyfish", "turtle", "octopus"})
-"""They draw the scene under water, unless something in it needs the surface."""
+"""Nouns that move the scene under water, unless something in it needs the surface."""
 
 UNKNOWN = ("meadow", "sea", "mountains", "hills", "lake", "clouds", "desert", "beach")
 """Where a prompt of unknown words may lead; its hash chooses."""

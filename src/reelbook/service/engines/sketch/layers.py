@@ -45,7 +45,7 @@ def blended(first: Field | Colour, second: Field | Colour, share: Field) -> Fiel
 def drawn(
     stage: Stage, top: float, bottom: float, draw: Callable[[ImageDraw.ImageDraw, float, float, float], None]
 ) -> Field:
-    """The cover of shapes drawn by Pillow with soft edges; `draw` is told the pen, the scale and the world's corner."""
+    """The cover of shapes drawn by Pillow with soft edges; `draw` gets the pen, the scale and the world's corner."""
     size = (stage.wide * _FINER, (int(bottom) - int(top)) * _FINER)
     mask = Image.new("L", size)
     draw(ImageDraw.Draw(mask), _FINER, float(stage.margin_x), -float(int(top)))
@@ -53,7 +53,7 @@ def drawn(
 
 
 def merged(planes: Sequence[Layer], within: float) -> list[Layer]:
-    """Fewer planes that look the same: neighbours in order whose nearness differs by no more than `within`."""
+    """Fewer planes with the same appearance: neighbours in order whose nearness differs by no more than `within`."""
     groups: list[list[Layer]] = []
     for plane in planes:
         if groups and abs(groups[-1][0].nearness - plane.nearness) <= within:

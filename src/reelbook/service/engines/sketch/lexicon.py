@@ -1,4 +1,4 @@
-"""From a prompt to a scene: who is in it, where, when, in which weather, and how the camera moves."""
+"""Conversion of a prompt to a scene: actors, place, time, weather and camera."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .figures import FIGURES
-from .grammar import Reading, read
+from .grammar import Reading, parse_words
 from .homes import HOME, NIGHTLY, SWIMMERS, UNKNOWN
 from .prompt_words import spoken, style_of
 from .scene import Actor, Camera, Scene, Weather
@@ -32,8 +32,8 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     (3, ('red',), 'water', 'sunset')
     """
     words, avoided = spoken(prompt), spoken(negative_prompt)
-    reading = read(words)
-    _forget(reading, read(avoided, bare=True))
+    reading = parse_words(words)
+    _forget(reading, parse_words(avoided, bare=True))
     style = style_of(words, avoided)
     places = _places(reading, float(style[11]), float(style[12]))
     main, backdrops = _combined(places)
@@ -49,7 +49,7 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
         actors=_actors(reading),
         camera=_camera(reading),
         pace=float(np.clip(reading.pace, 0.1, 3)),
-        look=next(iter(reading.looks), main.look),
+        grade=next(iter(reading.grades), main.grade),
         season=next(iter(reading.seasons), main.season),
         tints=tuple(reading.tints[:3]),
         style=tuple(float(number) for number in style),
@@ -57,9 +57,9 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
 
 
 def _forget(reading: Reading, unwanted: Reading) -> None:
-    """Take out what the negative prompt, or a "without" in the prompt, names."""
+    """Remove what the negative prompt, or a "without" in the prompt, names."""
     names = {actor.kind for actor in unwanted.actors} | set(unwanted.places) | set(unwanted.weathers)
-    names |= set(unwanted.times) | set(unwanted.looks)
+    names |= set(unwanted.times) | set(unwanted.grades)
     # Clouds and stars are weather as well as things; unwanted, they go in both senses.
     names |= {"cloudy"} & names and {"cloud"}
     names |= {"cloud"} & names and {"cloudy"}
@@ -68,7 +68,7 @@ def _forget(reading: Reading, unwanted: Reading) -> None:
         names |= set(PLACES[place].backdrops)
     reading.avoided |= names
     reading.actors = [actor for actor in reading.actors if actor.kind not in names]
-    for found in (reading.places, reading.times, reading.weathers, reading.looks):
+    for found in (reading.places, reading.times, reading.weathers, reading.grades):
         found[:] = [name for name in found if name not in names]
 
 
@@ -95,7 +95,7 @@ def _places(reading: Reading, chance: float, more: float) -> list[str]:
         return ["street"]
     if swimming and surface:
         return ["sea"]
-    # The noun with the most say is the first that has a home at all; flyers go where the others are.
+    # The first noun with an entry in HOME decides; flyers go where the others are.
     homes = [HOME[kind] for kind in kinds if kind in HOME]
     rooted = [home for home in homes if home not in ("sky", "clouds", "meadow", "hills")]
     homes = [home for home in (rooted or homes) if home not in reading.avoided]
@@ -103,8 +103,8 @@ def _places(reading: Reading, chance: float, more: float) -> list[str]:
         return ["river"]
     if homes:
         # Trees would hide what happens in the sky.
-        looking_up = {"stars", "aurora"} & set(reading.weathers) or _HEAVENLY.intersection(kinds)
-        return ["mountains"] if homes[0] == "forest" and looking_up else homes[:1]
+        has_sky_subject = {"stars", "aurora"} & set(reading.weathers) or _HEAVENLY.intersection(kinds)
+        return ["mountains"] if homes[0] == "forest" and has_sky_subject else homes[:1]
     if "aurora" in reading.weathers:
         return ["snowfield"]
     if "stars" in reading.weathers or "night" in reading.times:
@@ -116,7 +116,7 @@ def _places(reading: Reading, chance: float, more: float) -> list[str]:
 
 
 def _combined(names: Sequence[str]) -> tuple[Place, tuple[str, ...]]:
-    """The place whose ground is shown, and the backdrops of all places that can share a horizon."""
+    """The place whose ground is painted, and the backdrops of all places that can share a horizon."""
     places = [PLACES[name] for name in names[:4]]
     # A mountain lake is a lake among mountains: water is what one stands at, the rest is what one sees.
     watery = [place for name, place in zip(names, places, strict=False) if name in _WATER]
@@ -133,7 +133,7 @@ _BANKS = {"sea": "beach", "island": "beach", "harbour": "beach", "lake": "river"
 
 
 def _shored(main: Place, places: Sequence[str], reading: Reading) -> Place:
-    """Open water with a strip of land in front, where somebody needs it to stand on."""
+    """Open water with a strip of land in front, where an actor needs it."""
     bank = next((_BANKS[name] for name in places if name in _BANKS), "beach")
     landed = [
         actor
@@ -157,7 +157,7 @@ def _time(reading: Reading, main: Place, chance: float) -> str:
         return "night"
     if any(actor.kind in NIGHTLY for actor in reading.actors):
         return "dusk" if any(actor.kind == "fire" for actor in reading.actors) else "night"
-    if "neon" in reading.looks:
+    if "neon" in reading.grades:
         return "night"
     if main.time:
         return main.time
@@ -171,40 +171,40 @@ _DRIFTERS = ("leaves", "petals", "fireflies", "bubbles", "dust", "sparks", "conf
 
 
 def _weather(reading: Reading, time: str, chance: float) -> Weather:
-    said = reading.weathers
-    clouds = max((_CLOUDS[name] for name in said if name in _CLOUDS), default=0.38 + 0.12 * chance)
-    if {"aurora", "stars"} & set(said):
+    named = reading.weathers
+    clouds = max((_CLOUDS[name] for name in named if name in _CLOUDS), default=0.38 + 0.12 * chance)
+    if {"aurora", "stars"} & set(named):
         clouds = min(clouds, 0.12)
     if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
         clouds = 0.0
     night = time in ("night", "space", "dusk")
     return Weather(
         clouds=clouds,
-        rain=1.0 if "rain" in said else (0.8 if "storm" in said and "rain" not in reading.avoided else 0.0),
-        snow=1.0 if "snow" in said and time != "underwater" else 0.0,
-        fog=1.0 if "fog" in said else 0.0,
-        storm=1.0 if "storm" in said else 0.0,
-        wind=1.0 if {"wind", "storm"} & set(said) else 0.0,
-        stars=0.0 if "stars" in reading.avoided else (1.0 if "stars" in said or time == "space" else 0.6 * night),
-        aurora=1.0 if "aurora" in said else 0.0,
-        drifting=next((name for name in _DRIFTERS if name in said), ""),
+        rain=1.0 if "rain" in named else (0.8 if "storm" in named and "rain" not in reading.avoided else 0.0),
+        snow=1.0 if "snow" in named and time != "underwater" else 0.0,
+        fog=1.0 if "fog" in named else 0.0,
+        storm=1.0 if "storm" in named else 0.0,
+        wind=1.0 if {"wind", "storm"} & set(named) else 0.0,
+        stars=0.0 if "stars" in reading.avoided else (1.0 if "stars" in named or time == "space" else 0.6 * night),
+        aurora=1.0 if "aurora" in named else 0.0,
+        drifting=next((name for name in _DRIFTERS if name in named), ""),
     )
 
 
 def _actors(reading: Reading) -> tuple[Actor, ...]:
-    """Merged where two nouns are one figure, and no more than can be told apart."""
+    """The actors, merged where two nouns are one figure, and no more than are distinguishable."""
     actors = _joined(reading.actors)
-    left, kept = MAX_FIGURES, []
+    left, chosen = MAX_FIGURES, []
     for actor in actors[:MAX_ACTORS]:
         count = min(actor.count, left)
         if count:
-            kept.append(replace(actor, count=count))
+            chosen.append(replace(actor, count=count))
             left -= count
-    return tuple(kept)
+    return tuple(chosen)
 
 
 def _joined(actors: list[Actor]) -> list[Actor]:
-    """Whoever is named with an umbrella holds it."""
+    """The actors, with a person and an umbrella as one figure."""
     kinds = [actor.kind for actor in actors]
     if "person" not in kinds or "umbrella" not in kinds:
         return actors
@@ -215,18 +215,18 @@ def _joined(actors: list[Actor]) -> list[Actor]:
 
 
 def _camera(reading: Reading) -> Camera:
-    moves, said = Camera(pace=reading.camera_pace), set(reading.cameras)
-    if "hold" in said:
+    moves, named = Camera(pace=reading.camera_pace), set(reading.cameras)
+    if "hold" in named:
         return moves
-    sideways = said & {"pan", "pan-left", "pan-right", "tilt-up", "tilt-down"}
-    zoom = -0.42 if "zoom-out" in said else 0.55 if "zoom-in" in said else 0.2 if "aerial" in said else 0.0
+    sideways = named & {"pan", "pan-left", "pan-right", "tilt-up", "tilt-down"}
+    zoom = -0.42 if "zoom-out" in named else 0.55 if "zoom-in" in named else 0.2 if "aerial" in named else 0.0
     return replace(
         moves,
-        # Nothing said: the eye comes nearer very slowly, which shows that the picture is deep.
-        zoom=zoom if said else 0.12,
-        breathing=not said,
-        pan=-0.3 if "pan-left" in said else 0.3 if sideways & {"pan", "pan-right"} else 0.0,
-        tilt=-0.2 if "tilt-down" in said else 0.2 if "tilt-up" in said else 0.0,
-        roll=4.0 if "roll" in said else 0.0,
-        shake=1.0 if "shake" in said else 0.0,
+        # Nothing named: the eye comes nearer very slowly, which shows that the picture is deep.
+        zoom=zoom if named else 0.12,
+        breathing=not named,
+        pan=-0.3 if "pan-left" in named else 0.3 if sideways & {"pan", "pan-right"} else 0.0,
+        tilt=-0.2 if "tilt-down" in named else 0.2 if "tilt-up" in named else 0.0,
+        roll=4.0 if "roll" in named else 0.0,
+        shake=1.0 if "shake" in named else 0.0,
     )

@@ -30,7 +30,7 @@ class Light:
     glow: Colour
     """Sun, moon and lamps."""
     ambient: Colour
-    """What a white thing looks like in this light."""
+    """The colour of a white thing in this light."""
     haze: Colour
     """What far things fade into."""
     height: float
@@ -66,7 +66,7 @@ def mixed(first: Colour, second: Colour, share: float) -> Colour:
 
 
 def scaled(colour: Colour, factor: float) -> Colour:
-    """Lighter or darker by a factor, within what can be shown."""
+    """Lighter or darker by a factor, within what a screen can display."""
     red, green, blue = (min(1.0, part * factor) for part in colour)
     return red, green, blue
 
@@ -129,17 +129,17 @@ _NEON = Light(
 
 
 def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
-    """The light for a scene's time, weather, look, words and LoRA styles."""
+    """The light for a scene's time, weather, colour grade, words and LoRA styles."""
     light = _LIGHTS.get(scene.time, _LIGHTS["day"])
     style = scene.style
     light = replace(light, across=min(0.88, max(0.12, light.across + 0.2 * style[8])))
-    if scene.look == "neon":
+    if scene.grade == "neon":
         light = replace(_NEON, across=light.across)
     light = _clouded(light, scene)
     for tint in scene.tints:
         light = _washed(light, named(tint), 0.35)
     light = _turned(light, hue=0.022 * style[15], colour=1 + 0.12 * style[16])
-    light = _LOOKS.get(scene.look, _unchanged)(light)
+    light = _GRADES.get(scene.grade, _unchanged)(light)
     for lora in loras:
         light = _styled(light, lora)
     return light
@@ -208,7 +208,7 @@ def _pastel(light: Light) -> Light:
     return replace(soft, ambient=mixed(light.ambient, (1.0, 0.95, 0.98), 0.5))
 
 
-_LOOKS: dict[str, Callable[[Light], Light]] = {
+_GRADES: dict[str, Callable[[Light], Light]] = {
     "pastel": _pastel,
     "mono": lambda light: _each(light, _grey),
     "sepia": lambda light: _each(light, lambda colour: mixed(_grey(colour), (0.86, 0.66, 0.42), 0.45)),

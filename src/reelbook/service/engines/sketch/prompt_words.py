@@ -57,12 +57,12 @@ def singular(word: str, known: Container[str]) -> tuple[str, bool]:
 
 
 def is_mass(word: str) -> bool:
-    """Whether one and many of it are the same word, so that only a number or an article tells."""
+    """Whether one and many of it are the same word, so that only a number or an article distinguishes them."""
     return word in _SAME_IN_PLURAL
 
 
 def style_of(words: Iterable[str], avoided: Iterable[str] = ()) -> NDArray[np.float32]:
-    """Numbers from -1 to 1 that every word moves a little, known or not, in proportion to how often it is said."""
+    """Numbers from -1 to 1 that every word moves a little, known or not, in proportion to its number of occurrences."""
     raw = _weighed(words) - np.float32(0.4) * _weighed(avoided)
     style: NDArray[np.float32] = np.tanh(raw * np.float32(0.8))
     return style

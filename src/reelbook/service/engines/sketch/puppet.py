@@ -56,7 +56,7 @@ class Puppet:
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where and how a puppet is shown."""
+    """Where and how a puppet is drawn."""
 
     x: float
     y: float

@@ -146,7 +146,7 @@ class _Prior:
         distance = (beat**2 + down**2 + across**2)[:, None]
         power = (1 + distance) ** (-calm[:, None, None] / 2)
         power /= power.mean(axis=(0, 2, 3), keepdims=True)
-        # The mean of a channel is the scene's to say, and a chunk's drift's; chance has little part in it, and the
+        # The mean of a channel depends on the scene and on a chunk's drift; chance has little part in it, and the
         # whole picture shall not flicker.
         power[0, :, 0, 0] *= 0.02
         power[1:, :, 0, 0] *= 0.2

@@ -1,4 +1,4 @@
-"""What a prompt asks for, as plain values: the hand-over from words to paint."""
+"""The scene of a prompt as plain values, which the painter reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """How the eye moves; each value is what a long clip reaches, the first seconds go about half-way."""
+    """How the camera moves; each value is what a long clip reaches, the first seconds go about half-way."""
 
     zoom: float = 0.0
     """How much nearer, as a part of the distance; negative is farther."""
@@ -41,7 +41,7 @@ class Camera:
     shake: float = 0.0
     pace: float = 1.0
     breathing: bool = False
-    """Nothing was asked for: only what is near comes a little nearer, and what is far stays as it is."""
+    """The prompt names no move: only what is near comes a little nearer, and what is far stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Weather:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that is painted."""
+    """Everything in a scene."""
 
     prompt: str
     ground: str
@@ -74,8 +74,8 @@ class Scene:
     actors: tuple[Actor, ...]
     camera: Camera
     pace: float
-    look: str = ""
-    """A manner such as `neon`, `pastel` or `mono`."""
+    grade: str = ""
+    """A colour grade such as `neon`, `pastel` or `mono`."""
     season: str = ""
     tints: tuple[str, ...] = ()
     """Colour words that belong to no noun: they tint the light."""

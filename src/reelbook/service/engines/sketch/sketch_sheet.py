@@ -1,4 +1,4 @@
-"""A contact sheet of the engine: many prompts at three moments each, to judge it with one's own eyes.
+"""A contact sheet of the engine: many prompts at three moments each, for visual review.
 
 python -m reelbook.service.engines.sketch.sketch_sheet OUT.jpg [PROMPT …]
 """
@@ -48,8 +48,8 @@ _CELL, _CAPTION = (256, 144), 14
 
 def stills(prompt: str, moments: Sequence[int] = MOMENTS, *, seed: int = 7, **options: object) -> list[Image.Image]:
     """Frames of a clip as they are painted, without encoding."""
-    asked = TextToVideo.model_validate({"prompt": prompt, "num_frames": 121, **options})
-    painter = finished_painter(EngineTask(asked, seed, Path()))
+    request = TextToVideo.model_validate({"prompt": prompt, "num_frames": 121, **options})
+    painter = finished_painter(EngineTask(request, seed, Path()))
     return [painter.frame(moment) for moment in moments]
 
 

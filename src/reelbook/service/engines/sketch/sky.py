@@ -112,7 +112,7 @@ class Sky:
             self.sun
             and hidden < 0.5
             and stage.scene.time not in ("dusk", "space", "stage", "cave", "underwater")
-            and stage.scene.look != "neon"
+            and stage.scene.grade != "neon"
             and not stage.scene.weather.aurora
         ):
             radius = 0.045 if stage.light.dark else 0.05 + 0.03 * (stage.light.height < 0.2)

@@ -1,4 +1,4 @@
-"""The room that a scene is built in: its measures, its light, and how the eye moves through it."""
+"""The geometry of a scene: its measures, its light, and how the camera moves through it."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Stage:
     """The shorter side: things have the same size in wide and tall pictures."""
     margin_x: int
     margin_y: int
-    """How far the camera may look beyond the edges."""
+    """How far the camera may see beyond the edges."""
     detailed: bool
     relief: Field
-    """What the latents say about the lie of the land: one value from about -1 to 1 for some columns."""
+    """The relief of the ground from the latents: one value from about -1 to 1 for some columns."""
 
     @property
     def wide(self) -> int:
@@ -77,7 +77,7 @@ class Stage:
         return self.scene.style[index]
 
     def size_at(self, y: float) -> float:
-        """How large something looks that stands at y, 1 at the usual place in front."""
+        """The apparent size of something at y, 1 at the usual place in front."""
         front = self.horizon + 0.72 * (self.height - self.horizon)
         return max(0.12, 0.3 + 0.7 * (y - self.horizon) / max(1.0, front - self.horizon))
 

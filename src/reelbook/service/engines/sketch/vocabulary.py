@@ -11,7 +11,7 @@ from .prompt_words import spoken
 
 
 class Meaning(NamedTuple):
-    """One sense of a phrase: what it speaks about, and what it says."""
+    """One sense of a phrase: its category and its value."""
 
     about: str
     says: str
@@ -25,7 +25,7 @@ class Place:
     backdrops: tuple[str, ...] = ()
     time: str = ""
     season: str = ""
-    look: str = ""
+    grade: str = ""
     sky: bool = True
     """Whether there is a horizon with a sky above it."""
 
@@ -152,7 +152,7 @@ _SEASON_WORDS: Mapping[str, str] = {
     "spring": "spring springtime sakura cherry-blossom blossoming 春",
 }
 
-_LOOK_WORDS: Mapping[str, str] = {
+_GRADE_WORDS: Mapping[str, str] = {
     "neon": "neon cyberpunk synthwave vaporwave futuristic",
     "pastel": "pastel dream dreamy dreamlike fairytale whimsical soft watercolour watercolor",
     "mono": "black-and-white monochrome noir black-white",
@@ -245,7 +245,7 @@ def _table() -> dict[str, tuple[Meaning, ...]]:
     found: dict[str, list[Meaning]] = {}
     for about, rows in (
         ("actor", ACTORS), ("place", _PLACE_WORDS), ("time", _TIME_WORDS), ("weather", _WEATHER_WORDS),
-        ("season", _SEASON_WORDS), ("look", _LOOK_WORDS), ("camera", _CAMERA_WORDS), ("pace", _PACE_WORDS),
+        ("season", _SEASON_WORDS), ("grade", _GRADE_WORDS), ("camera", _CAMERA_WORDS), ("pace", _PACE_WORDS),
         ("heading", _HEADING_WORDS), ("side", _SIDE_WORDS), ("deed", _DEED_WORDS), ("count", _COUNT_WORDS),
         ("size", _SIZE_WORDS), ("colour", {name: name for name in COLOURS}), ("colour", _COLOUR_WORDS),
         ("not", {"not": _NOT_WORDS}),

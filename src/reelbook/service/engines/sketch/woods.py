@@ -13,7 +13,7 @@ from .stage import Stage
 
 
 def woods(stage: Stage) -> list[Layer]:
-    """Trunks in three depths under a roof of leaves: one stands inside a forest."""
+    """Trunks in three depths under a roof of leaves: the view is inside a forest."""
     layers = []
     bark = rgb(86, 66, 54)
     for index, (count, thick, depth, nearness) in enumerate(

@@ -50,12 +50,12 @@ function renderForm({ model, el }) {
   root.addEventListener("focusout", () => link.flush());
 
   /** @type {Record<string, string>} */
-  const shown = {};
+  const rendered = {};
   const show = () => {
     for (const field of drawn) {
       const text = JSON.stringify(link.draft[field.node.name]) ?? "";
-      if (shown[field.node.name] !== text) {
-        shown[field.node.name] = text;
+      if (rendered[field.node.name] !== text) {
+        rendered[field.node.name] = text;
         field.show(link.draft[field.node.name]);
       }
     }
@@ -63,21 +63,21 @@ function renderForm({ model, el }) {
     const extra = Object.keys(link.draft).filter((key) => !known.has(key));
     others.hidden = !extra.length;
     others.textContent = extra.length ? `Also set: ${extra.join(", ")}` : "";
-    tell();
+    update();
   };
-  const tell = () => {
+  const update = () => {
     const { problems } = link.state;
-    const homeless = places.mark(problems.filter((/** @type {any} */ one) => !link.isQuiet(one)));
-    fold?.tell(problems, link.draft);
-    foot.tell(homeless);
+    const unplaced = places.mark(problems.filter((/** @type {any} */ one) => !link.isQuiet(one)));
+    fold?.update(problems, link.draft);
+    foot.update(unplaced);
   };
   const offs = [
     link.on("state", show),
     link.on("draft", () => {
-      for (const field of drawn) shown[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
-      foot.tell([]);
+      for (const field of drawn) rendered[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
+      foot.update([]);
     }),
-    link.on("ended", tell),
+    link.on("ended", update),
     link.on("trouble", (/** @type {any} */ said) => {
       trouble.textContent = said.trouble;
       trouble.hidden = !said.trouble;
@@ -120,7 +120,7 @@ function formHead(sheet) {
     sheet.purpose ? dom("div", { class: "rbf-caption", text: sheet.purpose }) : null);
 }
 
-/** What most people leave alone. @param {any[]} fields */
+/** Advanced fields, folded. @param {any[]} fields */
 function formFold(fields) {
   if (!fields.length) return null;
   const count = dom("span", { class: "rbf-caption" });
@@ -129,11 +129,11 @@ function formFold(fields) {
     dom("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
   const names = new Set(fields.map((field) => field.node.name));
   let wrong = 0;
-  return { el, tell(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
+  return { el, update(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
     const now = problems.filter(({ at }) => names.has(at[0])).length;
     const changed = fields.filter((field) => field.node.name in draft && JSON.stringify(draft[field.node.name]) !== JSON.stringify(field.node.default)).length;
     count.textContent = [` ${fields.length}`, changed ? `${changed} changed` : "", now ? `${now} to correct` : ""].filter(Boolean).join(" · ");
-    // A problem that nobody sees cannot be mended.
+    // Open it, because a hidden problem cannot be corrected.
     if (now && !wrong) el.open = true;
     wrong = now;
   } };
@@ -170,13 +170,13 @@ function formFoot(link, name, { sweep, said, pressed }) {
   const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), dom("div", { class: "rbf-answer" }, why, said), price, code);
   /** What the button said when it was pressed. */
   let seen = { change: 0, credits: /** @type {number | null} */ (null), again: {} };
-  const foot = { el, tell, dispose };
+  const foot = { el, update, dispose };
 
-  /** @param {any[]} homeless */
-  function tell(homeless) {
+  /** @param {any[]} unplaced */
+  function update(unplaced) {
     const { state } = link;
-    button.tell();
-    const words = state.ready || link.hasEnded ? "" : [state.why, ...homeless.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
+    button.update();
+    const words = state.ready || link.hasEnded ? "" : [state.why, ...unplaced.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
     source.textContent = state.price.source || state.price.told;
     lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
@@ -188,28 +188,28 @@ function formFoot(link, name, { sweep, said, pressed }) {
     const { ready, price } = link.state;
     button.wait(false);
     link.wasTried = true;
-    if (ready && price.credits !== seen.credits) link.tell(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
+    if (ready && price.credits !== seen.credits) link.announce(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
     else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
-    tell([]);
+    update([]);
   }
   function press() {
     link.flush();
     if (run.getAttribute("aria-disabled") === "true") return;
     seen = { change: link.state.change, credits: link.state.price.credits, again: button.take() };
-    // From here on somebody waits, also while the kernel has yet to hear what was typed.
+    // The result is awaited from here on, also before the kernel has received the last edits.
     if (!link.isHeard || link.state.ready) pressed();
     if (link.isHeard) begin();
     else {
       button.wait(true);
-      // A kernel that has ended never hears what was typed; waiting for it would never end.
+      // A kernel that has ended never receives the edits; waiting would not end.
       link.ask({ do: "here", view: link.view }).then((/** @type {boolean} */ isSent) => isSent || rest());
     }
   }
   const rest = () => {
     button.wait(false);
-    tell([]);
+    update([]);
   };
-  /** What is to be done with the code once it is here; runs tell theirs by messages of the same name. */
+  /** What to do with the code when it arrives; runs receive theirs by messages of the same name. */
   let wanted = "";
   const ask = (/** @type {string} */ use) => {
     wanted = use;
@@ -218,7 +218,7 @@ function formFoot(link, name, { sweep, said, pressed }) {
   };
   copy.addEventListener("click", () => ask("copy"));
   insert.addEventListener("click", () => ask("insert"));
-  // What was said of the code was about what stood here before.
+  // The message about the code refers to earlier inputs.
   const offEdits = link.on("draft", () => { copied.textContent = ""; });
   const off = link.on("code", async (/** @type {any} */ said) => {
     const use = said.facts === undefined ? wanted : "";

@@ -35,12 +35,12 @@ export function makeRunButton(link, why, pressed) {
     return [word, done || ahead, since].filter(Boolean).join(" · ");
   };
 
-  const tell = () => {
+  const update = () => {
     const { state } = link, { entry, isSame } = going();
     const isSending = link.model.get("records").some((/** @type {RunEntry} */ one) => one.sending);
     const price = state.price.credits === null ? "" : ` · ${state.price.told}`;
     const isBusy = isWaiting || isSending || (isSame && !again);
-    // Not `disabled`, which would take the focus away from who has just pressed it.
+    // Not `disabled`, which would remove the focus from the button just pressed.
     el.setAttribute("aria-disabled", String(!state.ready || isSending || isWaiting));
     el.classList.toggle("rbf-run-busy", isBusy);
     const text = isWaiting ? "Waiting for the kernel …" : isSending ? "Sending …" : isSame && entry && !again ? progress(entry) : `${again ? "Run another" : "Run"}${price}`;
@@ -59,24 +59,24 @@ export function makeRunButton(link, why, pressed) {
       again = content.again;
       timer = window.setTimeout(() => {
         withdraw();
-        tell();
+        update();
       }, BUTTON_OFFER);
-      tell();
+      update();
     }),
-    // Other inputs are another matter.
+    // With other inputs the offer to run again no longer applies.
     link.on("draft", () => withdraw()),
     link.on("clock", (/** @type {any} */ content) => { skew = 1000 * content.clock - Date.now(); }),
   ];
   el.addEventListener("click", pressed);
-  link.model.on("change:records", tell);
-  const ticking = window.setInterval(() => { if (going().isSame) tell(); }, 1000);
+  link.model.on("change:records", update);
+  const ticking = window.setInterval(() => { if (going().isSame) update(); }, 1000);
   return {
-    el, tell,
+    el, update,
     get isWaiting() { return isWaiting; },
-    /** @param {boolean} is Whether the kernel has yet to hear what was typed. */
+    /** @param {boolean} is Whether edits are still to be received by the kernel. */
     wait: (is) => {
       isWaiting = is;
-      tell();
+      update();
     },
     /** What a press carries, once. @returns {{again?: number}} */
     take: () => {
@@ -88,7 +88,7 @@ export function makeRunButton(link, why, pressed) {
       clearTimeout(timer);
       clearInterval(ticking);
       offs.forEach((off) => off());
-      link.model.off("change:records", tell);
+      link.model.off("change:records", update);
     },
   };
 }

@@ -6,9 +6,9 @@ import { dom } from "./form_dom.js";
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
 /** @typedef {{url: string, words: string}} ClipFound An address, or words that say why there is none. */
-/** @typedef {{done: (found: ClipFound) => void, promise: Promise<ClipFound>, parts: any[], had: number, of: number, told: Set<(share: number) => void>}} ClipOrder */
+/** @typedef {{done: (found: ClipFound) => void, promise: Promise<ClipFound>, parts: any[], had: number, of: number, listeners: Set<(share: number) => void>}} ClipOrder */
 
-const CLIP_MOST_BYTES = 150_000_000; // What the page holds of clips that nobody looks at.
+const CLIP_MOST_BYTES = 150_000_000; // Size of clips stored in the page while not in use.
 const CLIP_UNASKED_BYTES = 8_000_000; // So much is fetched of the newest without a click.
 const CLIP_HIGH = 320;
 const CLIP_LOW = 168;
@@ -16,11 +16,11 @@ const CLIP_WIDE = 720;
 const CLIP_LEAST = 240; // The buttons of a player need that.
 const CLIP_GONE = "The kernel has ended; run the cell again to see it here.";
 
-/** Posters and clips from the kernel: each fetched once, held for a while, and let go together with the form. */
+/** Cache of posters and clips from the kernel: each is fetched once, and released with the form at the latest. */
 export class ClipShelf {
   /** @type {Map<string, ClipOrder>} */
   #awaited = new Map();
-  /** What is here, the longest unused first. @type {Map<string, {url: string, bytes: number, users: number}>} */
+  /** Stored clips, the least recently used first. @type {Map<string, {url: string, bytes: number, users: number}>} */
   #clips = new Map();
   /** @type {Map<string, Promise<ClipFound>>} */
   #posters = new Map();
@@ -47,13 +47,13 @@ export class ClipShelf {
     return promise;
   }
 
-  /** The file itself; each use of it ends with `leave`. @param {string} run @param {number} file @param {(share: number) => void} told */
-  async clip(run, file, told) {
+  /** The file itself; each use of it ends with `leave`. @param {string} run @param {number} file @param {(share: number) => void} onProgress */
+  async clip(run, file, onProgress) {
     const name = `clip/${run}/${file}`;
     if (!this.#clips.has(name)) {
       const order = this.#awaited.get(name) ?? this.#order(name);
-      order.told.add(told);
-      // Also where it was asked for before: that message may have been lost with a connection.
+      order.listeners.add(onProgress);
+      // Repeated for a pending request, because the first message may have been lost with a connection.
       this.#send(name, { do: "bring", run, file });
       const found = await order.promise;
       if (!found.url) return found;
@@ -87,12 +87,12 @@ export class ClipShelf {
     let done = () => {};
     const promise = new Promise((/** @type {(found: ClipFound) => void} */ resolve) => { done = resolve; });
     /** @type {ClipOrder} */
-    const order = { done, promise, parts: [], had: 0, of: 0, told: new Set() };
+    const order = { done, promise, parts: [], had: 0, of: 0, listeners: new Set() };
     this.#awaited.set(name, order);
     return order;
   }
 
-  /** @param {string} name @param {object} message Of a kernel that was restarted nobody is left to hear it. */
+  /** @param {string} name @param {object} message Sending fails after a restart of the kernel. */
   async #send(name, message) {
     try {
       await this.link.send(message);
@@ -104,7 +104,7 @@ export class ClipShelf {
   /** @param {any} content @param {any[]} buffers */
   #showed(content, buffers) {
     const name = `poster/${content.poster.join("/")}`;
-    if (!this.#awaited.has(name)) return; // Another page of the same notebook has asked.
+    if (!this.#awaited.has(name)) return; // Requested by another page of the same notebook.
     if (content.words) return this.#settle(name, { url: "", words: content.words });
     const url = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
     this.#urls.push(url);
@@ -119,7 +119,7 @@ export class ClipShelf {
     if (content.words) return this.#settle(name, { url: "", words: content.words });
     order.had += order.parts[content.part] ? 0 : 1;
     order.parts[content.part] = buffers[0];
-    order.told.forEach((told) => told(order.had / content.of));
+    order.listeners.forEach((listener) => listener(order.had / content.of));
     if (order.had < content.of) return;
     const blob = new Blob(order.parts, { type: content.kind });
     this.#clips.set(name, { url: URL.createObjectURL(blob), bytes: blob.size, users: 0 });
@@ -134,7 +134,7 @@ export class ClipShelf {
     order?.done(found);
   }
 
-  /** Let go what has not been looked at for longest. */
+  /** Release the least recently used clips. */
   #tidy() {
     let bytes = [...this.#clips.values()].reduce((sum, held) => sum + held.bytes, 0);
     for (const [name, held] of this.#clips) {
@@ -236,7 +236,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
     clipKeys(made, file);
     frame.replaceChildren(made);
     if (hadFocus) made.focus();
-    if (isWanted) made.play().catch(() => null); // Interrupted by the next click; what is broken is told elsewhere.
+    if (isWanted) made.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
   };
 
   play.addEventListener("click", () => {

@@ -22,15 +22,15 @@ export function makeField(place) {
   const control = make(place);
   const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
   if (node.required) label.append(" ", dom("span", { class: "rbf-needed", text: "Required" }));
-  // Their place is kept while they are hidden, so that nothing moves under who is typing.
-  const isKept = !node.required && !place.nested;
+  // They occupy their space while hidden, so that nothing moves during typing.
+  const hasReset = !node.required && !place.nested;
   const mark = dom("span", { class: "rbf-changed", title: "changed", hidden: true }, dom("span", { class: "rb-hidden", text: "changed" }));
   const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", text: "Reset", hidden: true, onclick: () => {
     place.change(undefined);
     field.show(undefined);
     fieldFocus(control.el);
   } });
-  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, isKept ? mark : null, isKept ? reset : null), dom("span", { class: "rbf-label-tools" }, control.lead));
+  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, hasReset ? mark : null, hasReset ? reset : null), dom("span", { class: "rbf-label-tools" }, control.lead));
   const problem = dom("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
   const help = node.help ? dom("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
   const isWide = node.long || FIELD_WIDE.includes(node.kind) || ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
@@ -97,18 +97,18 @@ export class FieldPlaces {
     };
   }
 
-  /** Each problem stands at the innermost field that holds its place; gives those that stand nowhere. @param {Problem[]} problems @returns {Problem[]} */
+  /** Assign each problem to the innermost field that contains its path; return those without a field. @param {Problem[]} problems @returns {Problem[]} */
   mark(problems) {
     /** @type {Map<string, Problem[]>} */
     const found = new Map([...this._fields.keys()].map((key) => [key, []]));
-    const homeless = [];
+    const unplaced = [];
     for (const problem of problems) {
       let length = problem.at.length;
       while (length && !found.has(JSON.stringify(problem.at.slice(0, length)))) length -= 1;
       if (length) found.get(JSON.stringify(problem.at.slice(0, length)))?.push(problem);
-      else homeless.push(problem);
+      else unplaced.push(problem);
     }
     for (const [key, own] of found) this._fields.get(key)?.mark(own);
-    return homeless;
+    return unplaced;
   }
 }

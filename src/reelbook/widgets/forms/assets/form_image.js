@@ -1,22 +1,22 @@
 // @ts-check
-/** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from what was made here before. */
+/** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
 import { dom } from "./form_dom.js";
 import { CONTROLS } from "./form_fields.js";
 import { pictureEarlier } from "./form_image_earlier.js";
-import { PictureRefused, pictureFromData, pictureGifts, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
+import { PictureRefused, pictureFromData, pictureSources, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
 import { pictureThumb } from "./form_image_thumb.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
 
-// Milliseconds after the last letter of a path, before anybody looks for it.
+// Milliseconds after the last letter of a path before the file is requested.
 
 const PICTURE_PAUSE = 600;
 // Milliseconds without an answer, after which that is said.
 const PICTURE_LATE = 2000;
 // Letters that a text box shows of a value.
 const PICTURE_LONGEST = 2000;
-// Letters of an address that are sent to the kernel to be looked at, and the fewest of one that is a picture itself.
+// The longest address that is sent to the kernel for a preview, and the shortest data URL that is taken for a picture.
 const PICTURE_MOST_LETTERS = 2_000_000;
 const PICTURE_LEAST_DATA = 100;
 const PICTURE_KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, image/tiff, image/avif";
@@ -25,9 +25,9 @@ const PICTURE_KINDS = "image/png, image/jpeg, image/webp, image/gif, image/bmp, 
 class ImageField {
   /** @type {any} */
   #value;
-  /** The picture that is shown, or asked for. @type {string | undefined} */
-  #looked;
-  /** What is on its way to the kernel. @type {AbortController | null} */
+  /** The picture whose preview is displayed or requested. @type {string | undefined} */
+  #picture;
+  /** The upload in progress. @type {AbortController | null} */
   #coming = null;
   /** What a button can take the last frame of. @type {File | string | null} */
   #film = null;
@@ -54,7 +54,7 @@ class ImageField {
       this.#given([...(file.files ?? [])]);
       file.value = "";
     });
-    this.off = imageCatches(el, (gifts) => this.#given(gifts));
+    this.off = imageCatches(el, (sources) => this.#given(sources));
   }
 
   /** @param {any} next */
@@ -66,7 +66,7 @@ class ImageField {
     if (pictureTyped(typed.value) !== text) typed.value = text;
     clear.hidden = next === undefined || next === null || next === "";
     choose.textContent = clear.hidden ? "Choose a file" : "Replace";
-    if (isNew || this.#looked === undefined) this.#look();
+    if (isNew || this.#picture === undefined) this.#loadPreview();
   }
 
   dispose() {
@@ -82,12 +82,12 @@ class ImageField {
     this.show(next);
   }
 
-  #look() {
+  #loadPreview() {
     const { thumb, words, receives, typed, live } = this.parts;
     clearTimeout(this.#timer);
     this.#complain("");
     const named = this.#value === undefined ? this.place.node.default : this.#value;
-    const picture = (this.#looked = typeof named === "string" ? named : "");
+    const picture = (this.#picture = typeof named === "string" ? named : "");
     words.title = receives.textContent = live.textContent = "";
     if (!picture || picture.length > PICTURE_MOST_LETTERS) {
       thumb.clear();
@@ -102,8 +102,8 @@ class ImageField {
 
   /** @param {string} picture */
   async #ask(picture) {
-    const found = await this.shelf.look(picture);
-    if (this.#looked !== picture) return;
+    const found = await this.shelf.preview(picture);
+    if (this.#picture !== picture) return;
     const { thumb, words, receives } = this.parts;
     thumb.show(found);
     words.textContent = found.words || found.name;
@@ -123,9 +123,9 @@ class ImageField {
     still.hidden = film === null;
   }
 
-  /** What was dropped, pasted or chosen. @param {(File | string)[]} gifts */
-  #given(gifts) {
-    const [first] = gifts;
+  /** What was dropped, pasted or chosen. @param {(File | string)[]} sources */
+  #given(sources) {
+    const [first] = sources;
     if (first === undefined) return;
     if (typeof first !== "string") this.#bring(first);
     else if (pictureIsData(first)) this.#bringData(first);
@@ -133,7 +133,7 @@ class ImageField {
       this.#giveUp();
       this.#set(first);
     }
-    if (gifts.length > 1) this.parts.live.textContent = `Only the first of ${gifts.length} pictures is used.`;
+    if (sources.length > 1) this.parts.live.textContent = `Only the first of ${sources.length} pictures is used.`;
   }
 
   #typed() {
@@ -155,7 +155,7 @@ class ImageField {
     this.parts.typed.focus();
   }
 
-  /** What was made here before. @param {string} picture @param {string} words */
+  /** Choose an earlier output. @param {string} picture @param {string} words */
   #take(picture, words) {
     this.earlier.close();
     if (picture.startsWith("film:")) this.#upload(words, () => this.shelf.still(picture), null);
@@ -182,13 +182,13 @@ class ImageField {
   #bring(file, still = false) {
     const name = file.name || "pasted picture";
     const most = this.place.node.beside?.most_bytes;
-    this.#upload(name, (signal, told) => this.shelf.bring(file, name, { still, most, signal, told }), file);
+    this.#upload(name, (signal, onProgress) => this.shelf.bring(file, name, { still, most, signal, onProgress }), file);
   }
 
   /**
-   * Have the kernel take something; what was there before stays until it has.
+   * Send something to the kernel; the previous value stays until it has arrived.
    * @param {string} name
-   * @param {(signal: AbortSignal, told: (share: number) => void) => Promise<string>} taken
+   * @param {(signal: AbortSignal, onProgress: (share: number) => void) => Promise<string>} taken
    * @param {File | null} source
    */
   async #upload(name, taken, source) {
@@ -246,7 +246,7 @@ function imageText(value) {
   return /^(sha256|data):/.test(text) || text.length > PICTURE_LONGEST ? "" : text;
 }
 
-/** Lets an element take what is dropped on it, and pasted while it has the focus; gives the end of it. @param {HTMLElement} el @param {(gifts: (File | string)[], at: DragEvent | ClipboardEvent) => void} given */
+/** Lets an element take what is dropped on it, and pasted while it has the focus; gives the end of it. @param {HTMLElement} el @param {(sources: (File | string)[], at: DragEvent | ClipboardEvent) => void} given */
 export function imageCatches(el, given) {
   let inside = 0;
   const over = (/** @type {boolean} */ is) => el.classList.toggle("rbf-over", is);
@@ -274,20 +274,20 @@ export function imageCatches(el, given) {
     if (!takes(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    given(pictureGifts(event.dataTransfer), event);
+    given(pictureSources(event.dataTransfer), event);
   });
-  // Told to the document: where nothing can be written, browsers say that the whole page was pasted into.
+  // On the document: outside of editable elements, browsers dispatch `paste` there.
   const pasted = (/** @type {ClipboardEvent} */ event) => {
     const root = /** @type {Document | ShadowRoot} */ (el.getRootNode());
     const focused = root.activeElement;
     if (!focused || !el.contains(focused)) return;
-    const gifts = pictureGifts(event.clipboardData);
+    const sources = pictureSources(event.clipboardData);
     const isTyping = focused instanceof HTMLInputElement || focused instanceof HTMLTextAreaElement;
     // Words go into the box where the caret is; pictures come here, wherever it is.
-    if (!gifts.length || (isTyping && gifts.every((gift) => typeof gift === "string" && !pictureIsData(gift)))) return;
+    if (!sources.length || (isTyping && sources.every((source) => typeof source === "string" && !pictureIsData(source)))) return;
     event.preventDefault();
     event.stopPropagation();
-    given(gifts, event);
+    given(sources, event);
   };
   document.addEventListener("paste", pasted, true);
   return () => document.removeEventListener("paste", pasted, true);

@@ -1,5 +1,5 @@
 // @ts-check
-/** A page of what was made here before, to choose from: pictures, and clips by their last frame. */
+/** A page of earlier outputs to choose from: pictures, and clips by their last frame. */
 import { dom } from "./form_dom.js";
 import { pictureSee } from "./form_image_thumb.js";
 
@@ -17,9 +17,9 @@ export function pictureEarlier(shelf, choose) {
   const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier output" }));
   const newer = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Newer" }));
   const older = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Older" }));
-  const told = dom("p", { class: "rbf-caption", role: "status" });
+  const status = dom("p", { class: "rbf-caption", role: "status" });
   const list = dom("ul", { class: "rbf-earlier-list" });
-  const foot = dom("div", { class: "rbf-row" }, newer, older, told);
+  const foot = dom("div", { class: "rbf-row" }, newer, older, status);
   const el = dom("div", { class: "rbf-earlier", id, role: "group", "aria-label": "Earlier output" }, list, foot);
   let from = 0;
   let size = 0;
@@ -28,7 +28,7 @@ export function pictureEarlier(shelf, choose) {
 
   const open = async (/** @type {number} */ start) => {
     const now = (turn += 1);
-    told.textContent = "Looking";
+    status.textContent = "Looking";
     const page = await shelf.earlier(start);
     if (now !== turn) return;
     const hadFocus = list.matches(":focus-within");
@@ -38,7 +38,7 @@ export function pictureEarlier(shelf, choose) {
     newer.hidden = from === 0;
     older.hidden = !page.more;
     const last = from + page.earlier.length;
-    told.textContent = page.error || (page.earlier.length ? `${from + 1} to ${last}, the newest first` : "No earlier outputs yet.");
+    status.textContent = page.error || (page.earlier.length ? `${from + 1} to ${last}, the newest first` : "No earlier outputs yet.");
     if (hadFocus) list.querySelector("button")?.focus();
   };
 
@@ -48,10 +48,10 @@ export function pictureEarlier(shelf, choose) {
     image.hidden = true;
     one.append(image);
     pictureSee(one, async () => {
-      const look = await shelf.look(picture);
-      if (look.url) image.setAttribute("src", look.url);
-      image.hidden = !look.url;
-      if (look.error) one.title = `${words}: ${look.error}`;
+      const preview = await shelf.preview(picture);
+      if (preview.url) image.setAttribute("src", preview.url);
+      image.hidden = !preview.url;
+      if (preview.error) one.title = `${words}: ${preview.error}`;
     });
     one.addEventListener("click", () => choose(picture, words));
     return one;

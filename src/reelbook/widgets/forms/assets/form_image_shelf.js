@@ -1,15 +1,15 @@
 // @ts-check
-/** What the kernel knows of pictures: how each looks, those made here before, and a way there for new ones. */
+/** Requests to the kernel about pictures: previews, earlier outputs, and uploads. */
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
-/** @typedef {{name: string, words: string, receives: string, size: number[] | null, url: string, error: string, film: boolean}} PictureLook */
+/** @typedef {{name: string, words: string, receives: string, size: number[] | null, url: string, error: string, film: boolean}} PicturePreview */
 /** @typedef {{earlier: {picture: string, words: string}[], from: number, more: boolean, error?: string}} PicturePage */
 
 export const PICTURE_MOST_BYTES = 50_000_000;
 const PICTURE_CHUNK = 4_000_000;
-// Parts that are on their way at once; more would only wait in the browser's memory.
+// Parts of an upload in transit at once; more would only wait in the browser's memory.
 const PICTURE_AHEAD = 2;
-const PICTURE_LOOKS = 4;
+const PICTURE_PARALLEL = 4;
 
 /** Why a picture could not be taken, in words; of a film, its last frame could be. */
 export class PictureRefused extends Error {
@@ -36,9 +36,9 @@ export class PictureShelf {
   #key = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
   /** @type {(() => void)[]} */
   #offs = [];
-  /** Looks that stay as they are, and those that are asked for. @type {Map<string, Promise<PictureLook>>} */
-  #looks = new Map();
-  /** @type {Map<string, (look: PictureLook) => void>} */
+  /** Previews received or requested. @type {Map<string, Promise<PicturePreview>>} */
+  #previews = new Map();
+  /** @type {Map<string, (preview: PicturePreview) => void>} */
   #asked = new Map();
   /** @type {string[]} */
   #waiting = [];
@@ -57,7 +57,7 @@ export class PictureShelf {
   enter() {
     if (!this.#users++) {
       this.#offs = [
-        this.link.on("thumb", (content, buffers) => this.#told(content, buffers)),
+        this.link.on("thumb", (content, buffers) => this.#received(content, buffers)),
         this.link.on("arrived", (content) => this.#uploads.get(content.arrived)?.arrived(content.part)),
         this.link.on("uploaded", (content) => this.#uploads.get(content.uploaded)?.done(content)),
         this.link.on("earlier", (content) => this.#listed(content)),
@@ -70,35 +70,35 @@ export class PictureShelf {
     if (--this.#users) return;
     this.#offs.forEach((off) => off());
     this.#urls.forEach((url) => URL.revokeObjectURL(url));
-    this.#looks.clear();
+    this.#previews.clear();
     this.#asked.clear();
     this.#urls = this.#waiting = this.#pages = [];
   }
 
-  /** How a picture looks. @param {string} picture @returns {Promise<PictureLook>} */
-  look(picture) {
-    const known = this.#looks.get(picture);
+  /** The preview of a picture, requested once. @param {string} picture @returns {Promise<PicturePreview>} */
+  preview(picture) {
+    const known = this.#previews.get(picture);
     if (known) return known;
-    const look = new Promise((/** @type {(look: PictureLook) => void} */ done) => this.#asked.set(picture, done));
-    this.#looks.set(picture, look);
+    const preview = new Promise((/** @type {(preview: PicturePreview) => void} */ done) => this.#asked.set(picture, done));
+    this.#previews.set(picture, preview);
     this.#waiting.push(picture);
     this.#ask();
-    return look;
+    return preview;
   }
 
   #ask() {
     const under = this.#asked.size - this.#waiting.length;
-    for (const picture of this.#waiting.splice(0, Math.max(PICTURE_LOOKS - under, 0))) this.link.ask({ do: "shown", picture });
+    for (const picture of this.#waiting.splice(0, Math.max(PICTURE_PARALLEL - under, 0))) this.link.ask({ do: "shown", picture });
   }
 
   /** @param {any} content @param {any[]} buffers */
-  #told(content, buffers) {
+  #received(content, buffers) {
     const done = this.#asked.get(content.picture);
     if (!done) return;
     this.#asked.delete(content.picture);
     this.#waiting = this.#waiting.filter((picture) => picture !== content.picture);
     // A file may change under its path, and what could not be read may be there later.
-    if (content.error || !/^(sha256|film):/.test(content.picture)) this.#looks.delete(content.picture);
+    if (content.error || !/^(sha256|film):/.test(content.picture)) this.#previews.delete(content.picture);
     const url = content.thumb && buffers[0] ? URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" })) : "";
     if (url) this.#urls.push(url);
     const { name = "", words = "", receives = "", size = null, error = "", film = false } = content;
@@ -106,7 +106,7 @@ export class PictureShelf {
     this.#ask();
   }
 
-  /** Some of what was made here before. @param {number} from @returns {Promise<PicturePage>} */
+  /** A page of earlier outputs. @param {number} from @returns {Promise<PicturePage>} */
   earlier(from) {
     const page = new Promise((/** @type {(page: PicturePage) => void} */ done) => this.#pages.push({ from, done }));
     this.link.ask({ do: "earlier", from }).then((/** @type {boolean} */ isSent) => isSent || this.#listed({ from, earlier: [], more: false, error: "Not to be had now." }));
@@ -129,13 +129,13 @@ export class PictureShelf {
   }
 
   /**
-   * Brings a picture to the kernel, in parts; says what stands for it there.
+   * Upload a picture to the kernel, in parts; resolves to the text that refers to it in a draft.
    * @param {Blob} file
    * @param {string} name
-   * @param {{still?: boolean, most?: number, signal?: AbortSignal, told?: (share: number) => void}} [options]
+   * @param {{still?: boolean, most?: number, signal?: AbortSignal, onProgress?: (share: number) => void}} [options]
    * @returns {Promise<string>}
    */
-  async bring(file, name, { still = false, most = PICTURE_MOST_BYTES, signal, told = () => {} } = {}) {
+  async bring(file, name, { still = false, most = PICTURE_MOST_BYTES, signal, onProgress = () => {} } = {}) {
     if (file.size > most) throw new PictureRefused(`${name} has ${pictureBytes(file.size)}; the limit is ${pictureBytes(most)}. Make it smaller.`);
     if (!file.size) throw new PictureRefused(`${name} is empty.`);
     const id = this.#named();
@@ -144,13 +144,13 @@ export class PictureShelf {
     let more = () => {};
     const answer = this.#answer(id, () => {
       arrived += 1;
-      told(arrived / of);
+      onProgress(arrived / of);
       more();
     });
     const ended = answer.then(() => true, () => true);
     const stopped = new Promise((/** @type {(reason: any) => void} */ _, fail) => signal?.addEventListener("abort", () => fail(new PictureRefused("")), { once: true }));
     stopped.catch(() => this.#give(id));
-    told(0);
+    onProgress(0);
     for (let part = 0; part < of; part += 1) {
       while (part - arrived >= PICTURE_AHEAD) {
         const room = new Promise((/** @type {(value: void) => void} */ go) => (more = go));
@@ -171,7 +171,7 @@ export class PictureShelf {
     this.link.ask({ do: "forget", id });
   }
 
-  /** Send what an answer is waited for; nobody answers where nobody hears it. @param {any} content @param {any[]} [buffers] */
+  /** Send a part of an upload; end the upload with an error if the kernel is gone. @param {any} content @param {any[]} [buffers] */
   async #send(content, buffers) {
     if (!(await this.link.ask(content, buffers))) this.#uploads.get(content.id)?.done({ error: "The kernel did not accept it." });
   }
@@ -210,7 +210,7 @@ export function pictureBytes(count) {
 }
 
 /** What somebody drops or pastes: files, else the lines of a text. @param {DataTransfer | null} data @returns {(File | string)[]} */
-export function pictureGifts(data) {
+export function pictureSources(data) {
   if (!data) return [];
   const files = [...data.files];
   if (files.length) return files;
@@ -240,7 +240,7 @@ export function pictureFromData(address) {
   }
 }
 
-/** What to call a picture before the kernel has told its name. @param {unknown} picture */
+/** The name of a picture until the kernel has sent one. @param {unknown} picture */
 export function pictureName(picture) {
   if (typeof picture !== "string" || !picture) return "no picture";
   if (/^(sha256|film|data):/.test(picture)) return "picture";

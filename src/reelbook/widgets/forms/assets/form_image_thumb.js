@@ -2,7 +2,7 @@
 /** Small pictures in boxes that are there before them, so that nothing jumps. */
 import { dom } from "./form_dom.js";
 
-/** @typedef {import("./form_image_shelf.js").PictureLook} PictureLook */
+/** @typedef {import("./form_image_shelf.js").PicturePreview} PicturePreview */
 
 /** What stands where there is nothing to see. */
 const PICTURE_SIGNS = {
@@ -41,14 +41,14 @@ export function pictureThumb(kind) {
     el,
     image,
     clear: () => sign("none"),
-    /** @param {PictureLook} look */
-    show(look) {
-      el.classList.toggle("rbf-thumb-wrong", Boolean(look.error));
-      if (!look.url) return sign(look.error ? "wrong" : "away");
+    /** @param {PicturePreview} preview */
+    show(preview) {
+      el.classList.toggle("rbf-thumb-wrong", Boolean(preview.error));
+      if (!preview.url) return sign(preview.error ? "wrong" : "away");
       el.querySelector("svg")?.remove();
       drawn = "";
       image.hidden = false;
-      if (image.getAttribute("src") !== look.url) image.src = look.url;
+      if (image.getAttribute("src") !== preview.url) image.src = preview.url;
     },
   };
 }

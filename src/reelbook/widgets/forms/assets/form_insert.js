@@ -1,7 +1,7 @@
 // @ts-check
 /** Puts code into a new cell below the form, where the page lets a widget do that: JupyterLab and Notebook 7. */
 
-/** The cells of the notebook around a widget; null where there are none, or none that can be had. @param {any} model */
+/** The cells of the notebook around a widget; null if there are none or they are not accessible. @param {any} model */
 function insertPlace(model) {
   const shared = model.widget_manager?.context?.model?.sharedModel;
   return typeof shared?.insertCell === "function" ? shared : null;

@@ -1,5 +1,5 @@
 // @ts-check
-/** The conversation with the kernel: edits go out soon after a key, what the kernel says of them comes back. */
+/** The connection of a form to the kernel: sends edits shortly after a key press, and receives the resulting state. */
 
 /** @typedef {(content: any, buffers: any[]) => void} Listener */
 
@@ -37,7 +37,7 @@ export class FormLink {
     };
     model.on("change:state", this._onState);
     model.on("msg:custom", this._onMessage);
-    // Of a kernel that is restarted the host knows at once; nobody needs to press a button first.
+    // The host reports a restart at once, before any button is pressed.
     this._onLive = () => this.ask({ do: "here", view: this.view });
     model.on("comm_live_update", this._onLive);
   }
@@ -56,7 +56,7 @@ export class FormLink {
     return this.model.get("sheet").fields.find((/** @type {any} */ node) => node.name === name);
   }
 
-  /** Whether the kernel knows all that was typed here. */
+  /** Whether the kernel has received all edits made here. */
   get isHeard() {
     return !this._dirty.size && this._heard() >= this._n;
   }
@@ -66,7 +66,7 @@ export class FormLink {
     return Object.fromEntries(this._edited);
   }
 
-  /** Whether a problem goes without saying: something is missing where nobody has come to yet. @param {{kind: string, at: (string|number)[]}} problem */
+  /** Whether a problem need not be displayed yet: a value is missing in a field not edited yet, or in an entry being filled in. @param {{kind: string, at: (string|number)[]}} problem */
   isQuiet({ kind, at }) {
     if (kind !== "missing") return false;
     if (at.length === 1) return !this.wasTried && !this.touched.has(String(at[0]));
@@ -111,8 +111,8 @@ export class FormLink {
     }
   }
 
-  /** Say something where the kernel says what became of a press. @param {string} words */
-  tell(words) {
+  /** Display a message where answers to a press of Run appear. @param {string} words */
+  announce(words) {
     this._fire("said", { said: words }, []);
   }
 
@@ -121,7 +121,7 @@ export class FormLink {
     await this.model.send(content, undefined, buffers);
   }
 
-  /** Send, and say so where nobody is left to hear it. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
+  /** Send a message; display an error if the kernel is gone. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
   async ask(content, buffers) {
     const isSent = await this.send(content, buffers).then(() => true, () => false);
     if (isSent !== this.hasEnded) return isSent;
@@ -147,7 +147,7 @@ export class FormLink {
     for (const listener of [...(this._listeners.get(key) ?? [])]) listener(content, buffers);
   }
 
-  /** What the kernel says; a field that was edited since keeps what stands in it. @param {any} state */
+  /** Apply a state from the kernel; a field edited since keeps its value. @param {any} state */
   _take(state) {
     if (state.view === this.view) this._before = Math.max(this._before ?? 0, state.n);
     this.state = state;

@@ -3,7 +3,7 @@
 import { dom } from "./form_dom.js";
 import { CONTROLS, makeField } from "./form_fields.js";
 import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedNode, nestedStart, nestedWhole } from "./form_nested_kinds.js";
-import { plainSame, plainTold } from "./form_plain.js";
+import { plainSame, plainText } from "./form_plain.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -125,10 +125,10 @@ function makeNestedList(place) {
     });
   };
   const show = (/** @type {any} */ value) => {
-    const shown = value === undefined ? node.default ?? [] : value;
-    values = Array.isArray(shown) ? [...shown] : [];
-    odd.hidden = Array.isArray(shown) || shown === null;
-    odd.textContent = `Now: ${plainTold(shown)}`;
+    const current = value === undefined ? node.default ?? [] : value;
+    values = Array.isArray(current) ? [...current] : [];
+    odd.hidden = Array.isArray(current) || current === null;
+    odd.textContent = `Now: ${plainText(current)}`;
     settle();
   };
   const el = dom("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, odd, list, dom("div", { class: "rbf-row" }, add, amount));
@@ -148,14 +148,14 @@ function makeNestedFolded(place) {
   let value;
   const summary = dom("summary", {});
   const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-nested-fold" }, summary));
-  const tell = () => {
-    const shown = value === undefined ? place.node.default : value;
-    const told = nestedIsObject(shown) ? Object.entries(shown).map(([name, member]) => `${name} ${plainTold(member)}`).join(", ") : plainTold(shown);
-    summary.textContent = told.length > 60 ? `${told.slice(0, 59)}…` : told || "Nothing set";
+  const summarise = () => {
+    const current = value === undefined ? place.node.default : value;
+    const text = nestedIsObject(current) ? Object.entries(current).map(([name, member]) => `${name} ${plainText(member)}`).join(", ") : plainText(current);
+    summary.textContent = text.length > 60 ? `${text.slice(0, 59)}…` : text || "Nothing set";
   };
   const draw = () => {
     if (inner) return;
-    inner = makeNestedFields({ ...place, change: (next) => { value = next; tell(); place.change(next); } });
+    inner = makeNestedFields({ ...place, change: (next) => { value = next; summarise(); place.change(next); } });
     el.append(inner.el);
     inner.show(value);
   };
@@ -164,7 +164,7 @@ function makeNestedFolded(place) {
   const show = (/** @type {any} */ next) => {
     value = next;
     inner?.show(value);
-    tell();
+    summarise();
   };
   return { el, show, dispose: () => inner?.dispose(), group: true };
 }
@@ -178,8 +178,8 @@ function makeNestedFields(place) {
   const send = () => place.change(nestedWhole(node, { ...values, ...extras?.read() }));
   const fields = node.fields.map((/** @type {any} */ field) => {
     // Nobody need fill in what cannot be changed.
-    const shown = field.kind === "constant" ? { ...field, required: undefined } : field;
-    const inner = nestedPlace(place, shown, field.name, field.name, (value) => {
+    const child = field.kind === "constant" ? { ...field, required: undefined } : field;
+    const inner = nestedPlace(place, child, field.name, field.name, (value) => {
       values = { ...values, [field.name]: value };
       send();
     });
@@ -187,8 +187,8 @@ function makeNestedFields(place) {
   });
   const extras = node.open ? new NestedExtras(place, names, send) : null;
   const show = (/** @type {any} */ value) => {
-    const shown = value === undefined ? node.default : value;
-    const whole = nestedIsObject(shown) ? shown : {};
+    const current = value === undefined ? node.default : value;
+    const whole = nestedIsObject(current) ? current : {};
     values = Object.fromEntries(Object.entries(whole).filter(([name]) => names.has(name)));
     for (const { name, made } of fields) made.show(values[name]);
     extras?.show(Object.fromEntries(Object.entries(whole).filter(([name]) => !names.has(name))));
@@ -227,7 +227,7 @@ class NestedExtras {
   show(members) {
     const isOurs = plainSame(members, this.read());
     for (const row of [...this._rows]) {
-      // Who has just typed half a row keeps it, unless the rest changed elsewhere.
+      // An incomplete row is not discarded, unless the other members changed elsewhere.
       if (!(row.name in members) && !isOurs) this._drop(row);
     }
     for (const [name, value] of Object.entries(members)) {
@@ -274,7 +274,7 @@ class NestedExtras {
     input.addEventListener("change", () => {
       row.name = input.value.trim();
       make();
-      this._tell();
+      this._updateFaults();
       this._send();
     });
     make();
@@ -286,7 +286,7 @@ class NestedExtras {
     row.el = dom("div", { class: "rbf-extra" }, dom("div", { class: "rbf-extra-name" }, input, gone, said), row.field.el);
     this._rows.push(row);
     this._list.append(row.el);
-    this._tell();
+    this._updateFaults();
     return row;
   }
 
@@ -295,10 +295,10 @@ class NestedExtras {
     this._rows.splice(this._rows.indexOf(row), 1);
     row.field.dispose();
     row.el.remove();
-    this._tell();
+    this._updateFaults();
   }
 
-  _tell() {
+  _updateFaults() {
     for (const row of this._rows) row.said.textContent = this._fault(row);
   }
 }
@@ -344,10 +344,10 @@ function makeNestedEither(place) {
     // Half a number is no number yet: what was typed here stays in the form it was typed in.
     const isOurs = chosen >= 0 && plainSame(next, value);
     value = next;
-    const shown = value === undefined ? node.default : value;
-    const isKept = isOurs || (chosen >= 0 && (shown === undefined || nestedFits(link, node.forms[chosen], shown)));
-    const found = node.forms.findIndex((/** @type {any} */ form) => shown !== undefined && nestedFits(link, form, shown));
-    if (!isKept) choose(Math.max(found, 0));
+    const current = value === undefined ? node.default : value;
+    const isUnchanged = isOurs || (chosen >= 0 && (current === undefined || nestedFits(link, node.forms[chosen], current)));
+    const found = node.forms.findIndex((/** @type {any} */ form) => current !== undefined && nestedFits(link, form, current));
+    if (!isUnchanged) choose(Math.max(found, 0));
     inner.show(value);
   };
   const el = dom("div", { class: "rbf-either", role: "group", "aria-labelledby": place.labelledBy }, select, slot);

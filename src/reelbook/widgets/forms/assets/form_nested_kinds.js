@@ -1,6 +1,6 @@
 // @ts-check
 /** What the kinds of values are, for those that hold others: which form a value has, and what a new entry begins with. */
-import { plainIsTyped, plainSame, plainTold } from "./form_plain.js";
+import { plainIsTyped, plainSame, plainText } from "./form_plain.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 
@@ -81,6 +81,6 @@ export function nestedFits(link, given, value) {
 export function nestedFormName(link, form, outer) {
   const node = nestedNode(link, form);
   const label = form.label ?? node.label;
-  if (node.kind === "constant") return plainTold(node.value);
+  if (node.kind === "constant") return plainText(node.value);
   return label && label !== outer.label ? label : /** @type {Record<string, string>} */ (NESTED_KINDS)[node.kind] ?? node.kind;
 }

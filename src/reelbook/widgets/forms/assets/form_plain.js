@@ -17,7 +17,7 @@ export function plainSame(one, other) {
 }
 
 /** A value in words, as one would type it. @param {unknown} value @returns {string} */
-export function plainTold(value) {
+export function plainText(value) {
   if (value === undefined || value === null) return value === null ? "none" : "";
   if (typeof value === "number") return plainNumberText(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -38,7 +38,7 @@ export function plainIsOpen(node) { return !node.required && !node.entry; }
 
 /** What an empty input says. @param {any} node */
 export function plainEmpty(node) {
-  if (node.default !== undefined && node.default !== null) return plainTold(node.default);
+  if (node.default !== undefined && node.default !== null) return plainText(node.default);
   return plainIsOpen(node) ? PLAIN_SERVICE : "";
 }
 
@@ -49,8 +49,8 @@ function makePlainText(place) {
 
 /** Shows a text, and what stands where none is. @param {Place} place @param {HTMLInputElement | HTMLTextAreaElement} input @param {any} value */
 function plainTextShow(place, input, value) {
-  const shown = value === undefined ? place.node.default : value;
-  plainWrite(input, shown === null ? "" : plainTold(shown));
+  const current = value === undefined ? place.node.default : value;
+  plainWrite(input, current === null ? "" : plainText(current));
   // Cleared is not the same as never typed: an empty text is sent as one.
   input.placeholder = value === "" ? PLAIN_EMPTY : (value ?? place.node.default ?? null) === null && plainIsOpen(place.node) ? PLAIN_SERVICE : "";
 }
@@ -74,8 +74,8 @@ export function makePlainLong(place, isCounted, rows) {
     // Characters as the service counts them: an emoji is one, not two.
     const length = [...el.value].length;
     const { most } = place.node;
-    const told = length.toLocaleString("en-GB");
-    lead.textContent = most ? `${told} / ${most.toLocaleString("en-GB")}` : `${told} ${length === 1 ? "character" : "characters"}`;
+    const amount = length.toLocaleString("en-GB");
+    lead.textContent = most ? `${amount} / ${most.toLocaleString("en-GB")}` : `${amount} ${length === 1 ? "character" : "characters"}`;
     lead.classList.toggle("rbf-counter-over", !!most && length > most);
   };
   el.addEventListener("input", () => {
@@ -189,8 +189,8 @@ function makePlainNumber(place) {
   const show = (/** @type {unknown} */ value) => {
     // Who is typing "1." or "1.50" keeps the spelling: the number is the same.
     const typed = plainNumberRead(input.value);
-    const now = value === "" || value === null ? undefined : plainIsTyped(value) ? plainTold(value) : value;
-    if (!plainSame(typed, now)) plainWrite(input, plainTold(now));
+    const now = value === "" || value === null ? undefined : plainIsTyped(value) ? plainText(value) : value;
+    if (!plainSame(typed, now)) plainWrite(input, plainText(now));
     slide();
   };
   const el = dom("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
@@ -216,14 +216,14 @@ function makePlainCheck(place) {
   const { node } = place;
   const box = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
   const said = dom("span", { class: "rbf-check-said", "aria-hidden": "true" });
-  const tell = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
+  const update = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
   said.addEventListener("click", () => box.click());
-  box.addEventListener("change", () => { tell(); place.change(box.checked); });
+  box.addEventListener("change", () => { update(); place.change(box.checked); });
   const show = (/** @type {unknown} */ value) => {
-    const shown = (value === undefined ? node.default : value) ?? null;
-    box.checked = shown === true;
-    box.indeterminate = shown === null && plainIsOpen(node);
-    tell();
+    const current = (value === undefined ? node.default : value) ?? null;
+    box.checked = current === true;
+    box.indeterminate = current === null && plainIsOpen(node);
+    update();
   };
   return { el: dom("div", { class: "rbf-check" }, box, said), show };
 }
@@ -256,7 +256,7 @@ function plainJsonRead(text) {
 /** @param {Place} place @returns {Control} */
 function makePlainConstant(place) {
   const { node } = place;
-  const el = dom("span", { id: place.id, class: "rbf-constant", text: plainTold(node.value) });
+  const el = dom("span", { id: place.id, class: "rbf-constant", text: plainText(node.value) });
   const show = (/** @type {unknown} */ value) => {
     // Nobody can type it, so what must be there is put there; an object does so for its own members.
     if (value === undefined && node.required && node.default === undefined && !place.nested) queueMicrotask(() => place.change(node.value));

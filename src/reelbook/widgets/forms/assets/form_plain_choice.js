@@ -2,7 +2,7 @@
 /** Controls for one of several values: a few beside each other, or a list to search. */
 import { dom } from "./form_dom.js";
 import { CONTROLS } from "./form_fields.js";
-import { PLAIN_SERVICE, plainEmpty, plainIsOpen, plainSame, plainTold, plainWrite } from "./form_plain.js";
+import { PLAIN_SERVICE, plainEmpty, plainIsOpen, plainSame, plainText, plainWrite } from "./form_plain.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -36,11 +36,11 @@ function makePlainSegments(place) {
   ));
   const row = dom("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
   const show = (/** @type {unknown} */ value) => {
-    const shown = value === undefined ? node.default : value;
-    const found = node.choices.findIndex((/** @type {any} */ choice) => plainSame(choice.value, shown));
+    const current = value === undefined ? node.default : value;
+    const found = node.choices.findIndex((/** @type {any} */ choice) => plainSame(choice.value, current));
     radios.forEach((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => { radio.checked = index === found; });
-    odd.hidden = found >= 0 || shown === null || (shown === undefined && !plainIsOpen(node));
-    odd.textContent = shown === undefined ? PLAIN_SERVICE : `Now: ${plainTold(shown)}`;
+    odd.hidden = found >= 0 || current === null || (current === undefined && !plainIsOpen(node));
+    odd.textContent = current === undefined ? PLAIN_SERVICE : `Now: ${plainText(current)}`;
   };
   return { el: dom("div", { class: "rbf-choice" }, row, odd), show, group: true };
 }
@@ -60,10 +60,10 @@ function makePlainList(place) {
   let active = -1;
   let options = /** @type {HTMLElement[]} */ ([]);
 
-  const told = () => {
-    const shown = value === undefined ? node.default : value;
-    const found = node.choices.find((/** @type {any} */ choice) => plainSame(choice.value, shown));
-    return found ? found.label : shown === null ? "" : plainTold(shown);
+  const currentText = () => {
+    const current = value === undefined ? node.default : value;
+    const found = node.choices.find((/** @type {any} */ choice) => plainSame(choice.value, current));
+    return found ? found.label : current === null ? "" : plainText(current);
   };
   const point = (/** @type {number} */ index) => {
     active = index;
@@ -79,17 +79,17 @@ function makePlainList(place) {
   };
   const pick = (/** @type {unknown} */ picked) => {
     value = picked;
-    plainWrite(input, told());
+    plainWrite(input, currentText());
     close();
     place.change(value);
   };
   const open = (/** @type {string} */ sought) => {
     const words = sought.toLowerCase().split(/\s+/).filter(Boolean);
-    const shown = value === undefined ? node.default : value;
+    const current = value === undefined ? node.default : value;
     options = [];
     node.choices.forEach((/** @type {any} */ choice, /** @type {number} */ index) => {
       if (!words.every((word) => choice.label.toLowerCase().includes(word))) return;
-      const option = dom("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, shown)) });
+      const option = dom("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, current)) });
       option.addEventListener("click", () => pick(choice.value));
       option.dataset.index = String(index);
       options.push(option);
@@ -102,9 +102,9 @@ function makePlainList(place) {
     point(words.length && options.length ? Math.max(at, 0) : at);
   };
   const leave = () => {
-    // Words that are no choice give way to what holds; no words at all go back to the default.
+    // Text that matches no choice is replaced with the current value; an empty text restores the default.
     if (input.value.trim() === "" && value !== undefined) pick(undefined);
-    else plainWrite(input, told());
+    else plainWrite(input, currentText());
     close();
   };
   input.addEventListener("click", () => { if (list.hidden) open(""); });
@@ -121,7 +121,7 @@ function makePlainList(place) {
     } else if (event.key === "Enter" && isOpen) {
       if (active >= 0) pick(node.choices[Number(options[active].dataset.index)].value);
     } else if (event.key === "Escape" && (isOpen || !none.hidden)) {
-      plainWrite(input, told());
+      plainWrite(input, currentText());
       close();
     } else return;
     event.preventDefault();
@@ -130,7 +130,7 @@ function makePlainList(place) {
   const show = (/** @type {unknown} */ next) => {
     const isTyping = plainSame(value, next) && input.matches(":focus");
     value = next;
-    if (!isTyping) plainWrite(input, told());
+    if (!isTyping) plainWrite(input, currentText());
   };
   return { el: dom("div", { class: "rbf-combo" }, input, list, none), show };
 }

@@ -18,8 +18,8 @@ function makePrompt(place) {
   const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier prompts" }));
   const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", class: "rbf-text", placeholder: "Search", "aria-label": "Search in earlier prompts", hidden: true }));
   const list = dom("ul", { class: "rbf-prompts" });
-  const told = dom("p", { class: "rbf-caption", role: "status" });
-  const shelf = dom("div", { id, role: "group", "aria-label": "Earlier prompts", hidden: true }, search, list, told);
+  const status = dom("p", { class: "rbf-caption", role: "status" });
+  const shelf = dom("div", { id, role: "group", "aria-label": "Earlier prompts", hidden: true }, search, list, status);
   const name = String(place.path[0]);
   /** @type {string[]} */
   let texts = [];
@@ -40,7 +40,7 @@ function makePrompt(place) {
     list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", dir: "auto", title: one, text: one, onclick: () => choose(one) }))));
     list.hidden = !found.length;
     const few = wanted ? "No prompt contains that." : "No earlier prompts yet.";
-    told.textContent = found.length ? "" : few;
+    status.textContent = found.length ? "" : few;
   };
   const turn = (/** @type {boolean} */ isOpen) => {
     const hadFocus = shelf.matches(":focus-within");
@@ -49,7 +49,7 @@ function makePrompt(place) {
     if (hadFocus && !isOpen) button.focus();
     if (!isOpen) return;
     list.hidden = !texts.length;
-    told.textContent = "Looking";
+    status.textContent = "Looking";
     place.link.ask({ do: "prompts", name }).then((/** @type {boolean} */ isSent) => isSent || turn(false));
   };
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** One run of a form, large: where it stands, what it has made, what it said, and what can be done with it. */
+/** One run of a form, large: its state, files, log and actions. */
 
 import { dom, domDotted } from "./form_dom.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
@@ -19,7 +19,7 @@ const RUNS_MOST_LINES = 2000;
 /** @param {{status: string}} entry */
 export const runsIsLive = (entry) => ["waiting", "running"].includes(entry.status);
 
-/** A run whose kernel is gone: nobody tells how it goes on, and nothing can be asked of it. @param {RunEntry} entry @returns {RunEntry} */
+/** A run whose kernel is gone: its state is no longer updated, and it has no actions. @param {RunEntry} entry @returns {RunEntry} */
 export function runsLost(entry) {
   const { log, ...rest } = entry;
   return { ...rest, can: [], ...(runsIsLive(entry) ? { status: "uncertain", mark: "?", line: `it was ${entry.status}` } : {}) };
@@ -87,7 +87,7 @@ function runsLog(link, key) {
   const off = link.on("log", (content) => {
     if (content.log !== key) return;
     const isAtEnd = el.scrollHeight - el.scrollTop - el.clientHeight < 24;
-    // What is known is not shown twice, whatever was asked meanwhile.
+    // Lines already displayed are skipped, whatever was requested meanwhile.
     lines = [...lines, ...content.lines.slice(Math.max(0, had - content.from))].slice(-RUNS_MOST_LINES);
     had = asked = Math.max(had, content.from + content.lines.length);
     el.textContent = lines.length ? lines.join("\n") : "Nothing yet.";
@@ -104,7 +104,7 @@ function runsLog(link, key) {
   };
 }
 
-/** What was asked and answered, fetched when somebody wants it; and the code of the run. @param {FormLink} link @param {string} key */
+/** Inputs and outputs of a run, fetched when opened; and its code. @param {FormLink} link @param {string} key */
 function runsDetails(link, key) {
   const body = dom("div", {});
   const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Details" }), body));
@@ -136,7 +136,7 @@ async function runsCopied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page that is not served safely has no clipboard of the newer kind.
+    // Without TLS there is no `navigator.clipboard`.
     const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rb-hidden" }));
     area.value = text;
     document.body.append(area);
@@ -160,10 +160,10 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   const last = dom("div", { class: "rbf-caption rbf-run-last" });
   const words = dom("div", { class: "rbf-run-words" });
   const actions = dom("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
-  const told = dom("p", { class: "rbf-caption", role: "status" });
+  const status = dom("p", { class: "rbf-caption", role: "status" });
   const log = runsLog(link, key), details = runsDetails(link, key);
   const bar = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
-  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, told, log.el, details.el);
+  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, status, log.el, details.el);
   /** @type {ReturnType<typeof makeClip>[]} */
   let clips = [];
   let entry = first, drawn = "", buttons = "";
@@ -204,9 +204,9 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   };
 
   const use = async () => {
-    told.textContent = "";
+    status.textContent = "";
     const isSent = await link.ask({ do: "use", run: key });
-    if (isSent) told.textContent = used;
+    if (isSent) status.textContent = used;
     return isSent;
   };
 
@@ -219,7 +219,7 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
     const sweep = /** @type {any} */ (link).openSweep;
     if (sweep && entry.files && can.has("use")) found.push(runsAction("Sweep a field…", "Put the inputs of this run into the form, and vary one field", async () => { if (await use()) sweep.call(link); }));
     if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Save to this computer", () => clips.forEach((clip) => clip.save())));
-    // The button that has the focus may be there still; one that is gone hands it on to the next.
+    // Restore the focus to the same button, or to the next if it was removed.
     const focused = actions.contains(document.activeElement) ? document.activeElement : null;
     actions.replaceChildren(...found);
     if (focused) (found.find((button) => button.textContent === focused.textContent) ?? found[0])?.focus();
@@ -228,8 +228,8 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
     if (!can.has("log")) log.el.hidden ||= !link.hasEnded || !log.el.textContent;
   };
 
-  // What was said of the form is over once something else stands in it.
-  const off = link.on("draft", () => { told.textContent = ""; });
+  // The message no longer applies once the inputs of the form change.
+  const off = link.on("draft", () => { status.textContent = ""; });
 
   /** @param {RunEntry} now */
   const update = (now) => {

@@ -65,8 +65,8 @@ function runsStrip(shelf, choose) {
 
   return {
     el,
-    /** @param {RunEntry[]} entries @param {string} shown */
-    update: (entries, shown) => {
+    /** @param {RunEntry[]} entries @param {string} selected */
+    update: (entries, selected) => {
       el.hidden = entries.length < 2;
       const keys = new Set(entries.map((entry) => entry.key));
       for (const [key, one] of cells) {
@@ -79,12 +79,12 @@ function runsStrip(shelf, choose) {
         const one = cells.get(entry.key) ?? cell(entry);
         cells.set(entry.key, one);
         draw(one, entry);
-        one.el.setAttribute("aria-pressed", String(entry.key === shown));
+        one.el.setAttribute("aria-pressed", String(entry.key === selected));
         // Moved only where it is not in its place: a move takes the focus away.
         if (row.children[place] !== one.el) row.insertBefore(one.el, row.children[place] ?? null);
       });
       if (!buttons().some((one) => one.matches(":focus"))) {
-        for (const one of buttons()) one.tabIndex = one.dataset.run === shown ? 0 : -1;
+        for (const one of buttons()) one.tabIndex = one.dataset.run === selected ? 0 : -1;
       }
       const count = entries[entries.length - 1]?.older ?? 0;
       older.textContent = count ? `${count.toLocaleString("en")} older in rb.library()` : "";
@@ -177,7 +177,7 @@ export function makeRuns(link) {
   let onNew = () => {};
 
   /** @returns {RunEntry[]} */
-  const told = () => {
+  const readEntries = () => {
     const entries = model.get("records") ?? [];
     return link.hasEnded ? entries.map(runsLost) : entries;
   };
@@ -199,7 +199,7 @@ export function makeRuns(link) {
   };
 
   const draw = () => {
-    const entries = told();
+    const entries = readEntries();
     el.hidden = !entries.length;
     if (!entries.length) return;
     // Whoever presses Run wants to see what comes of it.
@@ -223,7 +223,7 @@ export function makeRuns(link) {
   };
 
   const changed = () => {
-    const entries = told();
+    const entries = readEntries();
     if (entries[0]?.key !== newest || states.get(newest) !== entries[0].status) said.textContent = "";
     listen(entries);
     draw();
@@ -236,7 +236,7 @@ export function makeRuns(link) {
       answered = Date.now();
       speaker.say("", content.said);
     }),
-    // Whoever goes on with the form has read it.
+    // An edit of the form means that the message was read.
     link.on("state", () => { if (Date.now() - answered > RUNS_SAID) said.textContent = ""; }),
     link.on("clock", (content) => {
       skew = 1000 * content.clock - Date.now();

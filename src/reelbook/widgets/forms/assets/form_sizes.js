@@ -4,7 +4,7 @@ import { dom } from "./form_dom.js";
 import { CONTROLS } from "./form_fields.js";
 import { specialFollow, specialOther, specialSay, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
-import { sizesCanvasTold, sizesDrawings, sizesLegend } from "./form_sizes_drawing.js";
+import { sizesCanvasText, sizesDrawings, sizesLegend } from "./form_sizes_drawing.js";
 import { SizesPicker } from "./form_sizes_formats.js";
 import { sizesPlain, sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./form_sizes_rule.js";
 
@@ -33,7 +33,7 @@ class SizesControl {
       least: () => this.least,
     });
     /** @type {SpecialRows<SizesRow>} */
-    this._rows = new SpecialRows(`${place.node.label}, in order`, { changed: (words) => this._changed(words), home: () => this._picker.input });
+    this._rows = new SpecialRows(`${place.node.label}, in order`, { changed: (words) => this._changed(words), fallbackFocus: () => this._picker.input });
     this._strip = dom("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
     this._drawn = dom("div", { class: "rbf-sizes-drawn" }, this._strip, sizesLegend(this._facts));
     this._drawn.hidden = true;
@@ -83,7 +83,7 @@ class SizesControl {
     fix.hidden = true;
     const el = dom("li", { class: "rbf-special-entry" }, input, dom("span", { class: "rbf-size-about" }, words, fix));
     /** @type {SizesRow} */
-    const row = { el, input, words, fix, focus: input, told: () => sizesPlain(input.value) || "an empty size" };
+    const row = { el, input, words, fix, focus: input, describe: () => sizesPlain(input.value) || "an empty size" };
     input.addEventListener("input", () => this._changed());
     input.addEventListener("change", () => this._settle(row));
     input.addEventListener("paste", (event) => this._pastedInto(row, event));
@@ -104,14 +104,14 @@ class SizesControl {
     for (const text of added) this._rows.add(this._row(text));
     this._rows.rows.at(-1)?.el.scrollIntoView({ block: "nearest" });
     const left = texts.length - added.length;
-    const told = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length} sizes.`;
-    this._changed(left ? `At most ${this._most} sizes; ${left} left out.` : told);
+    const message = added.length === 1 ? `Added ${added[0]}.` : `Added ${added.length} sizes.`;
+    this._changed(left ? `At most ${this._most} sizes; ${left} left out.` : message);
   }
 
   /** @param {string} text */
   _removeAll(text) {
-    const kept = this._rows.rows.filter((row) => sizesPlain(row.input.value) !== text).map((row) => row.input.value);
-    this.show(kept);
+    const remaining = this._rows.rows.filter((row) => sizesPlain(row.input.value) !== text).map((row) => row.input.value);
+    this.show(remaining);
     this._changed(`Removed ${text}.`);
   }
 
@@ -163,7 +163,7 @@ class SizesControl {
   /** @param {SizesRow} row @param {number} place */
   _judge(row, place) {
     const text = sizesPlain(row.input.value);
-    const trouble = sizesTrouble(row.input.value, this._facts, this.least) ?? this._told(place, text);
+    const trouble = sizesTrouble(row.input.value, this._facts, this.least) ?? this._findKernelProblem(place, text);
     const fix = trouble?.nearest ?? "";
     row.input.setAttribute("aria-label", `Size ${place + 1}`);
     row.input.setAttribute("aria-invalid", String(!!trouble));
@@ -179,7 +179,7 @@ class SizesControl {
   }
 
   /** What the kernel says about an entry that the page finds nothing wrong with. @param {number} place @param {string} text */
-  _told(place, text) {
+  _findKernelProblem(place, text) {
     const state = this._place.link.state;
     const path = [...this._place.path, place];
     const found = (state?.problems ?? []).find((/** @type {any} */ { at }) => JSON.stringify(at) === JSON.stringify(path));
@@ -194,7 +194,7 @@ class SizesControl {
     const canvas = sizesPreset(size, this._facts, this.least);
     const names = (this._facts.formats ?? []).flatMap(([, formats]) => formats);
     const name = names.find(([, of]) => of === text)?.[0];
-    return [name, canvas && sizesCanvasTold(canvas)].filter(Boolean).join(" · ");
+    return [name, canvas && sizesCanvasText(canvas)].filter(Boolean).join(" · ");
   }
 
   /** @param {SizesRow} row @param {boolean} isLit */

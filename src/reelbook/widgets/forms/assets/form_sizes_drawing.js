@@ -12,7 +12,7 @@ import { sizesComposed, sizesPreset, sizesRead } from "./form_sizes_rule.js";
 const SIZES_ROOM = { width: 176, height: 104, least: 2 };
 
 /** The words for a canvas. @param {Canvas} canvas */
-export function sizesCanvasTold([aspect, tier, width, height]) {
+export function sizesCanvasText([aspect, tier, width, height]) {
   return `${aspect} at ${tier}, ${width}×${height}`;
 }
 
@@ -35,10 +35,10 @@ export function sizesDrawings(texts, facts, least, chosen) {
     const drawing = target.size ? sizesDrawn(target.size, target.canvas, scale) : sizesUnknown();
     const name = target.size ? target.text.replace("x", "×") : "–";
     const canvas = target.canvas ? `${target.canvas[0]} at ${target.canvas[1]}` : "";
-    const told = target.canvas ? `${name}, composed on ${sizesCanvasTold(target.canvas)}` : target.size ? name : "no size yet";
+    const label = target.canvas ? `${name}, composed on ${sizesCanvasText(target.canvas)}` : target.size ? name : "no size yet";
     drawing.setAttribute("role", "img");
-    drawing.setAttribute("aria-label", `${place + 1}: ${told}`);
-    const figure = dom("figure", { class: "rbf-size", title: told }, /** @type {any} */ (drawing));
+    drawing.setAttribute("aria-label", `${place + 1}: ${label}`);
+    const figure = dom("figure", { class: "rbf-size", title: label }, /** @type {any} */ (drawing));
     const caption = dom("figcaption", { "aria-hidden": "true" }, dom("span", { text: name }), dom("span", { class: "rbf-caption", text: canvas }));
     figure.append(caption);
     figure.addEventListener("click", () => chosen(place));
@@ -48,9 +48,9 @@ export function sizesDrawings(texts, facts, least, chosen) {
 
 /** How many pixels of the page a pixel is: the largest of all just fits. @param {Array<{size: Pixels | null, canvas: Canvas | null}>} targets */
 function sizesScale(targets) {
-  const shown = targets.filter(({ size }) => size);
-  const widths = shown.map(({ size, canvas }) => Math.max(size?.width ?? 1, canvas?.[2] ?? 1));
-  const heights = shown.map(({ size, canvas }) => Math.max(size?.height ?? 1, canvas?.[3] ?? 1));
+  const sized = targets.filter(({ size }) => size);
+  const widths = sized.map(({ size, canvas }) => Math.max(size?.width ?? 1, canvas?.[2] ?? 1));
+  const heights = sized.map(({ size, canvas }) => Math.max(size?.height ?? 1, canvas?.[3] ?? 1));
   return Math.min(SIZES_ROOM.width / Math.max(1, ...widths), SIZES_ROOM.height / Math.max(1, ...heights));
 }
 

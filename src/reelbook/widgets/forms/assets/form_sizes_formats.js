@@ -2,7 +2,7 @@
 /** Where sizes are added: typed, pasted, or picked from the common formats by their names. */
 import { dom } from "./form_dom.js";
 import { specialId, specialSign } from "./form_special_parts.js";
-import { sizesCanvasTold } from "./form_sizes_drawing.js";
+import { sizesCanvasText } from "./form_sizes_drawing.js";
 import { sizesPlain, sizesPreset, sizesRead, sizesSplit } from "./form_sizes_rule.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -142,7 +142,7 @@ export class SizesPicker {
     const option = dom("div", { id: `${this._id}-${this._options.length}`, class: "rbf-format", role: "option", "aria-selected": String(chosen.has(of)) },
       dom("span", { class: "rbf-format-shape", "aria-hidden": "true" }, box), dom("span", { class: "rbf-format-name", text: name }),
       dom("span", { class: "rbf-format-size", text: of.replace("x", "×") }), dom("span", { class: "rbf-format-mark", "aria-hidden": "true", text: "✓" }));
-    if (canvas) option.title = `Composed on ${sizesCanvasTold(canvas)}`;
+    if (canvas) option.title = `Composed on ${sizesCanvasText(canvas)}`;
     option.dataset.size = of;
     option.addEventListener("click", () => this._pick(option));
     this._options.push(option);
@@ -208,7 +208,7 @@ export class SizesPicker {
     event.stopPropagation();
   }
 
-  /** Takes what is typed, whatever it is: what is wrong with it is told at its entry. */
+  /** Adds whatever is typed; a problem is displayed at its entry. */
   _commit() {
     const texts = sizesSplit(this.input.value);
     this.input.value = "";

@@ -61,7 +61,7 @@ export function sizesPreset(size, facts, least) {
 }
 
 /**
- * Whether one canvas suits a size better than another. Products of whole numbers: a quotient could not tell equals.
+ * Whether one canvas suits a size better than another. Compares products of integers, because quotients are rounded.
  * @param {Canvas} one
  * @param {Canvas} other
  * @param {Pixels} size

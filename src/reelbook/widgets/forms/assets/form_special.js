@@ -1,5 +1,5 @@
 // @ts-check
-/** Controls for what a plain input would hide: a seed and its dice, lengths and shapes to scale, frames in seconds. */
+/** Controls for seeds, durations, aspect ratios and frame counts. */
 import { dom } from "./form_dom.js";
 import { CONTROLS } from "./form_fields.js";
 import { specialButton, specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
@@ -24,7 +24,7 @@ function makeSeed(place) {
   const set = (/** @type {unknown} */ value) => {
     input.value = specialText(value);
     place.change(value);
-    tell();
+    update();
   };
   const turn = () => {
     const value = specialNumber(input.value);
@@ -36,29 +36,29 @@ function makeSeed(place) {
   lock.hidden = !!place.node.required;
   const next = seedsButton(place, () => specialNumber(input.value), (words) => specialSay(said, words));
 
-  const tell = () => {
+  const update = () => {
     const isLocked = specialNumber(input.value) !== undefined;
     lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
     lock.setAttribute("aria-pressed", String(isLocked));
     lock.title = isLocked ? "Locked: every run has this seed. Unlock to let the service choose." : "Lock a seed, so that every run has the same";
-    next.tell();
+    next.update();
     specialSay(said, isLocked ? "The same for every run." : fallback === null ? "The service draws a new seed for each run." : `${fallback} unless you set one.`);
   };
   lock.setAttribute("aria-label", "Lock the seed");
   input.addEventListener("input", () => {
     place.change(specialNumber(input.value));
-    tell();
+    update();
   });
   input.addEventListener("keydown", (event) => seedStepped(event, input, set));
   const show = (/** @type {unknown} */ value) => {
     specialShow(input, value, specialNumber);
-    tell();
+    update();
   };
   const el = dom("div", { class: "rbf-seed" }, dom("div", { class: "rbf-special-row" }, input, dice, lock, next.el), said);
-  return { el, show, dispose: specialFollow(place.link, tell) };
+  return { el, show, dispose: specialFollow(place.link, update) };
 }
 
-/** The way from one seed to a sweep of four, where the form has sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
+/** A button that begins a sweep of four seeds, in forms with sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
 function seedsButton(place, read, say) {
   const el = dom("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
   el.addEventListener("click", () => {
@@ -66,13 +66,13 @@ function seedsButton(place, read, say) {
     if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
     else say("Type a seed first, or draw one.");
   });
-  const tell = () => {
+  const update = () => {
     const seeds = seedsNext(read(), place.node);
     el.hidden = place.nested || typeof place.link.sweep !== "function";
     el.setAttribute("aria-disabled", String(!seeds.length));
     el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Type a seed first";
   };
-  return { el, tell };
+  return { el, update };
 }
 
 /** One up or down with the arrow keys. @param {KeyboardEvent} event @param {HTMLInputElement} input @param {(value: unknown) => void} set */
@@ -116,8 +116,8 @@ function specialChoices(place, drawn, kind) {
   });
   const el = dom("div", { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy }, ...buttons.map(({ label }) => label));
   const show = (/** @type {unknown} */ value) => {
-    const shown = JSON.stringify(value === undefined ? place.node.default : value);
-    for (const button of buttons) button.radio.checked = button.value === shown;
+    const current = JSON.stringify(value === undefined ? place.node.default : value);
+    for (const button of buttons) button.radio.checked = button.value === current;
   };
   return { el, show, group: true };
 }
@@ -144,7 +144,7 @@ function makeAspect(place) {
   if (!place.node.choices?.length) return CONTROLS[place.node.kind](place);
   const facts = place.node.beside ?? {};
   const sizes = /** @type {Record<string, Record<string, [number, number]>>} */ (facts.sizes ?? {});
-  // One scale for all resolutions, so that a smaller one looks smaller.
+  // One scale for all resolutions, so that drawings can be compared.
   const longest = Math.max(...Object.values(sizes).flatMap((of) => Object.values(of).flat()), 0);
   /** @type {Array<() => void>} */
   const drawings = [];
@@ -175,7 +175,7 @@ function makeAspect(place) {
   };
 }
 
-/** Width and height of a shape such as 16:9; a square where none is told. @param {unknown} value @returns {[number, number]} */
+/** Width and height of a shape such as 16:9; a square if the text has none. @param {unknown} value @returns {[number, number]} */
 function aspectRead(value) {
   const found = /^\s*(\d+(?:\.\d+)?)\s*[:/x×]\s*(\d+(?:\.\d+)?)\s*$/i.exec(String(value));
   const [width, height] = found ? [Number(found[1]), Number(found[2])] : [0, 0];

@@ -25,19 +25,19 @@ class FramesControl {
     seconds.hidden = !this._rateName;
     this.el = dom("div", { class: "rbf-frames" }, this._slider, dom("span", { class: "rbf-frames-part" }, this._input, dom("span", { text: "frames" })), seconds);
     this._listen();
-    this._off = specialFollow(place.link, () => this._tellRate());
-    this._tellRate();
+    this._off = specialFollow(place.link, () => this._updateRate());
+    this._updateRate();
   }
 
   _listen() {
     this._slider.addEventListener("input", () => this._set(Number(this._slider.value)));
     this._input.addEventListener("input", () => {
       this._place.change(specialNumber(this._input.value));
-      this._tell();
+      this._update();
     });
     this._input.addEventListener("blur", () => { if (this._input.value.trim() === "") this.show(undefined); });
     this._seconds.addEventListener("input", () => this._typedSeconds());
-    this._seconds.addEventListener("blur", () => this._tell());
+    this._seconds.addEventListener("blur", () => this._update());
     this._input.addEventListener("keydown", (event) => this._stepped(event, (by) => this._set(framesAllowed((this.frames ?? this._bounds.least) + by * this._bounds.step, this._bounds))));
     this._seconds.addEventListener("keydown", (event) => this._stepped(event, (by) => this._stepSeconds(by)));
   }
@@ -56,11 +56,11 @@ class FramesControl {
 
   /** @param {unknown} value */
   show(value) {
-    const shown = value ?? this._place.node.default;
+    const current = value ?? this._place.node.default;
     const isDefault = value === undefined && specialNumber(this._input.value) === undefined && document.activeElement === this._input;
     // Who has just emptied it to type another number does not want the default back under the caret.
-    if (!isDefault) specialShow(this._input, shown, specialNumber);
-    this._tell();
+    if (!isDefault) specialShow(this._input, current, specialNumber);
+    this._update();
   }
 
   dispose() {
@@ -71,11 +71,11 @@ class FramesControl {
   _set(frames) {
     this._input.value = String(frames);
     this._place.change(frames);
-    this._tell();
+    this._update();
   }
 
   /** Shows slider and seconds for the frames that stand there. */
-  _tell() {
+  _update() {
     const { frames, rate } = this;
     if (frames !== null) this._slider.value = String(frames);
     const seconds = frames !== null && rate !== null ? framesInSeconds(frames / rate) : "";
@@ -85,10 +85,10 @@ class FramesControl {
     this._seconds.disabled = rate === null;
   }
 
-  _tellRate() {
+  _updateRate() {
     specialSay(this._rateWords, this.rate === null ? "at an unknown rate" : `at ${this.rate}/s`);
     // Seconds that are being typed were meant for the rate that there was.
-    this._tell();
+    this._update();
   }
 
   _typedSeconds() {

@@ -31,7 +31,7 @@ class LorasControl {
         this._changed(words);
         place.link.leave();
       },
-      home: () => this._adding,
+      fallbackFocus: () => this._adding,
       copy: (row) => this._row({ ...row.value }),
       gone: (row) => this._fold(row),
       most: place.node.most,
@@ -70,7 +70,7 @@ class LorasControl {
     const words = dom("div", { class: "rbf-caption rbf-special-bad rbf-lora-words" });
     const el = dom("li", { class: "rbf-special-entry" }, path, strength, more, rest, words);
     /** @type {LoraRow} */
-    const row = { el, value, path, slider, scale, strength, more, rest, words, focus: path, fields: [], at: -1, told: () => row.path.value || "the new entry" };
+    const row = { el, value, path, slider, scale, strength, more, rest, words, focus: path, fields: [], at: -1, describe: () => row.path.value || "the new entry" };
     this._dress(row);
     this._listen(row);
     this._fill(row, value);
@@ -112,7 +112,7 @@ class LorasControl {
     if (document.activeElement !== row.scale || row.scale.value !== "") specialShow(row.scale, scale, specialNumber);
     this._slide(row);
     for (const { field, node } of row.fields) field.show(value[node.name]);
-    this._tellMore(row);
+    this._updateMore(row);
   }
 
   /** @param {LoraRow} row */
@@ -122,7 +122,7 @@ class LorasControl {
   }
 
   /** What the folded rest holds. @param {LoraRow} row */
-  _tellMore(row) {
+  _updateMore(row) {
     const held = this._others.map(({ name }) => row.value[name]).filter((value) => value !== undefined && value !== null).map(specialText);
     const label = this._others.length === 1 ? this._others[0].label : "More";
     specialSay(row.more, held.join(", ") || label);
@@ -135,7 +135,7 @@ class LorasControl {
     const { [name]: _, ...others } = row.value;
     row.value = value === undefined ? others : { ...others, [name]: value };
     this._slide(row);
-    this._tellMore(row);
+    this._updateMore(row);
     this._changed();
   }
 
@@ -208,9 +208,9 @@ class LorasControl {
     const own = problems.filter((one) => !this._place.link.isQuiet(one)).filter(({ at }) => this._place.path.every((step, place) => at[place] === step) && typeof at[depth] === "number");
     this._rows.rows.forEach((row, place) => {
       const here = own.filter(({ at }) => at[depth] === place);
-      const isShown = (/** @type {any} */ { at }) => row.fields.some(({ node }) => node.name === at[depth + 1]);
+      const hasField = (/** @type {any} */ { at }) => row.fields.some(({ node }) => node.name === at[depth + 1]);
       row.fields.forEach(({ field, node }) => field.mark(here.filter(({ at }) => at[depth + 1] === node.name)));
-      specialSay(row.words, here.filter((problem) => !isShown(problem)).map(({ words }) => words).join(" "));
+      specialSay(row.words, here.filter((problem) => !hasField(problem)).map(({ words }) => words).join(" "));
       row.words.hidden = !row.words.textContent;
       const isBad = (/** @type {string} */ name) => String(here.some(({ at }) => at[depth + 1] === name));
       row.path.setAttribute("aria-invalid", isBad(this._path.name));

@@ -54,7 +54,7 @@ export function specialButton(sign, says, act) {
 }
 
 /**
- * Tells a button what it does now, and whether it can.
+ * Set the label of a button and whether it is enabled.
  * @param {HTMLButtonElement} button
  * @param {string} says
  * @param {boolean} can
@@ -66,7 +66,7 @@ export function specialTurn(button, says, can) {
 }
 
 /**
- * Changes a text only where it differs, so that the caret stays and nobody hears the same twice.
+ * Changes a text only where it differs, so that the caret stays and a screen reader does not repeat it.
  * @param {HTMLElement} element
  * @param {string} words
  */
@@ -117,8 +117,8 @@ export function specialText(value) {
  * @param {(text: string) => unknown} read
  */
 export function specialShow(input, value, read) {
-  const shown = read(input.value);
-  const isSame = JSON.stringify(shown ?? null) === JSON.stringify(value ?? null);
+  const current = read(input.value);
+  const isSame = JSON.stringify(current ?? null) === JSON.stringify(value ?? null);
   if (!isSame) input.value = specialText(value);
 }
 

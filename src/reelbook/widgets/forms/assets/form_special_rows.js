@@ -7,7 +7,7 @@ import { specialButton, specialTurn } from "./form_special_parts.js";
  * @typedef {object} SpecialRow
  * @property {HTMLElement} el  What stands in the list.
  * @property {HTMLElement} focus  What is typed into first.
- * @property {() => string} told  What to call the entry in words.
+ * @property {() => string} describe  What to call the entry in words.
  * @property {{number: HTMLElement, up: HTMLButtonElement, down: HTMLButtonElement, remove: HTMLButtonElement, copy?: HTMLButtonElement}} [tools]
  */
 
@@ -17,10 +17,10 @@ import { specialButton, specialTurn } from "./form_special_parts.js";
 export class SpecialRows {
   /**
    * @param {string} name  What the list holds, for those who hear the page.
-   * @param {{changed: (words: string) => void, home: () => HTMLElement, copy?: (row: R) => R, gone?: (row: R) => void, most?: number}} ways
+   * @param {{changed: (words: string) => void, fallbackFocus: () => HTMLElement, copy?: (row: R) => R, gone?: (row: R) => void, most?: number}} options
    */
-  constructor(name, ways) {
-    this._ways = ways;
+  constructor(name, options) {
+    this._options = options;
     /** @type {R[]} */
     this.rows = [];
     this.el = dom("ol", { class: "rbf-special-rows", role: "list", "aria-label": name });
@@ -48,18 +48,18 @@ export class SpecialRows {
     this.el.hidden = last < 0;
     this.rows.forEach((row, place) => {
       const tools = /** @type {NonNullable<R["tools"]>} */ (row.tools);
-      const told = row.told();
+      const label = row.describe();
       tools.number.textContent = String(place + 1);
-      specialTurn(tools.up, `Move ${told} up`, place > 0);
-      specialTurn(tools.down, `Move ${told} down`, place < last);
-      specialTurn(tools.remove, `Remove ${told}`, true);
-      if (tools.copy) specialTurn(tools.copy, `Duplicate ${told}`, this.rows.length < (this._ways.most ?? Infinity));
+      specialTurn(tools.up, `Move ${label} up`, place > 0);
+      specialTurn(tools.down, `Move ${label} down`, place < last);
+      specialTurn(tools.remove, `Remove ${label}`, true);
+      if (tools.copy) specialTurn(tools.copy, `Duplicate ${label}`, this.rows.length < (this._options.most ?? Infinity));
     });
   }
 
   /** @param {R} row */
   _equip(row) {
-    const copy = this._ways.copy && specialButton("copy", "", () => this._copy(row));
+    const copy = this._options.copy && specialButton("copy", "", () => this._copy(row));
     row.tools = {
       number: dom("span", { class: "rbf-special-row-number", "aria-hidden": "true" }),
       up: specialButton("up", "", () => this._move(row, -1)),
@@ -90,33 +90,33 @@ export class SpecialRows {
     else row.el.before(other.el);
     this.number();
     if (row.el.contains(focused)) row.el.scrollIntoView({ block: "nearest" });
-    this._ways.changed(`${row.told()} is now ${to + 1} of ${this.rows.length}.`);
+    this._options.changed(`${row.describe()} is now ${to + 1} of ${this.rows.length}.`);
   }
 
   /** @param {R} row */
   _remove(row) {
     const place = this.rows.indexOf(row);
-    const told = row.told();
+    const label = row.describe();
     this.rows.splice(place, 1);
     this._drop(row);
     this.number();
     const next = this.rows[Math.min(place, this.rows.length - 1)];
-    (next?.tools?.remove ?? this._ways.home()).focus();
-    this._ways.changed(`Removed ${told}; ${this.rows.length} left.`);
+    (next?.tools?.remove ?? this._options.fallbackFocus()).focus();
+    this._options.changed(`Removed ${label}; ${this.rows.length} left.`);
   }
 
   /** @param {R} row */
   _drop(row) {
     row.el.remove();
-    this._ways.gone?.(row);
+    this._options.gone?.(row);
   }
 
   /** @param {R} row */
   _copy(row) {
-    const made = this._ways.copy?.(row);
+    const made = this._options.copy?.(row);
     if (!made) return;
     this.add(made, this.rows.indexOf(row) + 1);
     made.focus.focus();
-    this._ways.changed(`Duplicated ${row.told()}; ${this.rows.length} now.`);
+    this._options.changed(`Duplicated ${row.describe()}; ${this.rows.length} now.`);
   }
 }

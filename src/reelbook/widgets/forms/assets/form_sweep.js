@@ -88,25 +88,25 @@ export function makeSweep(link, name) {
   link.sweep = (field, values) => link.openSweep({ [field]: values });
 
   const show = () => {
-    const told = model.get("sweeps");
-    const isOwn = told.view === link.view;
-    if (isOwn && told.n === number) awaited = 0;
-    if (isOwn && isSettled()) axes.judge(told.axes ?? []);
+    const sweeps = model.get("sweeps");
+    const isOwn = sweeps.view === link.view;
+    if (isOwn && sweeps.n === number) awaited = 0;
+    if (isOwn && isSettled()) axes.judge(sweeps.axes ?? []);
     // A page that has come back, or another view of the same form: what it shows is what the kernel plans.
-    else if (!isOwn && isSettled() && (told.axes?.length || told.jobs?.length)) {
+    else if (!isOwn && isSettled() && (sweeps.axes?.length || sweeps.jobs?.length)) {
       isOpen = true;
       el.hidden = false;
       button.setAttribute("aria-expanded", "true");
-      if (told.axes.length) axes.adopt(told.axes);
+      if (sweeps.axes.length) axes.adopt(sweeps.axes);
     }
-    plan.tell();
-    const known = told.jobs ?? [];
-    jobs.update(link.hasEnded ? known.map(sweepLost) : known, told.shown ?? "");
+    plan.update();
+    const known = sweeps.jobs ?? [];
+    jobs.update(link.hasEnded ? known.map(sweepLost) : known, sweeps.shown ?? "");
   };
   model.on("change:sweeps", show);
   const offs = [
     link.on("sweep_said", (/** @type {any} */ content) => plan.say(content.sweep_said)),
-    link.on("state", () => plan.tell()),
+    link.on("state", () => plan.update()),
     link.on("ended", show),
     link.on("draft", () => plan.changed()),
   ];

@@ -79,10 +79,10 @@ function sweepRow(link, id, to) {
   const nodes = link.model.get("sheet").fields.filter(sweepCanVary);
   const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbf-sweep-field", "aria-label": "Field to vary" }));
   const body = dom("div", { class: "rbf-sweep-values" });
-  const told = dom("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
+  const summary = dom("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
   const problem = dom("p", { class: "rbf-problem", id: `${id}-problem`, hidden: true });
   const remove = dom("button", { type: "button", class: "rbf-quiet", text: "Remove", onclick: () => to.removed(row) });
-  const el = dom("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, dom("div", { class: "rbf-sweep-words" }, told, problem));
+  const el = dom("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, dom("div", { class: "rbf-sweep-words" }, summary, problem));
   /** @type {SweepControl | null} */
   let control = null;
   let offered = "?";
@@ -104,7 +104,7 @@ function sweepRow(link, id, to) {
       });
       control.show(typed);
       body.replaceChildren(control.el);
-      told.textContent = typed === undefined ? "…" : "";
+      summary.textContent = typed === undefined ? "…" : "";
       problem.hidden = true;
     },
     /** Only fields that no other row has. */
@@ -124,7 +124,7 @@ function sweepRow(link, id, to) {
       Object.assign(row, { name: "", typed: undefined });
       control = null;
       body.replaceChildren();
-      told.textContent = "";
+      summary.textContent = "";
       problem.hidden = true;
     },
     /** @param {SweepAxis} axis */
@@ -136,7 +136,7 @@ function sweepRow(link, id, to) {
       const values = axis.count ? `${axis.count.toLocaleString("en")} value${axis.count === 1 ? "" : "s"}` : "";
       const words = [values, axis.told].filter(Boolean).join(": ");
       const said = axis.empty ? axis.words : words;
-      if (told.textContent !== said) told.textContent = said;
+      if (summary.textContent !== said) summary.textContent = said;
       const wrong = axis.empty ? "" : axis.words;
       if (problem.textContent !== wrong) problem.textContent = wrong;
       problem.hidden = !wrong;

@@ -5,7 +5,7 @@ import { ClipShelf, clipSeen, makeClip } from "./form_clip.js";
 
 /** @typedef {{key: string, label: string, count: number, file: import("./form_clip.js").ClipFile}} SweepShot */
 
-const SWEEP_FIRST = 12; // So many are shown at once; more are one click away.
+const SWEEP_FIRST = 12; // Results displayed at first; a button displays the rest.
 
 /** @param {any} link @param {string} job */
 export function sweepFilm(link, job) {
@@ -59,9 +59,9 @@ export function sweepFilm(link, job) {
   const show = (most) => {
     row.append(...shots.slice(row.children.length, most).map(cell));
     el.hidden = !shots.length;
-    const shown = row.children.length;
-    count.textContent = shown < total ? `${shown} of ${total.toLocaleString("en")} results` : `${total.toLocaleString("en")} result${total === 1 ? "" : "s"}`;
-    all.hidden = shown >= shots.length;
+    const visible = row.children.length;
+    count.textContent = visible < total ? `${visible} of ${total.toLocaleString("en")} results` : `${total.toLocaleString("en")} result${total === 1 ? "" : "s"}`;
+    all.hidden = visible >= shots.length;
   };
 
   const off = link.on("sweep_film", (/** @type {any} */ content) => {

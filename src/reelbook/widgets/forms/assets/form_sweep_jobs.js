@@ -6,7 +6,7 @@ import { sweepFilm } from "./form_sweep_film.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
- *   sheet: number, spoken?: string}} SweepJobTold
+ *   sheet: number, spoken?: string}} SweepJob
  */
 
 /** @type {Record<string, string>} */
@@ -20,12 +20,12 @@ const SWEEP_DO_TITLES = {
 };
 const SWEEP_SHEET_RUNS = 24;
 
-/** A sweep whose kernel is gone: nobody tells how it goes on. @param {SweepJobTold} job @returns {SweepJobTold} */
+/** A sweep whose kernel is gone: its state is no longer updated. @param {SweepJob} job @returns {SweepJob} */
 export function sweepLost(job) {
   return { ...job, can: [], ...(job.over ? {} : { state: "uncertain", mark: "?" }) };
 }
 
-/** A place for code that is copied where there is a clipboard, and shown in any case. */
+/** A box that displays code, copied to the clipboard where there is one. */
 export function sweepCodeBox() {
   const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
   const said = dom("span", { class: "rbf-caption", role: "status" });
@@ -49,7 +49,7 @@ export function sweepCodeBox() {
   };
 }
 
-/** The contact sheet of a sweep, asked for when somebody sees its place. @param {any} link @param {SweepJobTold} job */
+/** The contact sheet of a sweep, requested when it scrolls into view. @param {any} link @param {SweepJob} job */
 function sweepSheet(link, job) {
   const caption = dom("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
   const image = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true }));
@@ -85,7 +85,7 @@ function sweepSheet(link, job) {
   } };
 }
 
-/** One sweep, large; what changes is changed in place, so that the focus stays. @param {any} link @param {SweepJobTold} first */
+/** One sweep, large; what changes is changed in place, so that the focus stays. @param {any} link @param {SweepJob} first */
 function sweepLarge(link, first) {
   const state = dom("p", { class: "rbf-sweep-state" });
   const panel = dom("div", { class: "rbf-sweep-panel" });
@@ -121,27 +121,27 @@ function sweepLarge(link, first) {
   };
   const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same", onclick: () => code.show(job.code) });
 
-  /** @param {SweepJobTold} told */
-  const update = (told) => {
-    job = told;
-    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": told.state, text: told.mark }), dom("b", { text: told.state }), ` · ${told.runs.toLocaleString("en")} run${told.runs === 1 ? "" : "s"}`);
-    problem.textContent = told.error;
-    problem.hidden = !told.error;
-    where.hidden = !told.over || !!told.error;
-    where.replaceChildren("The table is ", dom("code", { text: told.table }), ".");
-    const wanted = JSON.stringify([told.can, told.state]);
+  /** @param {SweepJob} next */
+  const update = (next) => {
+    job = next;
+    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": next.state, text: next.mark }), dom("b", { text: next.state }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
+    problem.textContent = next.error;
+    problem.hidden = !next.error;
+    where.hidden = !next.over || !!next.error;
+    where.replaceChildren("The table is ", dom("code", { text: next.table }), ".");
+    const wanted = JSON.stringify([next.can, next.state]);
     if (wanted !== buttons) {
       buttons = wanted;
       const focused = actions.contains(document.activeElement);
-      actions.replaceChildren(...told.can.map(action), copy);
+      actions.replaceChildren(...next.can.map(action), copy);
       if (focused) actions.querySelector("button")?.focus();
     }
-    if (told.sheet && !film) {
-      film = sweepFilm(link, told.key);
+    if (next.sheet && !film) {
+      film = sweepFilm(link, next.key);
       panel.after(film.el);
     }
-    if (told.sheet && !sheet) {
-      sheet = sweepSheet(link, told);
+    if (next.sheet && !sheet) {
+      sheet = sweepSheet(link, next);
       place.append(sheet.el);
     }
   };
@@ -169,10 +169,10 @@ export function makeSweepJobs(link, say) {
     awaited: waited.begin,
     /** @param {() => void} listener Called when another sweep was started. */
     onNew: (listener) => { onNew = listener; },
-    /** @param {SweepJobTold[]} jobs The newest first. @param {string} shown */
-    update(jobs, shown) {
+    /** @param {SweepJob[]} jobs The newest first. @param {string} selected */
+    update(jobs, selected) {
       el.hidden = !jobs.length;
-      const job = jobs.find((one) => one.key === shown) ?? jobs[0];
+      const job = jobs.find((one) => one.key === selected) ?? jobs[0];
       if (!job) return;
       if (large && large.key !== job.key) {
         large.dispose();
@@ -182,7 +182,7 @@ export function makeSweepJobs(link, say) {
       else {
         large = sweepLarge(link, job);
         slot.append(large.el);
-        // The panel itself is not kept with the page.
+        // The panel itself is not saved with the page.
         link.ask({ do: "sweep_show", job: job.key });
       }
       const others = jobs.filter((one) => one !== job);

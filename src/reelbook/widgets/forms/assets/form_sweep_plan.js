@@ -57,7 +57,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   /** @returns {SweepPlan | null} */
-  const shown = () => {
+  const currentPlan = () => {
     const { plan } = model.get("sweeps");
     return plan?.number ? plan : null;
   };
@@ -67,11 +67,11 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
 
   /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
   const reason = (plan) => {
-    const told = model.get("sweeps");
+    const sweeps = model.get("sweeps");
     if (!isSettled()) return SWEEP_MAKING;
-    if (!plan) return told.why ?? "Choose a field and its values.";
+    if (!plan) return sweeps.why ?? "Choose a field and its values.";
     if (!link.isHeard) return "The form has changed; the plan is being made …";
-    if (told.started || pressed === plan.number || !plan.possible) return told.why || "Starting …";
+    if (sweeps.started || pressed === plan.number || !plan.possible) return sweeps.why || "Starting …";
     if (!priced.hidden && sweepWhole(price) === null) return "The price of these runs is unknown. Set the most that one run may cost.";
     const most = sweepWhole(spend);
     if (most === null) return "Spend a whole number of credits, or 0.";
@@ -88,7 +88,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     const all = due(plan), found = plan.possible - plan.runs, least = Math.floor(all / plan.runs);
     if (!plan.runs) return `All ${plan.possible === 1 ? "of it is" : `${plan.possible.toLocaleString("en")} runs are`} in the library: paid earlier, nothing now.`;
     if (!most && all) return `With 0 credits only the ${found.toLocaleString("en")} in the library are shown. The others need ${sweepCredits(all)}.`;
-    // An amount that pays for nothing starts nothing, which looks like a fault when it is not said.
+    // An amount too small for one run starts nothing; without a message that would seem to be a fault.
     if (most < least) return `One run costs about ${sweepCredits(least)}, so this may pay for none.`;
     if (most < all) return `It stops before more than ${sweepCredits(most)} are spent. All of it needs ${sweepCredits(all)}; run it again to continue.`;
     return "No more than this is spent.";
@@ -113,8 +113,8 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     return `${does} · ${most < all ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(all) : plan.told}`;
   };
 
-  const tell = () => {
-    const plan = shown();
+  const update = () => {
+    const plan = currentPlan();
     const text = JSON.stringify(plan);
     if (plan && text !== drawn) draw(plan);
     if (plan) drawn = text;
@@ -145,45 +145,45 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
 
   spend.addEventListener("input", () => {
     isOwn = true;
-    tell();
+    update();
   });
   // Left empty it is what the plan costs.
   spend.addEventListener("change", () => {
     isOwn = spend.value.trim() !== "";
-    tell();
+    update();
   });
-  price.addEventListener("input", () => tell());
+  price.addEventListener("input", () => update());
   run.addEventListener("click", () => {
     link.flush();
-    const plan = shown();
+    const plan = currentPlan();
     // Only the plan that is in view: what was typed since makes another one.
-    if (!plan || link.hasEnded || reason(plan)) return tell();
+    if (!plan || link.hasEnded || reason(plan)) return update();
     pressed = plan.number;
     said = "";
     started();
     link.ask({ do: "sweep_run", plan: plan.number, ...money() });
-    return tell();
+    return update();
   });
   copy.addEventListener("click", () => {
     link.flush();
-    const plan = shown();
+    const plan = currentPlan();
     if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
   });
   const off = link.on("sweep_code", (/** @type {any} */ content) => {
     if (content.sweep_code) code.show(content.sweep_code);
-    else told(content.why);
+    else setMessage(content.why);
   });
 
   /** Words that stay until somebody does something. @param {string} words */
-  const told = (words) => {
+  const setMessage = (words) => {
     said = words;
     pressed = 0;
-    tell();
+    update();
   };
   /** Something was typed: what was said of the plan before is over. */
   const changed = () => {
     said = "";
-    tell();
+    update();
   };
-  return { el, tell, changed, say: told, dispose: off };
+  return { el, update, changed, say: setMessage, dispose: off };
 }

@@ -12,8 +12,8 @@ import { TimelineStrip } from "./form_timeline_strip.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
-/** What is to be added: a file, a text, or the last frame of an earlier clip. @typedef {File | string} TimelineGift */
-/** @typedef {{gifts: TimelineGift[], at: number, words?: string}} TimelineOrder */
+/** What is to be added: a file, a text, or the last frame of an earlier clip. @typedef {File | string} TimelineSource */
+/** @typedef {{sources: TimelineSource[], at: number, words?: string}} TimelineOrder */
 
 // Lines of what could not be added.
 
@@ -73,9 +73,9 @@ class Timeline {
     addTyped.addEventListener("click", () => this.#addTyped());
     stop.addEventListener("click", () => this.#stop());
     preview.addEventListener("click", () => this.#turnPreview(this.player.el.hidden));
-    const caught = imageCatches(el, (gifts, event) => {
+    const caught = imageCatches(el, (sources, event) => {
       const isOnStrip = event instanceof DragEvent && strip.el.contains(/** @type {Node} */ (event.target));
-      this.#add(timelineSorted(gifts), isOnStrip ? strip.drop(event.clientX, event.clientY) : reel.items.length);
+      this.#add(timelineSorted(sources), isOnStrip ? strip.drop(event.clientX, event.clientY) : reel.items.length);
     });
     this.offs = [caught, ...["state", "draft"].map((key) => place.link.on(key, () => this.#follow()))];
   }
@@ -122,10 +122,10 @@ class Timeline {
     this.draw();
   }
 
-  /** Add these one after the other; what is asked for meanwhile comes after them. @param {TimelineGift[]} gifts @param {number} at @param {string} [words] */
-  async #add(gifts, at, words) {
-    if (!gifts.length) return;
-    this.#queue.push({ gifts, at, words });
+  /** Add these one after the other; what is asked for meanwhile comes after them. @param {TimelineSource[]} sources @param {number} at @param {string} [words] */
+  async #add(sources, at, words) {
+    if (!sources.length) return;
+    this.#queue.push({ sources, at, words });
     if (this.#coming) return;
     const mine = (this.#coming = new AbortController());
     this.#complain([]);
@@ -140,20 +140,20 @@ class Timeline {
   }
 
   /** @param {TimelineOrder} order @param {AbortSignal} signal @returns {Promise<string[]>} What could not be added, and why. */
-  async #addAll({ gifts, at, words }, signal) {
+  async #addAll({ sources, at, words }, signal) {
     const { reel } = this;
     const troubles = [];
     let added = 0;
-    for (const [number, gift] of gifts.entries()) {
+    for (const [number, source] of sources.entries()) {
       if (reel.room < 1) {
-        troubles.push(`At most ${timelineCount(reel.mostItems, "picture")}; ${gifts.length - number} left out.`);
+        troubles.push(`At most ${timelineCount(reel.mostItems, "picture")}; ${sources.length - number} left out.`);
         break;
       }
-      const name = words ?? timelineGiftName(gift);
-      const said = gifts.length > 1 ? `Adding ${number + 1} of ${gifts.length}: ${name}` : `Adding ${name}`;
-      this.#busy(said, number / gifts.length);
+      const name = words ?? timelineSourceName(source);
+      const said = sources.length > 1 ? `Adding ${number + 1} of ${sources.length}: ${name}` : `Adding ${name}`;
+      this.#busy(said, number / sources.length);
       try {
-        const url = await this.#brought(gift, name, signal, (share) => this.#busy(said, (number + share) / gifts.length));
+        const url = await this.#brought(source, name, signal, (share) => this.#busy(said, (number + share) / sources.length));
         if (signal.aborted) break;
         reel.add(url, Math.min(at + added, reel.items.length));
         added += 1;
@@ -166,12 +166,12 @@ class Timeline {
     return troubles;
   }
 
-  /** What stands for it in the draft. @param {TimelineGift} gift @param {string} name @param {AbortSignal} signal @param {(share: number) => void} told @returns {Promise<string>} */
-  async #brought(gift, name, signal, told) {
-    const options = { most: this.place.node.beside?.most_bytes, signal, told: (/** @type {number} */ share) => signal.aborted || told(share) };
-    if (typeof gift !== "string") return this.shelf.bring(gift, name, options);
-    if (pictureIsData(gift)) return this.shelf.bring(pictureFromData(gift), name, options);
-    return gift.startsWith("film:") ? this.shelf.still(gift) : gift;
+  /** What stands for it in the draft. @param {TimelineSource} source @param {string} name @param {AbortSignal} signal @param {(share: number) => void} onProgress @returns {Promise<string>} */
+  async #brought(source, name, signal, onProgress) {
+    const options = { most: this.place.node.beside?.most_bytes, signal, onProgress: (/** @type {number} */ share) => signal.aborted || onProgress(share) };
+    if (typeof source !== "string") return this.shelf.bring(source, name, options);
+    if (pictureIsData(source)) return this.shelf.bring(pictureFromData(source), name, options);
+    return source.startsWith("film:") ? this.shelf.still(source) : source;
   }
 
   #stop() {
@@ -193,10 +193,10 @@ class Timeline {
   /** @param {string[]} troubles */
   #complain(troubles) {
     const { problem } = this.parts;
-    const shown = troubles.slice(0, TIMELINE_TROUBLES);
-    if (troubles.length > shown.length) shown.push(`${troubles.length - shown.length} more could not be added.`);
-    problem.replaceChildren(...shown.map((words) => dom("span", { text: words })));
-    problem.hidden = !shown.length;
+    const visible = troubles.slice(0, TIMELINE_TROUBLES);
+    if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
+    problem.replaceChildren(...visible.map((words) => dom("span", { text: words })));
+    problem.hidden = !visible.length;
   }
 
   #addTyped() {
@@ -233,16 +233,16 @@ function makeTimeline(place) {
   return { el: timeline.parts.el, show: (value) => timeline.show(value), dispose: () => timeline.dispose(), group: true, lead: timeline.parts.total };
 }
 
-/** @param {TimelineGift} gift */
-function timelineGiftName(gift) {
-  if (typeof gift !== "string") return gift.name || "pasted picture";
-  return pictureIsData(gift) ? "pasted picture" : pictureName(gift);
+/** @param {TimelineSource} source */
+function timelineSourceName(source) {
+  if (typeof source !== "string") return source.name || "pasted picture";
+  return pictureIsData(source) ? "pasted picture" : pictureName(source);
 }
 
-/** Files in the order of their names, as numbered pictures are meant; a text keeps its place. @param {TimelineGift[]} gifts */
-function timelineSorted(gifts) {
-  if (gifts.some((gift) => typeof gift === "string")) return gifts;
-  return /** @type {File[]} */ (gifts).sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }));
+/** Files in the order of their names, as numbered pictures are meant; a text keeps its place. @param {TimelineSource[]} sources */
+function timelineSorted(sources) {
+  if (sources.some((source) => typeof source === "string")) return sources;
+  return /** @type {File[]} */ (sources).sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }));
 }
 
 /** @param {string} text */

@@ -5,9 +5,9 @@ import { pictureName } from "./form_image_shelf.js";
 import { timelineAt, timelineCount, timelineStarts } from "./form_timeline_reel.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
-/** @typedef {import("./form_image_shelf.js").PictureLook} PictureLook */
+/** @typedef {import("./form_image_shelf.js").PicturePreview} PicturePreview */
 /** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
-/** @typedef {{look: PictureLook | null, image: HTMLImageElement | null, ready: Promise<void>}} TimelineDrawn */
+/** @typedef {{preview: PicturePreview | null, image: HTMLImageElement | null, ready: Promise<void>}} TimelineDrawn */
 
 // Pixels of the longer side.
 
@@ -24,8 +24,8 @@ export function timelinePlayer(reel, shelf, shows) {
   const stage = dom("div", { class: "rbf-tl-stage" }, canvas, away);
   const play = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-tl-play", text: "Play" }));
   const scrub = /** @type {HTMLInputElement} */ (dom("input", { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Frame" }));
-  const told = dom("output", { class: "rbf-caption rbf-tl-told" });
-  const el = dom("div", { class: "rbf-tl-player", role: "group", "aria-label": "Preview" }, stage, dom("div", { class: "rbf-row" }, play, scrub, told));
+  const status = dom("output", { class: "rbf-caption rbf-tl-told" });
+  const el = dom("div", { class: "rbf-tl-player", role: "group", "aria-label": "Preview" }, stage, dom("div", { class: "rbf-row" }, play, scrub, status));
   /** What can be drawn, by its picture. @type {Map<any, TimelineDrawn>} */
   const drawn = new Map();
   let starts = [0];
@@ -45,17 +45,17 @@ export function timelinePlayer(reel, shelf, shows) {
   const load = (/** @type {any} */ url) => {
     const known = drawn.get(url);
     if (known) return known;
-    const entry = /** @type {TimelineDrawn} */ ({ look: null, image: null, ready: Promise.resolve() });
+    const entry = /** @type {TimelineDrawn} */ ({ preview: null, image: null, ready: Promise.resolve() });
     drawn.set(url, entry);
     if (typeof url === "string" && url) entry.ready = fetched(url, entry);
     return entry;
   };
 
   const fetched = async (/** @type {string} */ url, /** @type {TimelineDrawn} */ entry) => {
-    const look = (entry.look = await shelf.look(url));
-    if (look.url) {
+    const preview = (entry.preview = await shelf.preview(url));
+    if (preview.url) {
       const image = new Image();
-      image.src = look.url;
+      image.src = preview.url;
       await image.decode().catch(() => null);
       entry.image = image;
     }
@@ -67,7 +67,7 @@ export function timelinePlayer(reel, shelf, shows) {
 
   /** The video has the shape of its first picture. */
   const shape = () => {
-    const [width, height] = drawn.get(reel.items[0]?.url)?.look?.size ?? [16, 9];
+    const [width, height] = drawn.get(reel.items[0]?.url)?.preview?.size ?? [16, 9];
     const scale = TIMELINE_STAGE / Math.max(width, height);
     const [across, down] = [Math.max(Math.round(width * scale), 1), Math.max(Math.round(height * scale), 1)];
     if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
@@ -81,9 +81,9 @@ export function timelinePlayer(reel, shelf, shows) {
     const item = reel.items[place];
     const pen = canvas.getContext("2d");
     if (!item || !pen) return;
-    const { look, image } = load(item.url);
+    const { preview, image } = load(item.url);
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    away.textContent = image ? "" : look?.error ? `${look.name} cannot be shown` : look ? `${look.name}, which is not loaded here` : pictureName(item.url);
+    away.textContent = image ? "" : preview?.error ? `${preview.name} cannot be shown` : preview ? `${preview.name}, which is not loaded here` : pictureName(item.url);
     away.hidden = Boolean(image);
     if (!image) return;
     const scale = Math.min(canvas.width / image.naturalWidth, canvas.height / image.naturalHeight);
@@ -98,7 +98,7 @@ export function timelinePlayer(reel, shelf, shows) {
     place = now;
     scrub.value = String(frame);
     scrub.setAttribute("aria-valuetext", `frame ${frame + 1} of ${total()}, picture ${place + 1}`);
-    told.textContent = `frame ${(frame + 1).toLocaleString("en")} of ${total().toLocaleString("en")} · ${(frame / rate).toFixed(2)} s`;
+    status.textContent = `frame ${(frame + 1).toLocaleString("en")} of ${total().toLocaleString("en")} · ${(frame / rate).toFixed(2)} s`;
     el.dataset.frame = String(frame);
     el.dataset.picture = String(place);
     if (!isOther) return;
@@ -181,7 +181,7 @@ export function timelinePlayer(reel, shelf, shows) {
       load(reel.items[0]?.url);
       shape();
       show(frame);
-      if (cannot) told.textContent = reel.items.length ? "no length yet" : timelineCount(0, "picture");
+      if (cannot) status.textContent = reel.items.length ? "no length yet" : timelineCount(0, "picture");
     },
     /** @param {boolean} isOpen */
     open(isOpen) {

@@ -6,7 +6,7 @@
 
 const TIMELINE_RATES = ["fps", "frame_rate", "frames_per_second"];
 
-/** The fields of one entry, as far as the node tells; a picture alone may be an entry too. @param {Place} place */
+/** The names of the fields of one entry, as described by the node; a picture alone may be an entry too. @param {Place} place */
 function timelineFields(place) {
   /** @type {any[]} */
   const forms = [place.node.item ?? {}];
@@ -47,7 +47,7 @@ export class TimelineReel {
     return this.items.reduce((sum, item) => sum + this.framesOf(item), 0);
   }
 
-  /** For how many frames a picture is shown; 0 where that cannot be read. @param {TimelineItem} item */
+  /** For how many frames a picture is held; 0 if that cannot be read. @param {TimelineItem} item */
   framesOf({ frames }) {
     return Number.isSafeInteger(frames) && frames > 0 ? frames : 0;
   }
@@ -90,7 +90,7 @@ export class TimelineReel {
     });
   }
 
-  #tell() {
+  #commit() {
     this.selected = Math.min(Math.max(this.selected, 0), Math.max(this.items.length - 1, 0));
     this.place.change(this.written());
     this.changed();
@@ -104,7 +104,7 @@ export class TimelineReel {
   add(url, at) {
     this.items.splice(at, 0, { url, frames: this.second, raw: {} });
     this.selected = at;
-    this.#tell();
+    this.#commit();
   }
 
   /** @param {number} from @param {number} to The place it has afterwards. */
@@ -113,7 +113,7 @@ export class TimelineReel {
     if (from === target) return false;
     this.items.splice(target, 0, ...this.items.splice(from, 1));
     this.selected = target;
-    this.#tell();
+    this.#commit();
     return true;
   }
 
@@ -121,7 +121,7 @@ export class TimelineReel {
   remove(at) {
     this.items.splice(at, 1);
     this.selected = Math.min(at, this.items.length - 1);
-    this.#tell();
+    this.#commit();
   }
 
   /** @param {number} at */
@@ -129,19 +129,19 @@ export class TimelineReel {
     const { url, frames, raw } = this.items[at];
     this.items.splice(at + 1, 0, { url, frames, raw: typeof raw === "string" ? raw : { ...raw } });
     this.selected = at + 1;
-    this.#tell();
+    this.#commit();
   }
 
   /** @param {number} at @param {any} frames What was typed, where it is no number. */
   held(at, frames) {
     this.#hold(this.items[at], frames);
-    this.#tell();
+    this.#commit();
   }
 
   /** @param {number} frames */
   heldAll(frames) {
     for (const item of this.items) this.#hold(item, frames);
-    this.#tell();
+    this.#commit();
   }
 
   /** @param {TimelineItem} item @param {any} frames */

@@ -8,10 +8,10 @@ import { TimelineTile } from "./form_timeline_tile.js";
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 /** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
 /** @typedef {import("./form_timeline_reel.js").TimelineItem} TimelineItem */
-/** @typedef {{id: string, labelledBy: string, describedBy: string, chosen: () => void, emptied: () => void, say: (words: string) => void}} TimelineEars */
+/** @typedef {{id: string, labelledBy: string, describedBy: string, chosen: () => void, emptied: () => void, say: (words: string) => void}} TimelineListeners */
 
 const TIMELINE_MOTION = 120;
-// More pictures than these are not seen to move, and looking where each one is takes time.
+// Longer strips are not animated, because measuring the position of every picture takes time.
 const TIMELINE_SEEN = 200;
 const TIMELINE_STEPS = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 });
 
@@ -24,14 +24,14 @@ export class TimelineStrip {
   #marks = new Map();
   #made = 0;
   /** The chosen picture that was put in view. @type {TimelineTile | undefined} */
-  #shown;
+  #revealed;
 
-  /** @param {TimelineReel} reel @param {PictureShelf} shelf @param {TimelineEars} ears */
-  constructor(reel, shelf, ears) {
+  /** @param {TimelineReel} reel @param {PictureShelf} shelf @param {TimelineListeners} listeners */
+  constructor(reel, shelf, listeners) {
     this.reel = reel;
     this.shelf = shelf;
-    this.ears = ears;
-    const facts = { role: "listbox", "aria-labelledby": ears.labelledBy, "aria-describedby": ears.describedBy, "aria-orientation": "horizontal" };
+    this.listeners = listeners;
+    const facts = { role: "listbox", "aria-labelledby": listeners.labelledBy, "aria-describedby": listeners.describedBy, "aria-orientation": "horizontal" };
     this.el = dom("div", { class: "rbf-tl-strip", ...facts });
     this.el.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -40,8 +40,8 @@ export class TimelineStrip {
     const { items, selected, rate } = this.reel;
     const before = this.#tiles;
     this.#tiles = items.map((item) => this.#tileOf.get(item) ?? this.#make(item));
-    const kept = new Set(this.#tiles);
-    for (const tile of before) if (!kept.has(tile)) tile.el.remove();
+    const current = new Set(this.#tiles);
+    for (const tile of before) if (!current.has(tile)) tile.el.remove();
     items.forEach((item, place) => {
       const tile = this.#tiles[place];
       // Only what stands wrong is put elsewhere: an element that is taken out loses the focus.
@@ -49,18 +49,18 @@ export class TimelineStrip {
       tile.set(item.url);
       const frames = this.reel.framesOf(item);
       const seconds = timelineSeconds(frames, rate);
-      tile.tell(String(place + 1), frames ? `${frames.toLocaleString("en")} f${seconds ? ` · ${seconds}` : ""}` : "how long?");
+      tile.label(String(place + 1), frames ? `${frames.toLocaleString("en")} f${seconds ? ` · ${seconds}` : ""}` : "how long?");
       tile.stretch(frames / (rate ?? 24));
       tile.choose(place === selected);
       this.#name(tile, place);
     });
     this.el.hidden = !items.length;
-    if (this.#tiles[selected] !== this.#shown) this.#reveal(this.#tiles[selected]);
+    if (this.#tiles[selected] !== this.#revealed) this.#reveal(this.#tiles[selected]);
   }
 
   /** Scrolls the strip alone, and never the page, to what was chosen. @param {TimelineTile | undefined} tile */
   #reveal(tile) {
-    this.#shown = tile;
+    this.#revealed = tile;
     if (!tile) return;
     const { offsetTop: top, offsetHeight: height } = tile.el;
     const { scrollTop, clientHeight } = this.el;
@@ -98,14 +98,14 @@ export class TimelineStrip {
     const { reel } = this;
     const from = reel.selected;
     this.moving(() => reel.move(from, to));
-    if (reel.selected !== from) this.ears.say(`${this.nameOf(reel.selected)} is now picture ${reel.selected + 1} of ${reel.items.length}.`);
+    if (reel.selected !== from) this.listeners.say(`${this.nameOf(reel.selected)} is now picture ${reel.selected + 1} of ${reel.items.length}.`);
   }
 
   remove() {
     const name = this.nameOf(this.reel.selected);
     this.moving(() => this.reel.remove(this.reel.selected));
-    this.ears.say(`${name} is removed. ${timelineCount(this.reel.items.length, "picture")} left.`);
-    if (!this.reel.items.length) this.ears.emptied();
+    this.listeners.say(`${name} is removed. ${timelineCount(this.reel.items.length, "picture")} left.`);
+    if (!this.reel.items.length) this.listeners.emptied();
   }
 
   double() {
@@ -137,9 +137,9 @@ export class TimelineStrip {
 
   /** @param {TimelineItem} item */
   #make(item) {
-    const tile = new TimelineTile(this.shelf, `${this.ears.id}-tile-${(this.#made += 1)}`, () => {
+    const tile = new TimelineTile(this.shelf, `${this.listeners.id}-tile-${(this.#made += 1)}`, () => {
       this.#name(tile, this.#tiles.indexOf(tile));
-      if (this.#tiles[this.reel.selected] === tile) this.ears.chosen();
+      if (this.#tiles[this.reel.selected] === tile) this.listeners.chosen();
     });
     tile.el.addEventListener("pointerdown", (event) => this.#press(tile, event));
     this.#tileOf.set(item, tile);
@@ -161,7 +161,7 @@ export class TimelineStrip {
     this.reel.selected = Math.min(Math.max(place, 0), this.reel.items.length - 1);
     this.draw();
     this.focus();
-    this.ears.chosen();
+    this.listeners.chosen();
   }
 
   /** @param {KeyboardEvent} event */

@@ -6,7 +6,7 @@ import { pictureSee, pictureThumb } from "./form_image_thumb.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
-// Letters of a picture's text that are sent to the kernel to be looked at.
+// The longest text of a picture that is sent to the kernel for a preview.
 const TIMELINE_MOST_LETTERS = 2_000_000;
 
 export class TimelineTile {
@@ -18,7 +18,7 @@ export class TimelineTile {
   /** @type {boolean | null} */
   #isChosen = null;
 
-  /** @param {PictureShelf} shelf @param {string} id @param {() => void} known Hears when the kernel has told more about it. */
+  /** @param {PictureShelf} shelf @param {string} id @param {() => void} known Called when its preview has arrived. */
   constructor(shelf, id, known) {
     this.shelf = shelf;
     this.known = known;
@@ -36,24 +36,24 @@ export class TimelineTile {
     this.name = pictureName(url);
     this.problem = "";
     this.thumb.clear();
-    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) pictureSee(this.el, () => this.#look(url));
+    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) pictureSee(this.el, () => this.#loadPreview(url));
   }
 
   /** @param {string} url */
-  async #look(url) {
+  async #loadPreview(url) {
     if (this.url !== url) return;
-    const look = await this.shelf.look(url);
+    const preview = await this.shelf.preview(url);
     if (this.url !== url) return;
-    this.thumb.show(look);
-    this.name = look.name || this.name;
-    this.problem = look.error;
+    this.thumb.show(preview);
+    this.name = preview.name || this.name;
+    this.problem = preview.error;
     this.known();
   }
 
   // Only what is new is written: there may be a thousand of these.
 
   /** @param {string} number @param {string} hold */
-  tell(number, hold) {
+  label(number, hold) {
     if (this.number.textContent !== number) this.number.textContent = number;
     if (this.hold.textContent !== hold) this.hold.textContent = hold;
   }

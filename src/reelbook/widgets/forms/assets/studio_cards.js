@@ -120,7 +120,7 @@ export function studioCards(shelf, label, { open, pick }) {
   };
 }
 
-/** What a card says of its run, what one would tell it by first. @param {StudioCard} card */
+/** The facts of a run on its card, the most distinctive first. @param {StudioCard} card */
 function studioFacts(card) {
   return [card.lead || card.name, ...(card.facts ?? []).filter((fact) => fact !== card.paid), ...(card.asked ?? [])];
 }

@@ -102,7 +102,7 @@ function studioClock(group, frames, { Clip: ClipOf, Clock: ClockOf, buttons: but
     else clock.leave(clip);
   }));
   frames.forEach((frame) => watch.observe(frame));
-  // Nothing plays on a page that nobody looks at.
+  // Pause while the page is hidden.
   const rest = () => { if (document.hidden) clock.pause(); };
   document.addEventListener("visibilitychange", rest);
   return () => {

@@ -8,10 +8,10 @@ import { dom } from "./form_dom.js";
 /** @param {StudioLink} link @param {ReturnType<typeof import("./studio_cards.js").studioCards>} list @param {() => void} changed */
 export function studioEarlier(link, list, changed) {
   const button = dom("button", { type: "button", text: "Earlier runs", "aria-expanded": "false" });
-  const told = dom("span", { class: "rbf-caption", role: "status" });
+  const status = dom("span", { class: "rbf-caption", role: "status" });
   const more = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Show more", hidden: true }));
   const el = dom("section", { class: "rbs-earlier", "aria-label": "Earlier runs", hidden: true },
-    dom("div", { class: "rbs-bar" }, dom("b", { text: "Earlier" }), told), list.el, dom("div", { class: "rbf-row" }, more));
+    dom("div", { class: "rbs-bar" }, dom("b", { text: "Earlier" }), status), list.el, dom("div", { class: "rbf-row" }, more));
   /** @type {StudioCard[]} */
   let cards = [];
   /** @type {string[]} */
@@ -22,18 +22,18 @@ export function studioEarlier(link, list, changed) {
   const ask = (from) => {
     turn += 1;
     more.disabled = true;
-    told.textContent = "Looking";
-    link.send({ do: "earlier", turn, from, text, model }).catch(() => { told.textContent = "The kernel has ended; run the cell again to see them."; });
+    status.textContent = "Looking";
+    link.send({ do: "earlier", turn, from, text, model }).catch(() => { status.textContent = "The kernel has ended; run the cell again to see them."; });
   };
   const off = link.on("earlier", (content) => {
-    // What was looked for before, or on another page, is of no use here.
+    // Results of an earlier search, or for another page, are ignored.
     if (content.earlier !== turn || el.hidden || !more.disabled) return;
     const from = content.from ?? 0;
     cards = [...cards.slice(0, from), ...content.cards];
     models = content.models ?? models;
     more.hidden = !content.more;
     more.disabled = false;
-    told.textContent = content.words ?? (content.total ? `${cards.length} of ${content.total.toLocaleString("en")} in the library` : text || model ? "No run in the library matches." : "No earlier runs.");
+    status.textContent = content.words ?? (content.total ? `${cards.length} of ${content.total.toLocaleString("en")} in the library` : text || model ? "No run in the library matches." : "No earlier runs.");
     changed();
   });
   button.addEventListener("click", () => {

@@ -43,10 +43,10 @@ export function studioGallery(link, clock) {
   const wanted = () => ({ words: search.value.toLowerCase().split(/\s+/).filter(Boolean), model: models.value });
 
   /** @returns {StudioCard[]} */
-  const told = () => (link.hasEnded ? link.model.get("cards").map(studioLost) : link.model.get("cards"));
+  const readCards = () => (link.hasEnded ? link.model.get("cards").map(studioLost) : link.model.get("cards"));
 
   const draw = () => {
-    const cards = told();
+    const cards = readCards();
     studioModels(models, [...cards, ...earlier.cards], earlier.models);
     const { words, model } = wanted();
     const found = cards.filter((card) => (!model || card.model === model) && words.every((word) => card.text.includes(word)));
@@ -146,10 +146,10 @@ export function studioGallery(link, clock) {
 
 /** What was chosen to be compared. @param {() => void} compare @param {() => void} clear */
 function studioPicked(compare, clear) {
-  const told = dom("span", { class: "rbf-caption", role: "status" });
+  const status = dom("span", { class: "rbf-caption", role: "status" });
   const go = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Compare" }));
   const none = dom("button", { type: "button", class: "rbf-quiet", text: "Clear" });
-  const el = dom("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, told);
+  const el = dom("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, status);
   go.addEventListener("click", compare);
   none.addEventListener("click", clear);
   return {
@@ -160,7 +160,7 @@ function studioPicked(compare, clear) {
       el.hidden = size === 0;
       go.disabled = size < 2;
       const words = size < 2 ? "1 chosen; choose one more to compare" : `${size} chosen${size === STUDIO_MOST ? ", the maximum" : ""}`;
-      if (size && told.textContent !== words) told.textContent = words;
+      if (size && status.textContent !== words) status.textContent = words;
     },
   };
 }
@@ -180,7 +180,7 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
   /** @type {ReturnType<typeof runsLarge> | null} */
   let run = null;
   /** What the kernel said of it last. @type {any} */
-  let shown = null;
+  let latest = null;
   let drawn = JSON.stringify(card);
   const ask = () => link.send({ do: "show", run: card.key }).catch(() => { said.textContent = "The kernel has ended; run the cell again to see it here."; });
   done.addEventListener("click", close);
@@ -190,24 +190,24 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
   return {
     el,
     tick: () => run?.tick(),
-    lost: () => { if (shown) run?.update(runsLost(shown)); },
+    lost: () => { if (latest) run?.update(runsLost(latest)); },
     say: (/** @type {string} */ words) => { said.textContent = words; },
     /** @param {boolean} isPicked */
     picked: (isPicked) => {
       compare.setAttribute("aria-pressed", String(isPicked));
       compare.textContent = isPicked ? "Chosen to compare" : "Compare";
     },
-    /** @param {StudioCard | undefined} told */
-    changed: (told) => {
-      const text = JSON.stringify(told);
-      if (!told || text === drawn) return;
+    /** @param {StudioCard | undefined} next */
+    changed: (next) => {
+      const text = JSON.stringify(next);
+      if (!next || text === drawn) return;
       drawn = text;
-      compare.hidden = !told.file;
+      compare.hidden = !next.file;
       ask();
     },
     /** @param {any} entry */
     update: (entry) => {
-      shown = entry;
+      latest = entry;
       if (run) return run.update(entry);
       const shape = card.file ? [card.file.width, card.file.height] : [16000, 9000];
       run = runsLarge(/** @type {any} */ (link), shelf, entry, { isNewest: false, shape, now });

@@ -40,10 +40,10 @@ export function studioHead(link) {
     if (!wanted) said.textContent = model.get("carried");
   };
 
-  /** @param {string} told */
-  const refuse = (told) => {
+  /** @param {string} message */
+  const refuse = (message) => {
     wanted = "";
-    words.textContent = told;
+    words.textContent = message;
     words.hidden = false;
     open.disabled = id.readOnly = false;
     show();
@@ -149,13 +149,13 @@ function studioAccount(link) {
   return {
     el,
     show: () => {
-      const told = link.model.get("account");
-      service.textContent = told.service ?? "";
-      left.textContent = told.credits ? ` · ${told.credits}` : "";
+      const account = link.model.get("account");
+      service.textContent = account.service ?? "";
+      left.textContent = account.credits ? ` · ${account.credits}` : "";
       // For those who want to know; most do not.
-      service.title = told.offers ? `It offers ${told.offers}.` : "";
-      trouble.textContent = told.trouble ?? "";
-      trouble.hidden = !told.trouble;
+      service.title = account.offers ? `It offers ${account.offers}.` : "";
+      trouble.textContent = account.trouble ?? "";
+      trouble.hidden = !account.trouble;
       cost.textContent = link.model.get("cost");
     },
     dispose: off,

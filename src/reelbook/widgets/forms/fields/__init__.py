@@ -1,1 +1,1 @@
-"""The fields of a form: the tree that is drawn, and the draft that is edited."""
+"""The fields of a form: the displayed tree, and the edited draft."""

@@ -1,4 +1,4 @@
-"""Facts that a special control draws with: canvases and common formats, frame sizes, the field with the frame rate."""
+"""Data of special controls: canvases and common formats, frame sizes, the field with the frame rate."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from ....models.smart_resize import MAX_SIDE, MIN_SIDE, PRESETS, TIERS, SmartRes
 from ....models.text_to_video import FRAME_SIZES, TextToVideo
 
 FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
-"""What models call the number of frames shown each second, the spec's own word first."""
+"""Names of the field with the frame rate, that of the specification first."""
 
 
-def control_facts(kind: type[Input], name: str, special: str) -> dict[str, Any]:
-    """What the control of this field must know beyond its node, as plain JSON; empty where nothing is known.
+def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, Any]:
+    """The data that the control of a field needs beyond its node, as plain JSON; empty if there is none.
 
-    >>> control_facts(TextToVideo, "num_frames", "frames")
+    >>> get_control_data(TextToVideo, "num_frames", "frames")
     {'rate': 'frame_rate'}
     """
     match special:
         case "sizes":
-            return _sizes(kind)
+            return _sizes_data(kind)
         case "aspect":
-            return _aspect(kind)
+            return _aspect_data(kind)
         case "frames":
-            return _frames(kind, name)
+            return _frames_data(kind, name)
         case _:
             return {}
 
 
-def _sizes(kind: type[Input]) -> dict[str, Any]:
+def _sizes_data(kind: type[Input]) -> dict[str, Any]:
     formats = [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]
     if not issubclass(kind, SmartResize):
-        # Another model may take sizes too, and compose them in a way that nobody here knows.
+        # Another model may take sizes too, and compose them in an unknown way.
         return {"formats": formats}
     return {
         "formats": formats,
@@ -44,7 +44,7 @@ def _sizes(kind: type[Input]) -> dict[str, Any]:
     }
 
 
-def _aspect(kind: type[Input]) -> dict[str, Any]:
+def _aspect_data(kind: type[Input]) -> dict[str, Any]:
     if not issubclass(kind, TextToVideo):
         return {}
     sizes: dict[str, dict[str, list[int]]] = {}
@@ -53,6 +53,6 @@ def _aspect(kind: type[Input]) -> dict[str, Any]:
     return {"by": "resolution", "sizes": sizes}
 
 
-def _frames(kind: type[Input], name: str) -> dict[str, Any]:
+def _frames_data(kind: type[Input], name: str) -> dict[str, Any]:
     rate = next((rate for rate in FRAME_RATES if rate in kind.model_fields and rate != name), None)
     return {"rate": rate} if rate else {}

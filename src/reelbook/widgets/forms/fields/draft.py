@@ -1,4 +1,4 @@
-"""A draft: the values of a form as they were typed, judged by the input's own class."""
+"""A draft: the values of a form as typed, validated by the input's class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from ....models.described.frozen_json import NotJson, freeze, thaw
 from ....models.images import Image
 from ....models.problems import wrong_type
 from ....models.smart_resize import Size
-from ..json_values import JSON_TEXT, MAX_SAFE, decoded, distinct_json, exact_json, for_page, is_json_text, is_same_json
+from ..json_values import (
+    JSON_TEXT,
+    MAX_SAFE,
+    decode,
+    distinct_json,
+    exact_json,
+    is_json_text,
+    is_same_json,
+    to_page_json,
+)
 from ..pictures.form_pictures import Pictures
 from .field_tree import Node
 
@@ -22,22 +31,22 @@ _STORED_PICTURE = re.compile(r"sha256:[0-9a-f]{64}\Z")
 _TAKES_TEXT = {"text", "image", "json"}
 JSON_TYPES = "a text, a number, True or False, a list or an object"
 ANY_JSON: Node = {"kind": "json"}
-"""What a value is drawn as of which nothing is known."""
+"""The node of a value without a known type."""
 
 
 class Draft:
-    """The values of one form by the names of its fields; what is absent has its default."""
+    """The values of one form by field name; absent fields have their defaults."""
 
     def __init__(self, kind: type[Input], sheet: Mapping[str, Any], pictures: Pictures) -> None:
         self._kind, self._pictures = kind, pictures
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self._shared: Mapping[str, Node] = sheet["shared"]
         self._data_addresses: dict[str, str] = {}
-        """Addresses that hold a whole picture, by the short text that stands for them on the page."""
+        """Data URLs by the short text that represents them on the page."""
         self.values: dict[str, Any] = {}
 
     def edit(self, name: str, *value: Any) -> None:
-        """Give a field a value as it was typed; without one it goes back to its default."""
+        """Set a field to a value as typed; without one, reset it to its default."""
         if name not in self._nodes and self._kind.model_config.get("extra") != "allow":
             return
         if value:
@@ -46,11 +55,11 @@ class Draft:
             self.values.pop(name, None)
 
     def fill(self, request: Input) -> None:
-        """Show these inputs."""
+        """Replace all values with those of an input."""
         self.values = {name: self.to_page(name, value) for name, value in request.changed().items()}
 
     def to_page(self, name: str, value: Any) -> Any:
-        """A value of Python as the page has it; `InvalidInput` for what JSON has no word for."""
+        """A Python value as the page represents it; `InvalidInput` if JSON cannot represent it."""
         try:
             return self._to_page(self._node(name), value)
         except _NotJSON as error:
@@ -60,7 +69,7 @@ class Draft:
             raise InvalidInput(self._kind.__name__, [problem]) from None
 
     def read(self, without: frozenset[str] = frozenset()) -> Input:
-        """The inputs; `InvalidInput` names every field that is not right."""
+        """The inputs; `InvalidInput` names every invalid field."""
         values, unread = self._read_values(without)
         if not unread:
             return self._kind(**values)
@@ -72,7 +81,7 @@ class Draft:
         raise InvalidInput(self._kind.__name__, unread)
 
     def plain(self) -> dict[str, Any]:
-        """The values as the class takes them, whether it will or not."""
+        """The values as passed to the class, before validation."""
         return self._read_values(frozenset())[0]
 
     def _read_values(self, without: frozenset[str]) -> tuple[dict[str, Any], list[Problem]]:
@@ -95,7 +104,7 @@ class Draft:
     def _read(
         self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, is_mixed: bool = False
     ) -> Any:
-        """A value as the class takes it; `is_mixed` where a text may stand, too, so that no text is a number."""
+        """A value as passed to the class; with `is_mixed`, texts are valid there, too, and are not parsed as numbers."""
         node = self._resolved(node)
         kind = node["kind"]
         if kind == "json" or (kind in ("whole", "real") and is_json_text(value)):
@@ -103,7 +112,7 @@ class Draft:
         if kind in ("whole", "real") and isinstance(value, str):
             return value if is_mixed else _parse_number(value)
         if kind in ("choice", "constant") and is_json_text(value):
-            return decoded(value) if any(is_same_json(one, value) for one in _fixed_values(node)) else value
+            return decode(value) if any(is_same_json(one, value) for one in _fixed_values(node)) else value
         if isinstance(value, str) and kind in ("image", "either"):
             return self._picture_or_text(node, value)
         if kind == "either" and isinstance(value, (dict, list)):
@@ -120,12 +129,12 @@ class Draft:
         return value
 
     def _choose_form(self, node: Node, value: Any, *, is_right: bool = False) -> Node:
-        """The one of several forms that a value was typed in; for one that is right, JSON where no other has it."""
+        """The alternative that a value was typed in; with `is_right`, JSON if no other fits."""
         if is_json_text(value):
             return ANY_JSON
         forms = [self._resolved(form) for form in node["forms"]]
         known: dict[tuple[int, int], bool] = {}
-        # One that has nothing against the value; else one that is of its kind, which says what is wrong with it.
+        # One that the value fits; else one of its kind, which reports what is wrong with it.
         fitting = [form for form in forms if form["kind"] != "json" and self._fits(form, value, known)]
         wanted = ("list" if isinstance(value, (list, tuple)) else "object", "json")
         alike = [form for form in forms if form["kind"] in wanted]
@@ -133,7 +142,7 @@ class Draft:
         return (fitting or (is_right and [ANY_JSON]) or close or alike or [{"kind": "plain"}])[0]
 
     def _fits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
-        """Whether a value can have been typed in this form; `known` keeps what was found out about its parts."""
+        """Whether a value can have been typed in this alternative; `known` caches the answers for its parts."""
         node = self._resolved(node)
         key = id(node), id(value)
         if key not in known:
@@ -142,7 +151,7 @@ class Draft:
         return known[key]
 
     def _fits_kind(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
-        number = decoded(value) if is_json_text(value) and _WHOLE.match(value[JSON_TEXT]) else value
+        number = decode(value) if is_json_text(value) and _WHOLE.match(value[JSON_TEXT]) else value
         match node["kind"]:
             case "json":
                 return True
@@ -205,8 +214,8 @@ class Draft:
             return [self._with_pictures(item) for item in value]
         return {name: self._with_pictures(item) for name, item in value.items()} if isinstance(value, dict) else value
 
-    def _to_page(self, node: Node, value: Any, in_page: Callable[[Any], Any] = for_page) -> Any:
-        """A value as the page has it; `in_page` says how a number of any length is told."""
+    def _to_page(self, node: Node, value: Any, encode_number: Callable[[Any], Any] = to_page_json) -> Any:
+        """A value as the page represents it; `encode_number` encodes numbers of any length."""
         node = self._resolved(node)
         kind = node["kind"]
         if value is None:
@@ -216,7 +225,7 @@ class Draft:
         if kind in ("choice", "constant"):
             return exact_json(self._plain(value))
         if kind == "json":
-            # As text, which keeps what a page would not: long numbers, and what looks like typed text itself.
+            # As text, which preserves long numbers and values that look like wrapped JSON.
             return {JSON_TEXT: json.dumps(self._plain(value), ensure_ascii=False)}
         if kind == "either" and isinstance(value, (Part, Mapping, list, tuple)):
             plain = self._plain(value)
@@ -224,23 +233,23 @@ class Draft:
         if kind == "either" and not _is_plain(value) and any(form["kind"] == "image" for form in node["forms"]):
             return self._store_picture(value)
         if kind == "either":
-            in_page = distinct_json
+            encode_number = distinct_json
         if isinstance(value, Part):
             value = value.changed()
         elif not isinstance(value, (str, Mapping, list, tuple)):
-            # An array or the like, as what it holds.
+            # An array or the like, as its content.
             value = self._plain(value)
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
             further = self._extra_node(node)
-            return {name: self._to_page(known.get(name, further), item, in_page) for name, item in value.items()}
+            return {name: self._to_page(known.get(name, further), item, encode_number) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
-            return [self._to_page(node["item"], item, in_page) for item in value]
-        # Only where a number belongs is the text of one a number.
-        return in_page(self._plain(value)) if kind in ("whole", "real", "either") else self._plain(value)
+            return [self._to_page(node["item"], item, encode_number) for item in value]
+        # Only in number fields is a text of digits a number.
+        return encode_number(self._plain(value)) if kind in ("whole", "real", "either") else self._plain(value)
 
     def _store_picture(self, value: Any) -> str:
-        """The short text that stands for a picture: an address that holds the picture itself is kept here."""
+        """The short text that represents a picture; a data URL is stored here."""
         text = self._pictures.remember(value)
         if isinstance(value, Image):
             self._data_addresses.pop(text, None)
@@ -251,7 +260,7 @@ class Draft:
         return text
 
     def _normalise(self, node: Node, value: Any) -> Any:
-        """What was typed, as it stays in the page: the address that holds a picture in short, a size as the service reads it."""
+        """A typed value as the page retains it: a data URL as its short text, a size in the service's notation."""
         if node["kind"] == "image" and isinstance(value, str) and value[:5].lower() == "data:":
             return self._pictures.remember(value)
         if node.get("special") == "sizes" and isinstance(value, list):
@@ -278,7 +287,7 @@ class Draft:
 
 
 class _NotJSON(ValueError):
-    """A value that JSON has no word for."""
+    """A value that JSON cannot represent."""
 
     def __init__(self, stray: NotJson) -> None:
         super().__init__(stray)
@@ -286,7 +295,7 @@ class _NotJSON(ValueError):
 
 
 def _normalise_size(text: str) -> str:
-    """A size as the service reads it; any other text stays what it is."""
+    """A size in the service's notation; any other text unchanged."""
     try:
         return str(Size.parse(text))
     except ValueError:
@@ -294,7 +303,7 @@ def _normalise_size(text: str) -> str:
 
 
 def _parse_number(text: str) -> Any:
-    """A whole number that is too long for a page, which sends it as text; any other text stays what it is.
+    """A whole number too long for a page, which sends it as text; any other text unchanged.
 
     >>> _parse_number("9007199254740993"), _parse_number("12"), _parse_number("1,5")
     (9007199254740993, '12', '1,5')
@@ -310,24 +319,24 @@ def _is_choice(form: Node, value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a number, a list or an object, which no picture is."""
+    """Whether a value is a number, a list or an object, so no picture."""
     return isinstance(value, (bool, int, float, list, tuple, Mapping))
 
 
 def _fixed_values(node: Node) -> list[Any]:
-    """The values of which a field has one."""
+    """The allowed values of a constant or a choice."""
     return [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
 
 
 def _has_all_fields(form: Node, value: Mapping[str, Any]) -> bool:
-    """Whether an object has all that this form needs, and nothing that it does not know."""
+    """Whether an object has all required fields of this alternative, and no unknown ones."""
     needed = {field["name"] for field in form["fields"] if field.get("required")}
     known = {field["name"] for field in form["fields"]}
     return needed <= value.keys() and bool(form.get("open") or value.keys() <= known)
 
 
 def _fits_constants(form: Node, value: Any) -> bool:
-    """Whether this form is the one that an object says it has, by what can only be one thing or another."""
+    """Whether an object has allowed values in the constants and choices of this alternative."""
     if form["kind"] != "object":
         return True
     fixed = {field["name"]: field for field in form["fields"] if field["kind"] in ("constant", "choice")}

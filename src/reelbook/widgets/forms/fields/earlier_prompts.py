@@ -1,11 +1,11 @@
-"""What was asked before: the texts of a field in all runs of the library, to begin from again."""
+"""Earlier texts of a field, from all runs of the library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ....sweeps.results.accessor import find_column
+from ....sweeps.results.table_files import find_column
 from ..base_widget import Handler
 from ..json_values import sendable
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ..form import Form
 
 MAX_TEXTS = 50
-"""Texts that are offered; `rb.library()` has all."""
-MAX_LENGTH = 20_000
+"""Texts offered; `rb.library()` has all."""
+MAX_TEXT_LENGTH = 20_000
 
 
 class EarlierPrompts:
-    """Answers the page of one form when it asks for earlier texts."""
+    """Sends earlier texts to the page of one form on request."""
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
         self.handlers: Mapping[str, Handler] = {"prompts": self._on_prompts}
 
     def close(self) -> None:
-        """Nothing of it stays behind."""
+        """Release the form."""
         self._form, self.handlers = None, {}
 
     def _on_prompts(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -36,19 +36,19 @@ class EarlierPrompts:
             return
 
         def answer() -> None:
-            texts = earlier_texts(form.shop.library_frame(), name)
+            texts = find_earlier_texts(form.session.library().frame, name)
             form.send({"prompts": name, "texts": [sendable(text) for text in texts]})
 
         form.in_background("prompts", answer)
 
 
-def earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:
+def find_earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:
     """The texts in a column, the newest first and each only once; `runs` has the newest last.
 
     >>> import pandas as pd
-    >>> earlier_texts(pd.DataFrame({"prompt": ["a kite", "a boat", None, "a kite"]}), "prompt")
+    >>> find_earlier_texts(pd.DataFrame({"prompt": ["a kite", "a boat", None, "a kite"]}), "prompt")
     ['a kite', 'a boat']
     """
     column = find_column(runs, name)
     texts = [] if column is None else [text for text in column if isinstance(text, str) and text.strip()]
-    return [text[:MAX_LENGTH] for text in dict.fromkeys(reversed(texts))][:MAX_TEXTS]
+    return [text[:MAX_TEXT_LENGTH] for text in dict.fromkeys(reversed(texts))][:MAX_TEXTS]

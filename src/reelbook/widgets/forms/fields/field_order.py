@@ -1,4 +1,4 @@
-"""What comes first in a form, what is folded away, and which fields have a control of their own: one small table per model."""
+"""The order of a form's fields, which are folded, and which have special controls: one small table per model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """How the fields of one model are laid out."""
+    """The layout of the fields of one model."""
 
     first: tuple[str, ...] = ()
-    """Fields in the order in which one fills them; the rest follow as the model lists them."""
+    """Fields in the order of filling them in; the rest follow as the model lists them."""
     folded: tuple[str, ...] = ()
-    """Fields that most people leave alone."""
+    """Fields that are rarely changed."""
     special: Mapping[str, str] = field(default_factory=dict)
-    """Fields with a control of their own."""
+    """Special controls by field."""
 
 
 ARRANGEMENTS: Mapping[str, Arrangement] = {
@@ -44,11 +44,11 @@ ARRANGEMENTS: Mapping[str, Arrangement] = {
 }  # fmt: skip
 
 MAX_OPEN = 8
-"""So many fields of a model that nobody has arranged stand open, besides those that it needs."""
+"""Fields not folded of a model without an arrangement, required ones included."""
 
 
 def find_arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Arrangement:
-    """The layout of a model: from the table, else what it needs first and all but a few of the others folded."""
+    """The layout of a model: from the table, else its required fields first, and most others folded."""
     known = ARRANGEMENTS.get(endpoint_id)
     if known is not None:
         return known
@@ -61,7 +61,7 @@ def find_arrangement(endpoint_id: str, nodes: Iterable[Mapping[str, Any]]) -> Ar
 
 
 def find_special(arranged: Arrangement, node: Mapping[str, Any]) -> str | None:
-    """The control of a field that is more than its kind: named in the table, or told by what it is."""
+    """The special control of a field, from the table or from its name and kind; None if it has none."""
     name, kind = str(node["name"]), node["kind"]
     if name in arranged.special:
         return arranged.special[name]

@@ -1,4 +1,4 @@
-"""What a form draws: the JSON schema of an input class as a sheet of nodes, one for each value."""
+"""The JSON schema of an input class as a tree of nodes that a form draws, one for each value."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from ....models.described.frozen_json import freeze
 from ....models.described.input_class import Described
 from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
-from ..json_values import MAX_LEVELS, decoded, distinct_json, exact_json, for_page
-from .control_data import control_facts
+from ....models.described.schema_view import ANNOTATIONS
+from ..json_values import MAX_LEVELS, decode, distinct_json, exact_json, to_page_json
+from .control_data import get_control_data
 from .field_order import find_arrangement, find_special
-from .merge_rules import ANNOTATIONS, Schema, merge_rules
+from .merge_rules import Schema, merge_rules
 
 Node = dict[str, Any]
 
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
-"""Parts of the names of fields that hold more than a line."""
+"""Parts of the names of fields with more than one line."""
 MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
 MAX_NODES = 3000
-"""So many values are drawn one by one, and the rest as JSON: rules that share parts can double at every level."""
+"""Further values are drawn as JSON: rules that share parts can double at every level."""
 ACRONYMS = {
     "url": "address",
     "urls": "addresses",
@@ -38,15 +39,15 @@ ACRONYMS = {
 _SHEETS: WeakKeyDictionary[type[Input], dict[str, Any]] = WeakKeyDictionary()
 
 
-def sheet_of(kind: type[Input]) -> dict[str, Any]:
-    """Everything that the page needs to draw a form of this class, as plain JSON.
+def get_sheet(kind: type[Input]) -> dict[str, Any]:
+    """The description of a form for this class that the page draws, as plain JSON.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> sheet = sheet_of(TextToVideo)
+    >>> sheet = get_sheet(TextToVideo)
     >>> [node["name"] for node in sheet["fields"]][:3], sheet["fields"][0]["kind"]
     (['prompt', 'aspect_ratio', 'resolution'], 'text')
     """
-    # Once for a class: it takes longer than all else of a form. Nobody changes a sheet.
+    # Cached by class: it is the slowest part of a form. A sheet is never changed.
     known = _SHEETS.get(kind)
     if known is None:
         known = _SHEETS[kind] = _make_sheet(kind)
@@ -71,7 +72,7 @@ def _make_sheet(kind: type[Input]) -> dict[str, Any]:
         special = find_special(arranged, node)
         if special is not None:
             node["special"] = special
-            if facts := control_facts(kind, node["name"], special):
+            if facts := get_control_data(kind, node["name"], special):
                 node["beside"] = facts
     rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
     last = len(arranged.first)
@@ -79,18 +80,18 @@ def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
     return {
         "model": kind.endpoint_id,
-        "title": title_of(kind),
+        "title": get_title(kind),
         "purpose": row.purpose if row else _shorten(str(schema.get("description") or ""), MAX_HELP),
         "fields": nodes,
         "shared": reader.shared,
     }
 
 
-def title_of(kind: type[Input]) -> str:
-    """What a model is called on a page: one of ours by words, another one as it calls itself.
+def get_title(kind: type[Input]) -> str:
+    """The title of a model: in words if it is in the catalog, else its class name.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> title_of(ImagesToVideo)
+    >>> get_title(ImagesToVideo)
     'Images to video'
     """
     name = kind.__name__
@@ -100,7 +101,7 @@ def title_of(kind: type[Input]) -> str:
 
 
 class _Reader:
-    """Reads one schema; what refers to itself is put aside once, under its name."""
+    """Converts one schema; rules that refer to themselves are shared, under their names."""
 
     def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:
         self._defs, self._is_described = defs, is_described
@@ -109,7 +110,7 @@ class _Reader:
         self.shared: dict[str, Node] = {}
 
     def node(self, name: str, rule: Any) -> Node:
-        """What is drawn for one value."""
+        """The node of one value."""
         rule = rule if isinstance(rule, Mapping) else {}
         original = rule
         rule, nullable, ref = self._resolve(rule)
@@ -119,7 +120,7 @@ class _Reader:
             drawn = _image()
         node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
-            # Backticks mean something in a documentation, and nothing on a page.
+            # Backticks are markup in documentation only.
             node["help"] = _shorten(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
@@ -128,12 +129,12 @@ class _Reader:
         return node
 
     def _is_valid_default(self, default: Any, rule: Schema) -> bool:
-        """Whether a default fits its own rule; what does not, the class never fills in."""
+        """Whether a default is valid by its own rule; the class never fills in one that is not."""
         value, unknown = coerce(freeze(default)[0], rule, self._defs, exact=True)
         return not unknown and accepts(value, rule, self._defs)
 
     def _read_once(self, name: str, rule: Schema, ref: str | None) -> Node:
-        """What is drawn for a rule; one that contains itself is drawn once, and again where somebody goes that deep."""
+        """The node of a rule, without name and label; a rule that contains itself becomes a reference."""
         self._drawn += 1
         self._level += 1
         try:
@@ -157,7 +158,7 @@ class _Reader:
         return found
 
     def _resolve(self, rule: Schema) -> tuple[Schema, bool, str | None]:
-        """The rule with references followed, and null taken out; whether null was in it; and the name it stands under."""
+        """The rule with references resolved and null removed; whether it allowed null; and its name in the schema."""
         nullable, ref = rule.get("nullable") is True and _allows_null(rule), None
         for _ in range(64):
             if "$ref" in rule and isinstance(rule["$ref"], str):
@@ -191,7 +192,7 @@ class _Reader:
         return rule, nullable, ref
 
     def _merge_all_of(self, rule: Schema) -> tuple[Schema | None, list[str]]:
-        """A rule of several parts as one, and the names of its parts; None where they cannot be drawn as one."""
+        """The merged parts of a rule, and their names; None if they cannot be drawn as one."""
         merged: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
         refs = []
         for part in rule["allOf"]:
@@ -240,7 +241,7 @@ class _Reader:
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
             values = [
-                decoded(value)
+                decode(value)
                 for node in read
                 for value in (
                     [node["value"]] if node["kind"] == "constant" else [one["value"] for one in node["choices"]]
@@ -289,16 +290,16 @@ def _choices(values: list[Any]) -> Node:
 
 
 def _default(node: Node, value: Any) -> Any:
-    """A default as the page would send it."""
+    """A default value as the page would send it."""
     kind = node["kind"]
     if kind == "list" and isinstance(value, list):
         return [_default(node["item"], item) for item in value]
     if kind == "object" and isinstance(value, dict):
         fields = {field["name"]: field for field in node["fields"]}
         return {
-            name: _default(fields[name], item) if name in fields else for_page(item) for name, item in value.items()
+            name: _default(fields[name], item) if name in fields else to_page_json(item) for name, item in value.items()
         }
-    return {"choice": exact_json, "constant": exact_json, "either": distinct_json}.get(kind, for_page)(value)
+    return {"choice": exact_json, "constant": exact_json, "either": distinct_json}.get(kind, to_page_json)(value)
 
 
 def _text(name: str, rule: Schema) -> Node:
@@ -328,7 +329,7 @@ def _bounds(rule: Schema) -> Node:
         "multipleOf": "step",
     }
     return {
-        own: for_page(rule[word])
+        own: to_page_json(rule[word])
         for word, own in words.items()
         if isinstance(rule.get(word), (int, float)) and not isinstance(rule[word], bool)
     }
@@ -341,7 +342,7 @@ def _is_null(form: Any) -> bool:
 
 
 def _allows_null(rule: Schema) -> bool:
-    """Whether null is among the values of a rule that lists them."""
+    """Whether a rule allows null by its enum or constant."""
     return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
 
 
@@ -350,13 +351,13 @@ def _has_rules(more: Any) -> bool:
 
 
 def _label(name: str, rule: Schema, kind: str = "") -> str:
-    """The name of a field as words.
+    """The label of a field, from its name.
 
     >>> _label("num_frames", {}), _label("callback_url", {}), _label("image_url", {}, "image")
     ('Number of frames', 'Callback address', 'Image')
     """
     parts = name.replace("_", " ").replace("-", " ").split()
-    # A picture can come from anywhere, and a count says so by its unit.
+    # A picture need not come from an address.
     if kind == "image" and len(parts) > 1 and parts[-1].lower() in ("url", "urls"):
         parts.pop()
     if len(parts) > 1 and "num" in parts:

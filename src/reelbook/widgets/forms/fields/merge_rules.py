@@ -1,18 +1,17 @@
-"""Two rules of a JSON schema as one, as far as a form draws them."""
+"""Merges two rules of a JSON schema, as far as a form draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-Schema = Mapping[str, Any]
+from ....models.described.schema_view import ANNOTATIONS
 
-ANNOTATIONS = {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"}
-"""What is said about a value without judging it."""
+Schema = Mapping[str, Any]
 
 
 def merge_rules(one: Schema, other: Schema) -> Schema | None:
-    """One rule for what two rules ask, as far as it is drawn; None where it cannot be. The first one says what it is called.
+    """One rule for what two rules require, as far as it is drawn; None if impossible. Annotations of the first take precedence.
 
     >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
     {'minimum': 1, 'title': 'Size', 'maximum': 9}

@@ -1,4 +1,4 @@
-"""A row of a table, or whatever else tells of a run, as the fields of one model."""
+"""Field values of one model from a row of a table, a run or inputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ....storage.table.library_table import parse_texts
 INPUT_JSON = "input_json"
 
 
-def values_of_row(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
-    """The inputs of this model that something tells of: inputs, a run, or a row of a table."""
+def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
+    """The inputs or field values of this model from inputs, a run, or a row of a table."""
     if isinstance(row, kind):
         return row
     own_input = getattr(row, "input", None)
@@ -21,7 +21,7 @@ def values_of_row(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         return own_input
     cells = _cells(row)
     names = kind.model_json_schema().get("properties", {})
-    # Of a model with a field of that name, only a table says which model it is of: it has the field under another name.
+    # If the model has a field of that name, only a table, which prefixes the field, names the model.
     names_model = "model" not in names or "input_model" in cells
     model = cells.get("model")
     if names_model and isinstance(model, str) and model and model != kind.endpoint_id:
@@ -29,11 +29,11 @@ def values_of_row(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
             f"This row is a run of {model}, and the form is for {kind.endpoint_id}. Make one with rb.form({model!r})."
         )
     if isinstance(cells.get(INPUT_JSON), str):
-        # The table of a sweep has the whole input in one text, in which pictures go by their content.
+        # The table of a sweep has the complete input as one text, with pictures by their hashes.
         (found,) = parse_texts([cells[INPUT_JSON]])
         if isinstance(found, dict):
             return {name: value for name, value in found.items() if name in names}
-    # A column of a table that has the name of a field is not the field where there is one with the prefix.
+    # A column with the prefix takes precedence over one with the plain name of the field.
     values = {name: _plain_value(cells.get(f"input_{name}", cells.get(name))) for name in names}
     if values.get("model") == kind.endpoint_id and "input_model" not in cells:
         del values["model"]
@@ -58,7 +58,7 @@ def _cells(row: Any) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    """A cell as a value of Python; None for one that is empty."""
+    """A cell as a Python value; None if it is empty."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, (list, tuple, dict, str)):

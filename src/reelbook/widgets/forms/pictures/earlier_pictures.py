@@ -1,4 +1,4 @@
-"""Pictures that were made here before, the newest first: those of runs, and the last frames of their clips."""
+"""Pictures of earlier runs, the newest first: their images, and the last frames of their clips."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING
 from ....display.formatting import join_with_dots, shorten
 from ....display.tables.table_media import format_captions
 from ....media import stills
-from ....sweeps.results.accessor import IMAGES, VIDEO, Reel, find_column
+from ....sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PAGE = 12
-"""Pictures that are shown at once."""
+"""Pictures of one page."""
 MAX_CAPTION = 120
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 IN_LIBRARY, OF_CLIP = "sha256:", "film:"
-"""What a text begins with that stands for a picture on the shelf, and for the last frame of a clip there."""
+"""Prefixes of the texts for a picture on the shelf, and for the last frame of a clip there."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierPicture:
-    """One picture to choose."""
+    """A picture to choose."""
 
     picture: str
     """`sha256:…` for a picture, `film:…` for the last frame of a clip; both by the hash of the file."""
     words: str
-    """What it is, for a person."""
+    """Its caption."""
 
 
 class EarlierPictures:
-    """The pictures of a library as it was when this was made."""
+    """A snapshot of the pictures of a library."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         """`runs` has one row for each run, the newest last."""
@@ -49,7 +49,7 @@ class EarlierPictures:
         return len(self._files)
 
     def page(self, start: int) -> list[EarlierPicture]:
-        """Some of them, from this one on."""
+        """One page, from this index on."""
         files = self._files[start : start + PAGE]
         rows = sorted({row for row, _ in files})
         caption = dict(zip(rows, _captions(self._runs.iloc[rows]), strict=True))
@@ -63,15 +63,15 @@ class EarlierPictures:
 
 
 def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
-    """Row and name of each file, the newest first and each only once."""
+    """Row and name of each distinct file, the newest first."""
     if find_column(runs, VIDEO) is None and find_column(runs, IMAGES) is None:
         return []
     found: dict[str, int] = {}
-    for row, paths in reversed(list(enumerate(Reel(runs).paths()))):
+    for row, paths in reversed(list(enumerate(find_paths(runs)))):
         for path in paths:
             sha256 = Path(path).stem
             if SHA256.fullmatch(sha256):
-                found.setdefault((OF_CLIP if stills.is_film(path) else IN_LIBRARY) + sha256, row)
+                found.setdefault((OF_CLIP if stills.is_video(path) else IN_LIBRARY) + sha256, row)
     return [(row, name) for name, row in found.items()]
 
 
@@ -81,7 +81,7 @@ def _captions(runs: pd.DataFrame) -> list[str]:
     prompts = find_column(runs, "prompt")
     has_prompts = [False] * len(runs) if prompts is None else [isinstance(prompt, str) for prompt in prompts]
     return [
-        # Without a prompt a caption says little more than what it cost.
+        # Without a prompt, a caption has little more than the cost.
         shorten(words if has_prompt else join_with_dots(name, words), MAX_CAPTION) or "an earlier run"
         for name, words, has_prompt in zip(names, format_captions(runs), has_prompts, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The pictures of a form: those that came from the page or from Python, thumbnails of all, and what was made here before."""
+"""The pictures of a form: uploads, pictures from Python, previews, and earlier outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ....display.formatting import shorten
 from ....errors import ReelbookError
-from ....media.last_frame import last_frame
+from ....media.last_frame import read_last_frame
 from ....models.images import Image
 from ....models.picture_encoding import MAX_BYTES, NotAPicture
 from ....models.picture_headers import parse_header
@@ -34,54 +34,46 @@ from .picture_previews import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from ....session import Session
 
 MAX_PARTS = 1000
 MAX_UPLOADS = 32
-"""Uploads that may be under way at once; the oldest is given up for a new one."""
+"""Concurrent uploads; the oldest is dropped for a new one."""
 MAX_ENDED_UPLOADS, MAX_KEY_LENGTH = 1000, 100
-"""How many uploads that ended are remembered, and how long what a page calls one may be."""
+"""How many ended uploads are remembered, and the length of an upload's id."""
 MAX_MEMORY_BYTES = 400_000_000
-"""Bytes that are kept in memory where the library has them too."""
+"""Memory for pictures that the library has, too."""
 MAX_PREVIEWS = 1000
 
 Content = dict[str, Any]
 Buffers = Sequence[Any]
 
 
-class Shelf(Protocol):
-    """What is needed of the library."""
-
-    def shelf_find(self, sha256: str) -> Path | None: ...
-    def shelf_keep(self, content: bytes, suffix: str) -> None: ...
-    def library_frame(self) -> pd.DataFrame: ...
-
-
 class Host(Protocol):
-    """What is needed of the form."""
+    """What `Pictures` needs of the form."""
 
     @property
-    def shop(self) -> Shelf: ...
+    def session(self) -> Session: ...
     def send(self, content: Content, buffers: list[bytes] | None = None) -> None: ...
     def in_background(self, name: str, function: Callable[[], None]) -> None: ...
 
 
 @dataclass
 class _Upload:
-    """An upload of which some parts are still missing."""
+    """An incomplete upload."""
 
     name: str
     part_count: int
     wants_last_frame: bool
-    """Whether the last frame of a clip is wanted."""
+    """Whether the last frame of an uploaded clip is requested."""
     parts: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
 
 
 class Pictures:
-    """Knows what each text of a picture field stands for, and answers the page about it.
+    """Maps the texts of picture fields to pictures, and answers the page about them.
 
-    A message of the page is handled at once; whatever takes longer is done one after the other in the background.
+    Messages from the page are handled at once; longer work is done in sequence in the background.
     """
 
     def __init__(self, form: Host) -> None:
@@ -97,33 +89,32 @@ class Pictures:
         self._jobs: deque[Callable[[], None]] = deque()
         self._is_working = self._is_closed = False
         self.handlers: Mapping[str, Callable[[Content, Buffers], None]] = {
-            "upload": self._on_upload, "forget": self._on_forget, "still": self._on_still, "shown": self._on_shown,
+            "upload": self._on_upload, "forget": self._on_forget, "still": self._on_still, "shown": self._on_preview,
             "earlier": self._on_earlier,
         }  # fmt: skip
 
     def find(self, text: str) -> Image | str | None:
-        """What a text of a picture field stands for: the picture with this content, or the text itself.
+        """The picture for a text of a picture field, or the text itself, if it is an address or a path.
 
         None for a content that is neither here nor in the library.
         """
         if not text.startswith(IN_LIBRARY):
             return text
         with self._lock:
-            held = self._in_memory.get(text)
-        if held is not None:
-            return held
+            cached = self._in_memory.get(text)
+        if cached is not None:
+            return cached
         sha256 = text.removeprefix(IN_LIBRARY)
         return Image.from_library(sha256) if self._find_on_shelf(sha256) is not None else None
 
     def remember(self, value: Any) -> str:
-        """The text that stands for a picture given in Python; what is in memory is kept here under it."""
+        """The text that represents a picture from Python; a picture in memory is stored under it."""
         if isinstance(value, str) and not isinstance(value, Image):
             if value[:5].lower() != "data:":
                 return value
             try:
                 return self._store(convert_picture(parse_data_address(value)), "data address")
             except NotAPicture:
-                # The field shows what is wrong with it.
                 return value
         picture = Image.of(value)
         if isinstance(picture, Image) and picture.content is not None:
@@ -131,12 +122,12 @@ class Pictures:
         return str(picture)
 
     def preview(self, text: str) -> PicturePreview:
-        """Thumbnail and words for a picture; what is wrong with it is said in its `error`."""
+        """The preview of a picture: thumbnail and text, or an `error`."""
         with self._lock:
             known = self._previews.get(text)
         if known is None:
             known = self._make_preview(text)
-            # A path is looked at each time: its file may have changed.
+            # Paths are not cached: the file may have changed.
             if text.startswith((IN_LIBRARY, OF_CLIP)) and not known.error:
                 with self._lock:
                     self._previews[text] = known
@@ -145,21 +136,21 @@ class Pictures:
         return known
 
     def store_all(self) -> None:
-        """Put every picture into the library, so that code that names it there can be run elsewhere."""
+        """Store every picture in the library, so that code that refers to it runs elsewhere."""
         with self._lock:
             missing = [picture for name, picture in self._in_memory.items() if name not in self._shelved]
         for picture in missing:
             self._put_on_shelf(picture)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Release everything."""
         with self._lock:
             self._is_closed = True
             for store in (self._jobs, self._in_memory, self._previews, self._uploads, self._names):
                 store.clear()
             self._earlier = None
 
-    # What the page asks for. It may ask for anything: each value is looked at before it is used.
+    # Messages from the page. It may send anything: each value is checked before use.
 
     def _on_upload(self, content: Content, buffers: Buffers) -> None:
         key, part, of = content.get("id"), content.get("part"), content.get("of")
@@ -170,23 +161,22 @@ class Pictures:
         with self._lock:
             if key in self._ended_uploads:
                 return
-            # The first part need not come first: the kernel may handle messages in several threads.
-            upload = self._uploads.get(key) or _Upload(
-                _format_name(content.get("name")), of, content.get("still") is True
-            )
+            # Parts can arrive in any order: the kernel may handle messages in several threads.
+            name = _format_name(content.get("name"))
+            upload = self._uploads.get(key) or _Upload(name, of, content.get("still") is True)
             self._uploads[key] = upload
             while len(self._uploads) > MAX_UPLOADS:
                 self._end_upload(next(iter(self._uploads)))
             upload.parts[part] = bytes(buffers[0])
             upload.size = sum(map(len, upload.parts.values()))
-            is_whole, is_too_large = len(upload.parts) == upload.part_count, upload.size > MAX_BYTES
-            if is_whole or is_too_large:
+            is_complete, is_too_large = len(upload.parts) == upload.part_count, upload.size > MAX_BYTES
+            if is_complete or is_too_large:
                 self._end_upload(key)
         if is_too_large:
             self._send({"uploaded": key, "error": f"{upload.name} {format_too_large(upload.size)}"})
             return
         self._send({"arrived": key, "part": part})
-        if is_whole:
+        if is_complete:
             self._answer_upload(key, upload)
 
     def _answer_upload(self, key: str, upload: _Upload) -> None:
@@ -205,19 +195,19 @@ class Pictures:
                 self._end_upload(key)
 
     def _end_upload(self, key: str) -> None:
-        """Whatever else comes of this upload belongs to nothing."""
+        """End an upload; parts that arrive later are ignored."""
         self._uploads.pop(key, None)
         self._ended_uploads[key] = None
         while len(self._ended_uploads) > MAX_ENDED_UPLOADS:
             del self._ended_uploads[next(iter(self._ended_uploads))]
 
     def _on_still(self, content: Content, _: Buffers) -> None:
-        """The last frame of a clip: of an earlier run, or of a file of this machine."""
+        """Store the last frame of a clip: of an earlier run, or of a file of this machine."""
         key, text = content.get("id"), content.get("picture")
         if isinstance(key, str) and isinstance(text, str):
             self._answer_with_picture(key, _format_name(text), lambda: self._last_frame(text))
 
-    def _on_shown(self, content: Content, _: Buffers) -> None:
+    def _on_preview(self, content: Content, _: Buffers) -> None:
         text = content.get("picture")
         if not isinstance(text, str):
             return
@@ -249,20 +239,20 @@ class Pictures:
 
         def show() -> None:
             if start == 0 or self._earlier is None:
-                self._earlier = EarlierPictures(self._form.shop.library_frame())
+                self._earlier = EarlierPictures(self._form.session.library().frame)
             page = [{"picture": one.picture, "words": one.words} for one in self._earlier.page(start)]
             self._send({"earlier": page, "from": start, "more": start + PAGE < len(self._earlier)})
 
         self._queue(show, lambda why: self._send({"earlier": [], "from": start, "more": False, "error": why}))
 
-    # What is done in the background.
+    # In the background.
 
-    def _answer_with_picture(self, key: str, name: str, made: Callable[[], str]) -> None:
-        """Make a picture, and tell the page under what text it is kept, or in words why there is none."""
+    def _answer_with_picture(self, key: str, name: str, make: Callable[[], str]) -> None:
+        """Make a picture, and send the page the text that represents it, or the error."""
 
         def answer() -> None:
             try:
-                self._send({"uploaded": key, "picture": made()})
+                self._send({"uploaded": key, "picture": make()})
             except NotAPicture as error:
                 self._send({"uploaded": key, "error": f"{name} {error}", "film": isinstance(error, VideoGiven)})
 
@@ -272,11 +262,11 @@ class Pictures:
         sha256 = text.removeprefix(OF_CLIP)
         if sha256 == text:
             path = parse_path(text)
-            return self._store(last_frame(path), f"last frame of {path.name}")
+            return self._store(read_last_frame(path), f"last frame of {path.name}")
         found = self._find_on_shelf(sha256)
         if found is None:
             raise NotAPicture("is a clip that the library does not have any more.")
-        return self._store(last_frame(found), f"last frame of clip {sha256[:8]}")
+        return self._store(read_last_frame(found), f"last frame of clip {sha256[:8]}")
 
     def _make_preview(self, text: str) -> PicturePreview:
         if text.startswith(OF_CLIP):
@@ -284,7 +274,7 @@ class Pictures:
             name = "last frame of a clip"
             if found is None:
                 return PicturePreview(name, error="The library does not have this clip any more.")
-            return self._preview_content(name, lambda: last_frame(found))
+            return self._preview_content(name, lambda: read_last_frame(found))
         if text.startswith(IN_LIBRARY):
             return self._preview_stored(text)
         if text[:5].lower() == "data:":
@@ -295,10 +285,10 @@ class Pictures:
 
     def _preview_stored(self, text: str) -> PicturePreview:
         with self._lock:
-            held, name = self._in_memory.get(text), self._names.get(text)
-        if held is not None and held.content is not None:
-            content = held.content
-            return self._preview_content(name or held.label, lambda: content)
+            cached, name = self._in_memory.get(text), self._names.get(text)
+        if cached is not None and cached.content is not None:
+            content = cached.content
+            return self._preview_content(name or cached.label, lambda: content)
         sha256 = text.removeprefix(IN_LIBRARY)
         name = name or f"picture {sha256[:8]}"
         found = self._find_on_shelf(sha256)
@@ -317,9 +307,9 @@ class Pictures:
             return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
 
     def _store(self, content: bytes, label: str) -> str:
-        """Hold a picture, here and in the library; says what stands for it. `NotAPicture` where its pixels cannot be read."""
+        """Store a picture, here and in the library; return the text that represents it. `NotAPicture` if it cannot be decoded."""
         name = f"{IN_LIBRARY}{hashlib.sha256(content).hexdigest()}"
-        # Before anything is kept: a service refuses what cannot be read, and says so later and less clearly.
+        # Before storing: a service would refuse an unreadable picture later and less clearly.
         preview = preview_content(content, label)
         sha256 = name.removeprefix(IN_LIBRARY)
         picture = Image(name, kind="memory", sha256=sha256, label=label, content=content)
@@ -330,16 +320,16 @@ class Pictures:
         return name
 
     def _put_on_shelf(self, picture: Image) -> None:
-        assert picture.content is not None, "only what is in memory comes here"
-        # A full disk takes nothing away: the picture is in memory, and the run keeps its sources itself.
+        assert picture.content is not None, "only for pictures in memory"
+        # A full disk loses nothing: the picture is in memory, and the run stores its sources itself.
         with contextlib.suppress(ReelbookError, OSError):
-            self._form.shop.shelf_keep(picture.content, _suffix(picture.content))
-            if self._form.shop.shelf_find(str(picture).removeprefix(IN_LIBRARY)) is not None:
+            if (client := self._form.session.current) is not None:
+                client.shelf.keep(picture.content, _suffix(picture.content))
                 with self._lock:
                     self._shelved.add(str(picture))
 
     def _limit_memory(self) -> None:
-        """Leave the oldest to the library where all together are many; the newest is about to be used."""
+        """Drop the oldest pictures that the library has, if all take too much memory; the newest is about to be used."""
         with self._lock:
             total = sum(len(picture.content or b"") for picture in self._in_memory.values())
             for name in list(self._in_memory)[:-1]:
@@ -349,25 +339,25 @@ class Pictures:
                     total -= len(self._in_memory.pop(name).content or b"")
 
     def _find_on_shelf(self, sha256: str) -> Path | None:
-        if not SHA256.fullmatch(sha256):
+        client = self._form.session.current
+        if client is None or not SHA256.fullmatch(sha256):
             return None
         try:
-            return self._form.shop.shelf_find(sha256)
+            return client.shelf.find(sha256)
         except ReelbookError:
             return None
 
     def _send(self, content: Content, buffers: list[bytes] | None = None) -> None:
         if not self._is_closed:
-            # Half of a sign, which a page can send, cannot be sent back.
+            # A lone surrogate, which a page can send, cannot be sent back.
             self._form.send(sendable(content), buffers)
 
     def _queue(self, job: Callable[[], None], failed: Callable[[str], None]) -> None:
-        """Do it after what was asked before; `failed` hears in words why it could not be done."""
+        """Run a job after the earlier ones; `failed` is called with the reason if it fails."""
 
-        def done() -> None:
+        def run_job() -> None:
             try:
                 job()
-            # One that fails must not keep the next from being done.
             except Exception as error:
                 why = str(error) if isinstance(error, ReelbookError) else f"It could not be read ({error!r:.200})."
                 with contextlib.suppress(Exception):
@@ -376,7 +366,7 @@ class Pictures:
         with self._lock:
             if self._is_closed:
                 return
-            self._jobs.append(done)
+            self._jobs.append(run_job)
             if self._is_working:
                 return
             self._is_working = True
@@ -393,7 +383,7 @@ class Pictures:
 
 
 def _format_name(given: Any) -> str:
-    """The name of a file as it goes into a sentence; a page may call it anything."""
+    """The name of a file for a sentence; a page may send anything."""
     text = given if isinstance(given, str) and given.strip() else "The picture"
     return shorten(text.encode("utf-8", "replace").decode(), MAX_NAME_LENGTH)
 

@@ -1,4 +1,4 @@
-"""What a form shows of a picture that a text names: a thumbnail, a few words, what the service will receive, or what is wrong."""
+"""Previews of pictures in a form: a thumbnail, a short text, what the service will receive, or the problem."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from PIL import Image as Pillow
 from ....display.formatting import format_size, join_with_dots, shorten
 from ....media import stills
 from ....media.bounded_open import PICTURES
-from ....media.last_frame import last_frame
+from ....media.last_frame import read_last_frame
 from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
 from ....models.picture_headers import Header, guess_kind, parse_header
 
 BOX = (320, 320)
-"""Pixels that a thumbnail may take."""
+"""The maximum size of a thumbnail in pixels."""
 MAX_NAME_LENGTH, MAX_ADDRESS_LENGTH = 60, 120
 HEAD_BYTES = 4096
-"""Bytes of a file that tell what it is."""
+"""Bytes of a file that identify its type."""
 MEGAPIXELS = f"{MAX_PIXELS / 1e6:g} megapixels"
 KINDS = "PNG, JPEG, WebP and GIF can be sent"
 CONVERTED = ("BMP", "TIFF", "AVIF")
-"""Kinds that no service takes and that become a PNG without a loss."""
+"""Formats that no service takes, converted to PNG without loss."""
 
 
 class VideoGiven(NotAPicture):
-    """A video where a picture is needed; its last frame would be one."""
+    """A video was given for a picture; its last frame could be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class PicturePreview:
-    """What there is to see and to say of one picture."""
+    """The preview of one picture."""
 
     name: str
-    """The name of its file, or of what it is from."""
+    """The name of its file or its source."""
     words: str = ""
     """Name, pixels and bytes on one line."""
     receives: str = ""
-    """What the service will receive of it."""
+    """What the service will receive, as a sentence."""
     thumb: bytes | None = None
-    """A small JPEG; None where there is nothing to see, as of an address, which nobody fetches for this."""
+    """A small JPEG; None without one, as for an address, which is not fetched."""
     size: tuple[int, int] | None = None
-    """Width and height in pixels, as it is seen."""
+    """Width and height in pixels, as displayed."""
     error: str = ""
-    """What is wrong with it, as a sentence."""
+    """The problem with it, as a sentence."""
     is_video: bool = False
-    """Whether it is a video, whose last frame could be taken."""
+    """Whether it is a video, whose last frame could be used."""
 
 
 def preview_content(content: bytes, name: str) -> PicturePreview:
-    """The look of a picture that is at hand; `NotAPicture` where a service could not read it."""
+    """The preview of a picture's content; `NotAPicture` if it cannot be decoded."""
     header = parse_header(require_picture(content))
     assert header is not None, "what was checked has a header"
     thumb, seen = _make_thumb(content, header)
     short = shorten(name, MAX_NAME_LENGTH)
     pixels = f"{seen[0]:,} × {seen[1]:,}"
-    # Pictures without a file have their size for a name.
+    # Pictures without a file are named by their size.
     words = join_with_dots(
         short, "" if short.endswith(f" {seen[0]} × {seen[1]}") else pixels, format_size(len(content))
     )
@@ -75,7 +75,7 @@ def preview_content(content: bytes, name: str) -> PicturePreview:
 
 
 def preview_path(text: str) -> PicturePreview:
-    """The look of a file of this machine, as it is now."""
+    """The preview of a file of this machine, read now."""
     try:
         path = parse_path(text)
         name = shorten(path.name or text, MAX_NAME_LENGTH)
@@ -91,16 +91,16 @@ def preview_path(text: str) -> PicturePreview:
 
 
 def _preview_video(path: Path, name: str) -> PicturePreview:
-    """A video stands for its last frame."""
+    """The preview of a video: its last frame."""
     try:
-        preview = preview_content(last_frame(path), f"last frame of {path.name}")
+        preview = preview_content(read_last_frame(path), f"last frame of {path.name}")
     except NotAPicture as error:
         return PicturePreview(name, error=f"{name} {error}")
     return replace(preview, receives=f"The last frame is read when it is run. {preview.receives}")
 
 
 def preview_address(text: str) -> PicturePreview:
-    """What the address itself tells: neither the page nor the kernel fetches anything from there."""
+    """The preview of an address, without fetching it."""
     address = shorten(text, MAX_ADDRESS_LENGTH)
     if text[:5].lower() == "file_":
         return PicturePreview(address, address, "An upload that the service has already.")
@@ -116,7 +116,7 @@ def preview_address(text: str) -> PicturePreview:
 
 
 def parse_path(text: str) -> Path:
-    """The file that a text names, `file:` addresses too."""
+    """The path of a file, from a path or a `file:` address."""
     if text[:7].lower() == "file://":
         text = url2pathname(urlsplit(text).path)
     elif "://" in text[:30]:
@@ -128,13 +128,13 @@ def parse_path(text: str) -> Path:
 
 
 def read_picture(path: Path) -> bytes:
-    """The bytes of a picture's file; what is no such file, or too large, is said without reading it."""
+    """The content of a picture's file; `NotAPicture` for other or too large files, without reading them."""
     try:
         facts = path.stat()
         if stat.S_ISDIR(facts.st_mode):
             raise NotAPicture("is a folder. Name one picture in it.")
         if not stat.S_ISREG(facts.st_mode):
-            # A pipe would be waited for without end.
+            # A pipe could block forever.
             raise NotAPicture("is no ordinary file.")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -158,7 +158,7 @@ def read_picture(path: Path) -> bytes:
 
 
 def convert_picture(content: bytes) -> bytes:
-    """The content of a picture that somebody hands in, as it can be sent: BMP, TIFF and AVIF become PNG."""
+    """The content of a picture as it can be sent: BMP, TIFF and AVIF become PNG."""
     if len(content) > MAX_BYTES:
         raise NotAPicture(format_too_large(len(content)))
     _check_kind(content[:HEAD_BYTES])
@@ -170,23 +170,23 @@ def convert_picture(content: bytes) -> bytes:
 
 
 def last_frame_of_content(content: bytes) -> bytes:
-    """The last frame of a clip that is in memory."""
+    """The last frame of a clip in memory."""
     suffix = ".mp4" if content[4:8] == b"ftyp" else ".webm" if content.startswith(b"\x1aE\xdf\xa3") else ".unknown"
-    # On the disk for a moment: a reader of videos goes back and forth in a file.
+    # In a temporary file, because decoders seek.
     with TemporaryDirectory(prefix="reelbook-") as folder:
         path = Path(folder) / f"clip{suffix}"
         path.write_bytes(content)
-        return last_frame(path)
+        return read_last_frame(path)
 
 
 def parse_data_address(address: str) -> bytes:
-    """The content that a `data:` address is."""
+    """The content of a `data:` address."""
     head, comma, body = address.partition(",")
     if not comma:
         raise NotAPicture("is a data: address without the comma that goes before its data.")
     if not head.lower().rstrip().endswith(";base64"):
         return unquote_to_bytes(body)
-    # Both alphabets, with or without the padding at the end, and in lines: all of them are written somewhere.
+    # Both alphabets, with or without padding, and line breaks: all occur in practice.
     body = "".join(unquote(body).split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return binascii.a2b_base64(body + "=" * (-len(body) % 4), strict_mode=True)
@@ -195,12 +195,12 @@ def parse_data_address(address: str) -> bytes:
 
 
 def format_too_large(count: int) -> str:
-    """That a file is too large, in words that go on after its name."""
+    """The message that a file is too large, to follow its name."""
     return f"has {format_size(count)}; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _check_kind(head: bytes) -> None:
-    """Refuse what its first bytes tell to be something else than a picture."""
+    """Refuse content whose first bytes are not those of a picture."""
     if parse_header(head) is not None:
         return
     what = guess_kind(head)
@@ -222,7 +222,7 @@ def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]
             # The first picture of a GIF may be larger than its header says.
             _check_pixels(opened.size)
             on_its_side = opened.getexif().get(0x0112) in (5, 6, 7, 8)
-        small = stills.picture(io.BytesIO(content), BOX)
+        small = stills.read_picture(io.BytesIO(content), BOX)
     out = io.BytesIO()
     small.save(out, "JPEG", quality=80)
     return out.getvalue(), (header.height, header.width) if on_its_side else (header.width, header.height)
@@ -230,13 +230,13 @@ def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]
 
 @contextmanager
 def _decoder_errors() -> Iterator[None]:
-    """The errors of decoders as words."""
+    """Convert the errors of decoders to `NotAPicture`."""
     try:
         yield
     except NotAPicture:
         raise
     except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning):
         raise NotAPicture(f"has too many pixels; the limit is {MEGAPIXELS}. Make it smaller.") from None
-    # Whatever else a decoder stumbles over, it is the file.
+    # Any other decoder error is a fault of the file.
     except Exception:
         raise NotAPicture("is damaged or cut short: its pixels cannot be read.") from None

@@ -1,1 +1,1 @@
-"""Running a form: price, run, progress and history."""
+"""The runs of a form: price, start, progress and history."""

@@ -1,4 +1,4 @@
-"""What a draft costs: at once as the catalog has it, and a moment later as the service says."""
+"""The price of a draft: at once from the catalog, then from the service."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ log = logging.getLogger("reelbook")
 
 
 class Pricer:
-    """Knows the price of what is typed; asks the service in the background, and never twice for the same."""
+    """Prices drafts; requests each price from the service once, in the background."""
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
         self._price_neutral = next((row.price_neutral for row in CATALOG if row.id == form.kind.endpoint_id), ())
         self._prices: dict[str, Estimate | None] = {}
         self._next_request: tuple[str, Input] | None = None
-        self._is_asking = False
+        self._is_requesting = False
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Stop requesting prices."""
         self._form = None
 
     def price(self, draft: Draft, value: Input | None) -> dict[str, Any]:
-        """The price for the page. Where something is not right yet, that of the rest."""
+        """The price of a draft as JSON for the page; invalid values are corrected or left out."""
         form = self._form
         request = value if value is not None else self._correct_draft(draft)
         if request is None or form is None:
             return price_json(None)
-        shop = form.shop
-        key = self._key(request, shop.client_told())
+        session = form.session
+        key = self._key(request, session.service_name())
         if key in self._prices:
             exact = self._prices[key]
             return price_json(exact if exact is not None else _estimate_offline(request))
-        if shop.is_connected():
+        if session.current is not None:
             self._request_price(key, request)
         return price_json(_estimate_offline(request))
 
@@ -60,7 +60,7 @@ class Pricer:
         return client + json.dumps(wire, sort_keys=True)
 
     def _correct_draft(self, draft: Draft) -> Input | None:
-        """The draft with what is wrong in it mended or left out; None where it cannot be priced so."""
+        """The draft with invalid values corrected or left out; None if that is impossible."""
         form, values = self._form, draft.plain()
         for _ in range(4 if form is not None else 0):
             assert form is not None
@@ -73,7 +73,7 @@ class Pricer:
 
     @staticmethod
     def _correct_value(values: dict[str, Any], problem: Problem, form: Form) -> bool:
-        """Put something right in the place of what is wrong; whether that could be done."""
+        """Replace or remove an invalid value; return whether that succeeded."""
         if not problem.loc:
             return False
         name = str(problem.loc[0])
@@ -90,9 +90,9 @@ class Pricer:
     def _request_price(self, key: str, request: Input) -> None:
         with self._guard:
             self._next_request = key, request
-            if self._is_asking or self._form is None:
+            if self._is_requesting or self._form is None:
                 return
-            self._is_asking = True
+            self._is_requesting = True
         self._form.in_background("price", self._work)
 
     def _work(self) -> None:
@@ -101,15 +101,15 @@ class Pricer:
                 wanted, self._next_request = self._next_request, None
                 form = self._form
                 if wanted is None or form is None:
-                    self._is_asking = False
+                    self._is_requesting = False
                     return
             key, request = wanted
             try:
-                found: Estimate | None = form.shop.estimate(request)
+                found: Estimate | None = form.session.estimate(request)
             except Exception as error:
                 # The catalog's price stays, marked as such.
                 if not isinstance(error, ReelbookError):
-                    log.debug("a price could not be asked", exc_info=True)
+                    log.debug("a price could not be requested", exc_info=True)
                 found = None
             with self._guard:
                 self._prices[key] = found
@@ -117,13 +117,13 @@ class Pricer:
                     del self._prices[next(iter(self._prices))]
             try:
                 form.refresh()
-            # Whoever follows the form may fail; prices are asked all the same.
+            # An observer of the form may fail; prices are requested all the same.
             except Exception:
-                log.debug("a price could not be told", exc_info=True)
+                log.debug("a price could not be published", exc_info=True)
 
 
 def price_json(price: Estimate | None) -> dict[str, Any]:
-    """A price for the page, with how it comes about and who says so."""
+    """A price as JSON for the page, with its breakdown and its source."""
     if price is None or price.credits is None:
         return {"credits": None, "told": "price unknown", "lines": [], "source": "", "about": True}
     about = price.source != "exact"
@@ -144,7 +144,7 @@ def _estimate_offline(request: Input) -> Estimate | None:
 
 
 def _find_placeholder(node: dict[str, Any]) -> Any:
-    """Something in place of what is still missing, where no price depends on it."""
+    """A placeholder for a missing value on which no price depends."""
     special = node.get("special")
     if special in SPECIAL_PLACEHOLDERS:
         return SPECIAL_PLACEHOLDERS[special]

@@ -1,4 +1,4 @@
-"""Running in place: a form starts its runs, keeps up with them, cancels them, and shows what came of them."""
+"""The runs of a form: starts, updates, cancels and displays them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ....display.update_clock import Bundle, Key
 from ....errors import ReelbookError
 from ..base_widget import Handler
 from ..live_updates import LiveUpdates
-from ..shop import EMBEDDED, elsewhere
+from ..page_messages import format_service_changed
 from .run_clips import RunFileSender
-from .run_history import Entry, details, entry_json, is_same_request, newest_entries
+from .run_history import Entry, details_json, entry_json, find_newest_entries, is_same_request
 from .run_presses import Presses, Refusal
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..form import Form
 
 MAX_ENTRIES = 50
-"""Runs that stay on the page; all of them are in the library."""
+"""Runs on the page; the library has all of them."""
 MAX_LINES, MAX_LINE_LENGTH = 2_000, 1_000
 CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
 TOO_LATE = "It had ended before it could be cancelled."
@@ -34,7 +34,7 @@ log = logging.getLogger("reelbook")
 
 
 class FormRuns:
-    """The runs of one form. Whatever takes time happens in threads of its own; the page hears four times a second at most."""
+    """The runs of one form. Slow work is done in background threads; the page is updated four times a second at most."""
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
@@ -57,24 +57,24 @@ class FormRuns:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs that were started here, the newest last."""
+        """The runs started here, the newest last."""
         with self._guard:
             return tuple(entry.run for entry in self._entries if entry.run is not None)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every click on Run and what became of it, the newest last."""
+        """Every press of Run with its outcome, the newest last."""
         with self._guard:
             return tuple(self._entries)
 
     def close(self) -> None:
-        """Nothing of it stays behind; the runs go on, and the library has them."""
+        """Stop publishing; the runs go on, and are stored in the library."""
         self._updates.close()
         with self._guard:
             self._form, self.handlers = None, {}
         self._clips.close()
 
-    # What the page asks for.
+    # Messages from the page.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
         form = self._form
@@ -91,12 +91,12 @@ class FormRuns:
             form.send(entry.message)
             return
         self._updates.start()
-        # Where it was to run when Run was pressed, as the form says it.
-        seen = content.get("client")
-        form.in_background("run", lambda: self._start(entry, seen))
+        # The service displayed when Run was pressed.
+        expected_service = content.get("client")
+        form.in_background("run", lambda: self._start(entry, expected_service))
 
     def _add_entry(self, value: Input, again: Any, change: int | None) -> Entry | Refusal:
-        """A new entry; else why this press starts nothing."""
+        """A new entry, or the refusal of this press."""
         with self._guard:
             refusal = self._presses.check(value, self._entries, again)
             if refusal is not None:
@@ -106,16 +106,18 @@ class FormRuns:
             self._entries.append(entry)
             return entry
 
-    def _start(self, entry: Entry, seen: str | None) -> None:
-        # The shop alone: a submission can take minutes, and a form that is closed meanwhile must not stay for it.
-        shop = None if self._form is None else self._form.shop
-        if shop is None:
+    def _start(self, entry: Entry, expected_service: str | None) -> None:
+        # Without the form: a submission can take minutes, and must not keep a closed form alive.
+        if (form := self._form) is None:
             return
+        session, start_run = form.session, form.start_run
+        del form
         try:
-            if seen is not None and (now := shop.client_told()) not in (seen, EMBEDDED):
-                raise ReelbookError(f"Nothing was sent. {elsewhere(now or shop.service_to_come())}")
-            run = shop.start(entry.value)
-        # Also what is no error of ours: a click that is followed by nothing would be worse than any words.
+            now = session.service_name()
+            if expected_service is not None and now != expected_service and not session.is_embedded:
+                raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
+            run = start_run(entry.value)
+        # Any error: a press without a response would be worse than any message.
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a run could not be started", exc_info=True)
@@ -127,7 +129,7 @@ class FormRuns:
     def _attach_run(self, entry: Entry, run: Run) -> None:
         with self._guard:
             entry.run = run
-            # What was asked for again and is the same run stands once, in its new place.
+            # Repeated requests for the same run are one entry, the newest.
             self._entries = [one for one in self._entries if one is entry or not is_same_request(one.run, run)]
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -166,20 +168,20 @@ class FormRuns:
     def _facts(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._find_entry(content), self._form
         if form is not None and entry is not None:
-            form.in_background("facts", lambda: form.send({"facts": entry.key, **details(entry)}))
+            form.in_background("facts", lambda: form.send({"facts": entry.key, **details_json(entry)}))
 
     def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """What time it is here: the page shows how long a run has taken, and its clock may be another one."""
+        """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""
         if self._form is not None:
             self._form.send({"clock": time.time()})
 
     def _find_entry(self, content: dict[str, Any]) -> Entry | None:
-        """The entry that a message is about; None where there is none."""
+        """The entry that a message names; None if there is none."""
         key = content.get("run")
         with self._guard:
             return next((entry for entry in self._entries if entry.key == key), None)
 
-    # What the page is told.
+    # Display.
 
     def _publish(self, bundle: Bundle) -> None:
         form = self._form
@@ -194,7 +196,7 @@ class FormRuns:
 
     def _bundle(self) -> Bundle:
         with self._guard:
-            entries = newest_entries(self._entries, MAX_ENTRIES)
+            entries = find_newest_entries(self._entries, MAX_ENTRIES)
             older = len(self._entries) - len(entries)
         for entry in entries:
             entry.note_end()
@@ -204,26 +206,26 @@ class FormRuns:
         return {"records": runs}
 
     def _key(self) -> Key:
-        """Three parts, however many runs there are: a form of many must not take the turns of the others."""
+        """A key that changes when the display would; of three parts, however many runs there are."""
         with self._guard:
-            news = [entry.progress_key for entry in self._entries]
-        states, fractions, lines = zip(*news, strict=True) if news else ((), (), ())
-        return states, sum(fractions) / max(len(news), 1), sum(lines)
+            keys = [entry.progress_key for entry in self._entries]
+        states, fractions, lines = zip(*keys, strict=True) if keys else ((), (), ())
+        return states, sum(fractions) / max(len(keys), 1), sum(lines)
 
     def _is_over(self) -> bool:
         return all(entry.is_over for entry in self.entries)
 
 
 def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile, ...]]:
-    """The files of a run of this form or of its sweeps by its key, asked for by name and not held."""
-    here, there = weakref.ref(running), weakref.ref(form)
+    """A function that finds the files of a run of this form or its sweeps by key; holds both weakly."""
+    runs_ref, form_ref = weakref.ref(running), weakref.ref(form)
 
     def files(key: str) -> tuple[LocalFile, ...]:
-        running = here()
+        running = runs_ref()
         entry = None if running is None else running._find_entry({"run": key})
         if entry is not None:
             return entry.files
-        form = there()
+        form = form_ref()
         return () if form is None else form.sweep_files(key)
 
     return files

@@ -1,4 +1,4 @@
-"""The posters and clips of a form's runs: brought to the page when it asks for one, a part at a time, and never saved."""
+"""The posters and clips of a form's runs: sent to the page on request, in parts, and never saved."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....display.embedding import MIME_TYPES
 from ....display.formatting import format_size
-from ....media.posters import poster, thumb
+from ....media.posters import get_poster, make_thumbnail
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
     from ..form import Form
 
-CHUNK = 4_000_000
+CHUNK_BYTES = 4_000_000
 """Bytes of one message."""
 MAX_BYTES = 100_000_000
 SMALL, POSTER_SIDES = (192, 108), (320, 640)
-"""The box of a small poster, and how long the others may be."""
+"""The box of a small poster, and the longest sides of the others."""
 MAX_REQUESTS = 500
-GONE = "This file is not here any more. Pick the run up with rb.attach, which fetches it anew."
+MISSING = "This file is not here any more. Pick the run up with rb.attach, which fetches it anew."
 UNKNOWN = "There is no such file in this form."
 UNREADABLE = "This file cannot be read as a clip or a picture."
 
@@ -29,17 +29,17 @@ Find = Callable[[str], Sequence["LocalFile"]]
 
 
 class FileRequest(NamedTuple):
-    """One thing that the page has asked for."""
+    """A poster or a clip requested by the page."""
 
     is_clip: bool
     run: str
     file: int
     longest: int = 0
-    """Of a poster; 0 means a small one."""
+    """The longest side of a poster; 0 means a small one."""
 
 
 class RunFileSender:
-    """Sends posters and clips, posters first. A file is named by its run and its place: a path is never looked at."""
+    """Sends posters and clips, posters first. The page names a file by its run and its place: a path from it is never read."""
 
     def __init__(self, form: Form, find: Find) -> None:
         self._form: Form | None = form
@@ -49,20 +49,20 @@ class RunFileSender:
         self._guard = threading.Lock()
 
     def queue_poster(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page wants to see a run: `{do: "poster", run, file, longest}`."""
+        """Queue a poster: `{do: "poster", run, file, longest}`."""
         longest = content.get("longest")
         place = _parse_file(content)
         if place and type(longest) is int and longest in (0, *POSTER_SIDES):
             self._queue(FileRequest(False, *place, longest))
 
     def queue_clip(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page wants the file itself: `{do: "bring", run, file}`."""
+        """Queue a file: `{do: "bring", run, file}`."""
         place = _parse_file(content)
         if place:
             self._queue(FileRequest(True, *place))
 
     def close(self) -> None:
-        """Nothing more is sent, and nothing is held."""
+        """Stop sending, and release the form."""
         with self._guard:
             self._form, self._find = None, None
             self._requests.clear()
@@ -70,7 +70,7 @@ class RunFileSender:
     def _queue(self, request: FileRequest) -> None:
         with self._guard:
             form = self._form
-            # One that is being sent is sent once more: whoever asks may have missed its beginning.
+            # A file being sent is sent once more: the requesting view may have missed its beginning.
             if form is None or request in self._requests or len(self._requests) >= MAX_REQUESTS:
                 return
             self._requests.append(request)
@@ -82,7 +82,7 @@ class RunFileSender:
         while (request := self._next_request()) is not None:
             try:
                 self._send_clip(request) if request.is_clip else self._send_poster(request)
-            # Whatever a decoder stumbles over, it is this file, and the others are waiting.
+            # Any decoder error is a fault of this file, and the others are waiting.
             except Exception:
                 self._send(_failure_message(request, UNREADABLE))
 
@@ -100,9 +100,13 @@ class RunFileSender:
         if file is None:
             self._send(_failure_message(request, UNKNOWN))
             return
-        content = thumb(file.path, *SMALL) if request.longest == 0 else poster(file.path, longest=request.longest)
+        content = (
+            make_thumbnail(file.path, *SMALL)
+            if request.longest == 0
+            else get_poster(file.path, longest=request.longest)
+        )
         if content is None:
-            self._send(_failure_message(request, UNREADABLE if file.path.exists() else GONE))
+            self._send(_failure_message(request, UNREADABLE if file.path.exists() else MISSING))
             return
         self._send({"poster": [request.run, request.file, request.longest]}, content)
 
@@ -113,7 +117,7 @@ class RunFileSender:
             self._send(_failure_message(request, why))
             return
         kind = MIME_TYPES[file.path.suffix.lower()]
-        of = max(1, -(-file.path.stat().st_size // CHUNK))
+        of = max(1, -(-file.path.stat().st_size // CHUNK_BYTES))
         for number, part in enumerate(_read_parts(file.path)):
             if not self._send({"clip": [request.run, request.file], "part": number, "of": of, "kind": kind}, part):
                 return
@@ -124,7 +128,7 @@ class RunFileSender:
         return files[request.file] if request.file < len(files) else None
 
     def _send(self, content: dict[str, Any], part: bytes | None = None) -> bool:
-        """Says whether there is still somebody to send to."""
+        """Send a message to the page; return False once closed."""
         form = self._form
         if form is not None:
             form.send(content, None if part is None else [part])
@@ -132,7 +136,7 @@ class RunFileSender:
 
 
 def _parse_file(content: dict[str, Any]) -> tuple[str, int] | None:
-    """Which file is meant; None where the message makes no sense."""
+    """The run and the place of the file; None if the message is malformed."""
     run, file = content.get("run"), content.get("file")
     return (run, file) if isinstance(run, str) and type(file) is int and file >= 0 else None
 
@@ -144,11 +148,11 @@ def _failure_message(request: FileRequest, words: str) -> dict[str, Any]:
 
 
 def _reason_not_sent(path: Path) -> str:
-    """Why a file is not brought; empty for one that is."""
+    """The reason why a file is not sent; empty if it is."""
     try:
         count = path.stat().st_size
     except OSError:
-        return GONE
+        return MISSING
     if path.suffix.lower() not in MIME_TYPES:
         return UNREADABLE
     return f"This file has {format_size(count)}, too much to play here. It is {path}." if count > MAX_BYTES else ""
@@ -156,5 +160,5 @@ def _reason_not_sent(path: Path) -> str:
 
 def _read_parts(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while part := file.read(CHUNK):
+        while part := file.read(CHUNK_BYTES):
             yield part

@@ -1,4 +1,4 @@
-"""One run of a form as its page gets it: plain words and numbers, of which nothing is markup."""
+"""The JSON of a form's run for its page: plain text and numbers, no markup."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ....errors import (
 )
 from ....models.base import Input
 from ....models.smart_resize import Size
-from ..fields.field_tree import sheet_of
-from ..page_messages import format_problem, format_sentence, labels_in
+from ..fields.field_tree import get_sheet
+from ..page_messages import format_problem, format_sentence, get_labels
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
@@ -36,40 +36,40 @@ if TYPE_CHECKING:
 
 MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH = 400, 900, 200
 MAX_FILES = 40
-"""Files of one run that the page shows; the others are in `run.media`."""
+"""Files of one run on the page; the others are in `run.media`."""
 STATUS_WORDS = {
     "IN_QUEUE": "waiting", "IN_PROGRESS": "running", "completed": "completed", "from library": "from library", "failed": "failed",
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
 SENDING = "being sent to the service"
 UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
-"""What goes wrong before anything has left this machine."""
+"""Errors raised before anything is sent."""
 
 log = logging.getLogger("reelbook")
 
 
 @dataclass(eq=False)
 class Entry:
-    """One click on Run, and what became of it."""
+    """One press of Run, and its outcome."""
 
     key: str
     value: Input
     started_at: float = field(default_factory=time.time)
-    """When it was asked for, by the clock of this machine."""
+    """When Run was pressed, by the clock of this machine."""
     run: Run | None = None
     error: Exception | None = None
     """Why there is no run."""
     is_cancelling: bool = False
     cancel_message: str = ""
-    """What the service answered when it was asked to cancel."""
+    """The outcome of a cancellation request."""
     change: int | None = None
-    """The number of the form's last change when it was asked for."""
+    """The number of the form's last change when Run was pressed."""
 
     ended_at: float | None = None
     """When its end was first noticed, by the monotonic clock."""
 
     def note_end(self) -> None:
-        """Remember when it ended, once it has."""
+        """Record when it ended, once it has."""
         if self.ended_at is None and self.is_over:
             self.ended_at = time.monotonic()
 
@@ -80,22 +80,22 @@ class Entry:
 
     @property
     def is_sending(self) -> bool:
-        """Whether the service does not have it yet, as far as is known here."""
+        """Whether it is being sent, and the service has not answered yet."""
         return self.run is None and self.error is None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether it has ended."""
         return self.error is not None or (self.run is not None and self.run.status in FINAL_STATES)
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
-        """What it made, once it is here."""
+        """Its files, once it is completed."""
         return self.run.media if self.run is not None and self.run.status == "completed" else ()
 
     @property
     def progress_key(self) -> tuple[tuple[Any, ...], float, int]:
-        """What its page would show, in short: its state, how far it is, and lines of its log. Time passes there by itself."""
+        """A key that changes when its display would: state, fraction, and lines of the log. The page counts the time itself."""
         state = self.key, self.status, self.is_cancelling, self.cancel_message
         if self.run is None or self.is_over:
             return state, 1.0, 0
@@ -104,7 +104,7 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """Its state, as one of those that have a word and a mark."""
+        """Its state, as a key of `STATUS_WORDS`."""
         if self.run is None:
             uncertain = isinstance(self.error, UncertainRun)
             return "uncertain" if uncertain else "failed" if self.error else "IN_QUEUE"
@@ -112,30 +112,36 @@ class Entry:
 
     @cached_property
     def final_json(self) -> dict[str, Any]:
-        """What is to be said once it is over. Looked at once: a run that is over stays as it is."""
+        """Its JSON once it is over, made once: an ended run does not change."""
         assert self.run is not None
         return _completed_json(self.run) if self.run.status == "completed" else _failed_json(self.run)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
-    """An entry as the page gets it; one that cannot be put into words still has its state."""
+    """An entry as JSON for the page; one that cannot be described still has its state."""
     try:
         return _entry_json(entry)
-    # The words come from services and files of all kinds, and one odd run must not hide the others.
+    # The words come from services and files of all kinds, and one broken run must not hide the others.
     except Exception:
-        log.debug("a run could not be shown", exc_info=True)
+        log.debug("a run could not be displayed", exc_info=True)
         return {**_state_json(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
     common = {**_state_json(entry), "lead": shorten(_lead(entry.value), run_text.MAX_PROMPT_LENGTH)}
-    # That a run was cancelled is said by its state.
+    # The state itself names a cancelled run.
     if entry.cancel_message and entry.status != "cancelled":
         common["said"] = shorten(entry.cancel_message, MAX_REASON_LENGTH)
     if entry.error is not None:
         return {**common, **_unsent_json(entry.error, _labels(entry.value))}
     if entry.run is None:
-        return {**common, "line": SENDING, "since": entry.started_at, "shapes": shapes_of(entry.value), "can": ["use"]}
+        return {
+            **common,
+            "line": SENDING,
+            "since": entry.started_at,
+            "shapes": estimate_shapes(entry.value),
+            "can": ["use"],
+        }
     if entry.is_over:
         return {**common, **entry.final_json}
     return {**common, **_under_way_json(entry, entry.run)}
@@ -154,7 +160,7 @@ def _state_json(entry: Entry) -> dict[str, Any]:
 
 
 def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
-    """A run that is under way."""
+    """A run in progress."""
     fraction, stage = run.progress
     logs = run.logs
     line = join_with_dots(shorten(stage, 80), f"{fraction:.0%}" if fraction else "")
@@ -165,13 +171,13 @@ def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
         "log": shorten(logs[-1], MAX_LINE_LENGTH) if logs else "",
         "lines": len(logs),
         "facts": [format_credits(run.credits, run.credits_source)] if run.credits is not None else [],
-        "shapes": shapes_of(entry.value),
+        "shapes": estimate_shapes(entry.value),
         "can": [*([] if entry.is_cancelling else ["cancel"]), "log", "use"],
     }
 
 
 def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A run that there is not, or of which nobody knows."""
+    """A run that was not sent, or is uncertain."""
     words = format_sentence(str(error), labels) or f"Something unexpected happened ({type(error).__name__})."
     if isinstance(error, InvalidInput):
         words = " ".join(format_problem(problem, labels) for problem in error.problems)
@@ -184,12 +190,12 @@ def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _completed_json(run: Run) -> dict[str, Any]:
-    """A run with its files."""
+    """A completed run."""
     files, seed = run.media, getattr(run.output, "seed", None)
     paid = format_credits(run.credits, run.credits_source)
     measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
     facts = [fact for fact in ("" if seed is None else f"seed {shorten(seed, 40)}", *measured, paid) if fact]
-    answered = dict(run_text.format_output_facts(run.output, beside=run.input))
+    output_facts = dict(run_text.format_output_facts(run.output, beside=run.input))
     completed = {
         "line": join_with_dots(format_duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),
         "lines": len(run.logs),
@@ -200,12 +206,12 @@ def _completed_json(run: Run) -> dict[str, Any]:
     }
     if len(files) > MAX_FILES:
         completed["said"] = f"{len(files) - MAX_FILES} more files are in run.media."
-    expanded = answered.get("prompt")
+    expanded = output_facts.get("prompt")
     return {**completed, "expanded": expanded} if expanded else completed
 
 
 def _failed_json(run: Run) -> dict[str, Any]:
-    """A run without a result: why, which value was at fault, what it cost, and what to do next."""
+    """A run without a result: the reason, the invalid values, the cost, and the next step."""
     reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
     advice, code = format_next_step(run)
     labels = _labels(run.input)
@@ -220,27 +226,27 @@ def _failed_json(run: Run) -> dict[str, Any]:
             [format_sentence(f"`{name}`", labels), shorten(value, 120)] for name, value in find_blamed_fields(run)
         ],
         "advice": "" if cancelled else format_sentence(advice, labels).rstrip(":. ") + ".",
-        # Only a run that is paid for and goes on elsewhere needs its code at once.
+        # Only a paid run that goes on at the service needs its code at once.
         "code": code if run.status == "unfinished" else "",
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
 
 
 def file_json(file: LocalFile) -> dict[str, Any]:
-    """What the page must know of a file before it has any of it: above all its shape."""
+    """A file as JSON for the page, so that its place is reserved before it is sent."""
     kind = MIME_TYPES.get(file.path.suffix.lower(), "")
     name = run_text.make_download_name(file)
     try:
         probe, count = file.probe, file.path.stat().st_size
-    except Exception as error:  # Whatever a decoder stumbles over, it is the file.
+    except Exception as error:  # Any decoder error is a fault of the file.
         return {"kind": kind, "name": name, "width": 320, "height": 180, "words": shorten(error, MAX_REASON_LENGTH)}
     size = {"width": probe.width, "height": probe.height, "bytes": count, "frames": probe.frames}
     rate = {"rate": float(probe.rate)} if probe.rate else {}
     return {"kind": kind, "name": name, **size, **rate, "caption": join_with_dots(*run_text.format_media_facts(file))}
 
 
-def details(entry: Entry) -> dict[str, Any]:
-    """What was asked and answered, and the code that asks for it again."""
+def details_json(entry: Entry) -> dict[str, Any]:
+    """The inputs and outputs of a run, and the code that runs it again."""
     run = entry.run
     if run is None or not entry.is_over:
         return {"asked": run_text.format_input_facts(entry.value), "answered": [], "code": format_run_code(entry.value)}
@@ -258,14 +264,14 @@ def details(entry: Entry) -> dict[str, Any]:
     }
 
 
-def shapes_of(value: Input) -> list[list[int]]:
-    """About the shapes of what will come of an input, so that its place is there before it is; empty where nobody knows.
+def estimate_shapes(value: Input) -> list[list[int]]:
+    """The estimated shapes of the files of an input, to reserve their places; empty if unknown.
 
     >>> from reelbook.models.smart_resize import SmartResize
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> shapes_of(TextToVideo(prompt="a boat", aspect_ratio="9:16"))
+    >>> estimate_shapes(TextToVideo(prompt="a boat", aspect_ratio="9:16"))
     [[9000, 16000]]
-    >>> shapes_of(SmartResize(image_url="https://example.org/a.png", target_sizes=[(64, 32), (20, 40)]))
+    >>> estimate_shapes(SmartResize(image_url="https://example.org/a.png", target_sizes=[(64, 32), (20, 40)]))
     [[64, 32], [20, 40]]
     """
     sizes = getattr(value, "target_sizes", None)
@@ -276,13 +282,13 @@ def shapes_of(value: Input) -> list[list[int]]:
     sides = aspect_ratio.split(":") if isinstance(aspect_ratio, str) else []
     if len(sides) != 2 or not all(side.isdecimal() and 0 < len(side) < 4 and int(side) > 0 for side in sides):
         return []
-    # As large as there is room for: how many pixels it will have is the model's affair.
+    # Only the ratio matters: the model chooses the pixels.
     width, height = (1000 * int(side) for side in sides)
     return [[width, height]] if 0.2 < width / height < 5 else []
 
 
 def is_same_request(one: Run | None, run: Run) -> bool:
-    """Whether two are about the same request: the library answers with a new `Run` for a stored one."""
+    """Whether two runs are the same request: the library returns a new `Run` for a stored one."""
     return one is run or (
         one is not None
         and bool(run.request_id)
@@ -290,18 +296,18 @@ def is_same_request(one: Run | None, run: Run) -> bool:
     )
 
 
-def newest_entries(entries: Sequence[Entry], count: int) -> list[Entry]:
-    """Those that stay on the page, the newest first: the latest ones, and whatever is still under way."""
-    going = [entry for entry in entries if not entry.is_over]
-    over = [entry for entry in entries if entry.is_over]
-    room = max(count - len(going), 0)
-    stays = {id(entry) for entry in [*going, *(over[-room:] if room else [])]}
-    return [entry for entry in reversed(entries) if id(entry) in stays]
+def find_newest_entries(entries: Sequence[Entry], count: int) -> list[Entry]:
+    """The entries for the page, the newest first: the latest ones, and all in progress."""
+    active = [entry for entry in entries if not entry.is_over]
+    ended = [entry for entry in entries if entry.is_over]
+    room = max(count - len(active), 0)
+    remaining = {id(entry) for entry in [*active, *(ended[-room:] if room else [])]}
+    return [entry for entry in reversed(entries) if id(entry) in remaining]
 
 
 def _labels(value: Any) -> dict[str, str]:
-    """What the fields of an input are called on the page."""
-    return labels_in(sheet_of(type(value))) if isinstance(value, Input) else {}
+    """The labels of the fields of an input."""
+    return get_labels(get_sheet(type(value))) if isinstance(value, Input) else {}
 
 
 def _lead(value: Input) -> str:

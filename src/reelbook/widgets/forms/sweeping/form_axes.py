@@ -1,4 +1,4 @@
-"""The axes of a form's sweep: what was typed for each field, as values that the model takes, or what is wrong with it."""
+"""The axes of a form's sweep: the values typed for each field, parsed and validated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....errors import InvalidInput, Problem
 from ....models.base import Input
 from ....sweeps.plan.plan_summary import format_values
 from ..fields.draft import Draft
-from ..json_values import for_page, sendable
+from ..json_values import sendable, to_page_json
 from ..page_messages import format_problem
 from .typed_values import MAX_VALUES, UnreadableValues, can_vary, parse_values, suggest_values
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 MAX_AXES, MAX_TYPED = 20, 1_000_000
 MAX_PROBLEMS = 3
-"""So many problems of one axis are told; the rest is likely to be of the same kind."""
+"""Problems reported of one axis; the rest is likely to be of the same kind."""
 MAX_ALONE = 200
-"""So many values are judged where the form itself is not right yet: the plan has to wait in any case."""
+"""Values validated while the form itself is invalid: no plan can be made yet in any case."""
 MAX_TRIED = 50
 NO_VALUES = "Give it at least one value."
 
@@ -34,10 +34,10 @@ class Axis:
 
     name: str
     typed: Any
-    """As it stands on the page: a text, or the list of the chips that are chosen."""
+    """The text as typed, or the list of the chosen chips."""
     values: list[Any] = field(default_factory=list)
     words: str = ""
-    """What is wrong with it."""
+    """The problems of its values, as text."""
     is_empty: bool = False
 
     @property
@@ -55,7 +55,7 @@ class Axis:
 
 
 def parse_axes(form: Form, message: Any) -> list[Axis] | None:
-    """The axes of a message from the page; None where it makes no sense."""
+    """The axes in a message from the page; None if the message is malformed."""
     if not isinstance(message, list) or len(message) > MAX_AXES:
         return None
     axes: dict[str, Axis] = {}
@@ -65,7 +65,7 @@ def parse_axes(form: Form, message: Any) -> list[Axis] | None:
             return None
         typed = one.get("typed")
         if typed is None:
-            typed = for_page(suggest_values(form.node(name), form.draft.get(name)))
+            typed = to_page_json(suggest_values(form.node(name), form.draft.get(name)))
         if not isinstance(typed, (str, list)) or len(typed) > MAX_TYPED:
             return None
         axes[name] = Axis(name, typed)
@@ -73,7 +73,7 @@ def parse_axes(form: Form, message: Any) -> list[Axis] | None:
 
 
 def validate_axes(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
-    """Read the values of each axis, and let the model judge them one by one."""
+    """Parse the values of each axis, and validate them one by one."""
     for axis in axes:
         axis.values, axis.words, axis.is_empty = [], "", False
         try:
@@ -83,13 +83,13 @@ def validate_axes(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input 
             continue
         axis.is_empty = not typed
         values = [_coerce(scratch, axis.name, value) for value in typed]
-        wrong = islice(_find_problems(form.kind, axis.name, values, base), MAX_PROBLEMS)
-        message = dict.fromkeys(format_problem(problem, form.labels) for problem in wrong)
-        axis.values, axis.words = values, " ".join(message)
+        found_problems = islice(_find_problems(form.kind, axis.name, values, base), MAX_PROBLEMS)
+        messages = dict.fromkeys(format_problem(problem, form.labels) for problem in found_problems)
+        axis.values, axis.words = values, " ".join(messages)
 
 
 def find_base(form: Form, draft: Draft, names: frozenset[str]) -> Input | InvalidInput:
-    """What is varied: the value of the form; what varies need not be right there."""
+    """The input that is varied: the value of the form; the varied fields need not be valid in it."""
     with form.lock:
         try:
             return form.checked()
@@ -102,33 +102,33 @@ def find_base(form: Form, draft: Draft, names: frozenset[str]) -> Input | Invali
 
 
 def fill_base(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) -> Input | InvalidInput:
-    """The base where the model needs a field that varies: with the first values that go together."""
+    """The base where a varied field is required: with the first valid combination of values."""
     names = {axis.name for axis in axes}
     others = [problem for problem in error.problems if not problem.loc or problem.loc[0] not in names]
     if others:
         return InvalidInput(error.model, others)
     with form.lock:
-        held = {name: value for name, value in draft.plain().items() if name not in names}
-    tried: InvalidInput = error
+        fixed = {name: value for name, value in draft.plain().items() if name not in names}
+    last_error: InvalidInput = error
     for combined in islice(product(*(axis.values for axis in axes)), MAX_TRIED):
         try:
-            return form.kind(**held, **dict(zip((axis.name for axis in axes), combined, strict=True)))
+            return form.kind(**fixed, **dict(zip((axis.name for axis in axes), combined, strict=True)))
         except InvalidInput as found:
-            tried = found
-    return tried
+            last_error = found
+    return last_error
 
 
 def format_too_many_runs(axes: Sequence[Axis]) -> str:
-    """Why these are too many runs; empty where they are not."""
+    """The message that these are too many runs; empty if they are not."""
     runs = prod(len(axis.values) for axis in axes)
     if runs <= MAX_VALUES:
         return ""
-    much = f"{runs:,}" if runs < 10**15 else "far too many"
-    return f"That makes {much} runs; a form plans {MAX_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
+    amount = f"{runs:,}" if runs < 10**15 else "far too many"
+    return f"That makes {amount} runs; a form plans {MAX_VALUES:,} at most. Take fewer values, or write it in code with rb.sweep."
 
 
 def _coerce(scratch: Draft, name: str, value: Any) -> Any:
-    """A value as the class takes it, in the same way as one that is typed into the form."""
+    """A value as the class takes it, converted like one typed into the form."""
     scratch.values = {}
     scratch.edit(name, value)
     # What nests too deeply to be read is left out there, and the class says so of what it is given.
@@ -136,15 +136,15 @@ def _coerce(scratch: Draft, name: str, value: Any) -> Any:
 
 
 def _find_problems(kind: type[Input], name: str, values: Sequence[Any], base: Input | None) -> Iterator[Problem]:
-    held: Mapping[str, Any] | None = None if base is None else base.changed()
-    for value in values if held is not None else values[:MAX_ALONE]:
-        if held is not None:
+    fixed: Mapping[str, Any] | None = None if base is None else base.changed()
+    for value in values if fixed is not None else values[:MAX_ALONE]:
+        if fixed is not None:
             try:
-                kind(**{**held, name: value})
+                kind(**{**fixed, name: value})
                 continue
             except InvalidInput:
                 pass
-        # Alone, because what does not go together with other fields is told by the plan: those may vary, too.
+        # Alone, because conflicts with other fields are reported by the plan: those may vary, too.
         yield from _validate_alone(kind, name, value)
 
 

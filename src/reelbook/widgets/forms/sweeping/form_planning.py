@@ -1,4 +1,4 @@
-"""The plan of a form's sweep: made in a thread of its own, and always of what was typed last."""
+"""The plan of a form's sweep: made in a background thread, from the latest values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..form import Form
 
 PAUSE_SECONDS = 0.1
-"""So long nothing may change before a plan is made; a fast typist makes one plan and not ten."""
+"""A plan is made once nothing has changed for so long; a fast typist makes one plan and not ten."""
 MAX_VIEWS = 100
 CHOOSE, CORRECT_VALUES, MAKING = (
     "Choose a field and its values.",
@@ -32,7 +32,7 @@ log = logging.getLogger("reelbook")
 
 
 class SweepPlanning:
-    """What varies in one form, and the plan of it. `publish` tells the page; it is called with both locks held.
+    """The axes of one form, and their plan. `publish` updates the page; it is called with both locks held.
 
     Locks are taken in one order: that of the form, then its own.
     """
@@ -42,37 +42,41 @@ class SweepPlanning:
         self._draft, self._pictures, self._publish = draft, pictures, publish
         self.axes: list[Axis] = []
         self.last_change: tuple[str, int] = ("", 0)
-        """The view that spoke last, and the number of what it said."""
+        """The view that sent the last change, and its number."""
         self.preview: PlanPreview | None = None
         self.why = CHOOSE
         """Why there is no plan."""
         self.condition = threading.Condition(threading.RLock())
         self._numbers: dict[str, int] = {}
         self._planned_for: tuple[Any, ...] = ()
-        """The draft and the service for which the plan was asked for."""
+        """The draft and the service for which the plan was requested."""
         self._stamp = self._number = 0
         self._requested_at = 0.0
         self._is_wanted = self._is_busy = False
 
     @property
     def service(self) -> str:
-        """The service for which the plan was asked for."""
+        """The service for which the plan was requested."""
         return str(self._planned_for[1])
 
     def close(self) -> None:
-        """Make nothing more."""
+        """Stop making plans."""
         with self.condition:
             self._form, self._is_wanted = None, False
             self.condition.notify_all()
 
     def replan_if_changed(self) -> None:
-        """The form has changed, perhaps: the plan that is shown holds no longer, and another one is made."""
+        """Make another plan if the draft or the service has changed since the last."""
         form = self._form
-        if form is not None and self.axes and (dict(self._draft.values), form.shop.client_told()) != self._planned_for:
+        if (
+            form is not None
+            and self.axes
+            and (dict(self._draft.values), form.session.service_name()) != self._planned_for
+        ):
             self.request_plan()
 
     def on_axes(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page has other axes: `{do: "sweep", view, n, axes: [{name, typed}]}`."""
+        """Handle new axes: `{do: "sweep", view, n, axes: [{name, typed}]}`."""
         form, view, number = self._form, content.get("view"), content.get("n")
         if form is None or not isinstance(view, str) or type(number) is not int:
             return
@@ -88,13 +92,13 @@ class SweepPlanning:
             self.request_plan()
 
     def request_plan(self) -> None:
-        """Make a plan soon; the one that is there cannot be run any more."""
+        """Discard the current plan, and make another one soon."""
         form = self._form
         if form is None:
             return
         with form.lock, self.condition:
             self._stamp += 1
-            self._planned_for = dict(self._draft.values), form.shop.client_told()
+            self._planned_for = dict(self._draft.values), form.session.service_name()
             self.preview, self._requested_at = None, time.monotonic()
             self._is_wanted = bool(self.axes)
             self.why = MAKING if self.axes else CHOOSE
@@ -110,7 +114,7 @@ class SweepPlanning:
             preview, why = None, ""
             try:
                 preview, why = self._make_plan(stamp, axes)
-            # Also what is no error of ours: the page waits for an answer.
+            # Any error: the page waits for an answer.
             except Exception as error:
                 if not isinstance(error, ReelbookError):
                     log.debug("a plan of a form could not be made", exc_info=True)
@@ -118,7 +122,7 @@ class SweepPlanning:
             self._answer(stamp, axes, preview, why)
 
     def _next_request(self) -> tuple[int, list[Axis]] | None:
-        """What is to be planned once nobody types any more; None where there is nothing."""
+        """The next plan to make, once typing has paused; None if there is none."""
         with self.condition:
             while self._is_wanted and (left := self._requested_at + PAUSE_SECONDS - time.monotonic()) > 0:
                 self.condition.wait(left)
@@ -126,7 +130,7 @@ class SweepPlanning:
                 self._is_busy = False
                 return None
             self._is_wanted = False
-            # Copies, because the page may be told of the ones that are there meanwhile.
+            # Copies, because the current ones may be published meanwhile.
             return self._stamp, [Axis(axis.name, axis.typed) for axis in self.axes]
 
     def _make_plan(self, stamp: int, axes: list[Axis]) -> tuple[PlanPreview | None, str]:
@@ -151,14 +155,14 @@ class SweepPlanning:
         with self.condition:
             self._number += 1
             number = self._number
-        return make_preview(number, form.shop, base, {axis.name: axis.values for axis in axes}, form.labels), ""
+        return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
     def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
         form = self._form
         if form is None:
             return
         with form.lock, self.condition:
-            # What was typed meanwhile makes this one old before it is seen.
+            # Outdated by what was typed meanwhile.
             if stamp != self._stamp:
                 return
             self.axes, self.preview = axes, preview

@@ -1,4 +1,4 @@
-"""Sweeping in place: a form plans every combination of some values, shows its price, and runs it for no more than a person agrees to spend now."""
+"""Sweeps of a form: plan every combination of some values, display the price, and run it within the agreed limit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
+    from ....session import Session
     from ....sweeps.execute.job import SweepJob
     from ..form import Form
-    from ..shop import Shop
 
 MAX_SWEEPS = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
@@ -32,9 +32,9 @@ log = logging.getLogger("reelbook")
 
 
 class FormSweeps:
-    """The sweeps of one form: what was started here, and what the page is told of it and of the plan.
+    """The sweeps of one form: starts them, and publishes them and the plan to the page.
 
-    Its lock is that of the planning; that of the form is taken before it.
+    Its lock is that of the planning; the lock of the form is taken before it.
     """
 
     def __init__(self, form: Form, draft: Draft, pictures: Pictures) -> None:
@@ -56,31 +56,31 @@ class FormSweeps:
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
-        """The jobs that were started here, the newest last."""
+        """The jobs started here, the newest last."""
         with self._condition:
             return tuple(entry.job for entry in self._entries if entry.job is not None)
 
     @property
     def entries(self) -> tuple[StartedSweep, ...]:
-        """The sweeps that were started here, also those that failed at once, the newest last."""
+        """The sweeps started here, also those that failed at once, the newest last."""
         with self._condition:
             return tuple(self._entries)
 
     def close(self) -> None:
-        """Nothing of it stays behind; the jobs go on, and the library has what they make."""
+        """Stop publishing; the jobs go on, and their results are in the library."""
         self._updates.close()
         with self._condition:
             self._form, self.handlers = None, {}
         self._planning.close()
 
     def replan_if_changed(self) -> None:
-        """The form has changed, perhaps: the plan that is shown holds no longer, and another one is made."""
+        """Make another plan if the draft or the service has changed since the last."""
         self._planning.replan_if_changed()
 
     # Running.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Run the plan that was shown, and no other: `{do: "sweep_run", plan, spend, price?}`."""
+        """Run the displayed plan, and no other: `{do: "sweep_run", plan, spend, price?}`."""
         form = self._form
         if form is None:
             return
@@ -89,39 +89,41 @@ class FormSweeps:
             form.send({"sweep_said": entry})
             return
         self._updates.start()
-        form.in_background("sweep", lambda: self._start(entry, form.shop))
+        form.in_background("sweep", lambda: self._start(entry, form.session))
 
     def _add_entry(self, content: Mapping[str, Any]) -> StartedSweep | str:
-        """A new entry; in words why there is none."""
+        """A new entry, or the reason why there is none."""
         form, number = self._form, content.get("plan")
         if form is None:
             return STALE
         with form.lock, self._condition:
-            made = self._planning.preview
+            preview = self._planning.preview
             if type(number) is int and any(entry.number == number for entry in self._entries):
                 return TWICE
-            if made is None or made.number != number:
+            if preview is None or preview.number != number:
                 return STALE
-            if form.shop.client_told() != self._planning.service:
-                # Somebody has connected elsewhere meanwhile, where it may cost something else.
+            if form.session.service_name() != self._planning.service:
+                # The session is connected to another service now, whose price may differ.
                 self._planning.request_plan()
                 return STALE
-            if not made.summary["possible"]:
+            if not preview.summary["possible"]:
                 return NONE_POSSIBLE
-            spend, price, why = parse_limits(content, made)
+            spend, price, why = parse_limits(content, preview)
             if why:
                 return why
             self._count += 1
-            text = format_code(made.plan.base, made.axes, made.paid + spend, price)
-            entry = StartedSweep(str(self._count), made.plan, made.number, spend, price, text, self._planning.service)
+            text = format_code(preview.plan.base, preview.axes, preview.paid + spend, price)
+            entry = StartedSweep(
+                str(self._count), preview.plan, preview.number, spend, price, text, self._planning.service
+            )
             self._entries.append(entry)
             self._displayed = entry.key
             self._publish()
             return entry
 
-    def _start(self, entry: StartedSweep, shop: Shop) -> None:
+    def _start(self, entry: StartedSweep, session: Session) -> None:
         try:
-            client = connect_client(entry, shop)
+            client = connect_client(entry, session)
             job = entry.plan.start(spend=entry.spend, price=entry.price, client=client)
         except Exception as error:
             if not isinstance(error, ReelbookError):
@@ -133,44 +135,44 @@ class FormSweeps:
         self._updates.start()
 
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Pause, resume, cancel, or stop also what is running: `{do: "sweep_do", job, what}`."""
+        """Pause, resume or cancel a job, or also stop its running runs: `{do: "sweep_do", job, what}`."""
         form, entry, what = self._form, self._find_entry(content), str(content.get("what"))
         if form is None or entry is None or entry.job is None or what not in sweep_json(entry, -1, "form")["can"]:
             return
         job = entry.job
-        act: dict[str, Callable[[], object]] = {
+        actions: dict[str, Callable[[], object]] = {
             "pause": job.pause, "resume": job.resume, "cancel": job.cancel, "stop": lambda: job.cancel(running=True),
         }  # fmt: skip
         if what in ("cancel", "stop"):
             entry.final_actions.add(what)
 
         def work() -> None:
-            act[what]()
+            actions[what]()
             self._updates.start()
 
         form.in_background("sweep-do", work)
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """Python for the plan that is shown: `{do: "sweep_code", plan, spend, price?}`."""
-        form, made = self._form, self._planning.preview
+        """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?}`."""
+        form, preview = self._form, self._planning.preview
         if form is None:
             return
-        if made is None or made.number != content.get("plan"):
+        if preview is None or preview.number != content.get("plan"):
             form.send({"sweep_code": "", "why": self._planning.why or STALE})
             return
-        spend, price, why = parse_limits(content, made)
+        spend, price, why = parse_limits(content, preview)
 
         def answer() -> None:
             self._pictures.store_all()
-            text = "" if why else format_code(made.plan.base, made.axes, made.paid + spend, price)
+            text = "" if why else format_code(preview.plan.base, preview.axes, preview.paid + spend, price)
             form.send({"sweep_code": text, "why": why})
 
         form.in_background("sweep-code", answer)
 
-    # What the page sees.
+    # Display.
 
     def _show(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page shows this sweep large, and wants its panel: `{do: "sweep_show", job}`."""
+        """Send the panel of the sweep that the page displays now: `{do: "sweep_show", job}`."""
         form, entry = self._form, self._find_entry(content)
         if form is None or entry is None:
             return
@@ -180,7 +182,7 @@ class FormSweeps:
         form.in_background("sweep-panel", lambda: self._send_panel(entry, render_sweep_panel(entry)))
 
     def _film(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page wants what a sweep has made, run by run: `{do: "sweep_film", job}`."""
+        """Send the completed runs of a sweep: `{do: "sweep_film", job}`."""
         form, entry = self._form, self._find_entry(content)
         job = None if entry is None else entry.job
         if form is None or entry is None or job is None or not job.is_done:
@@ -195,13 +197,13 @@ class FormSweeps:
         form.in_background("sweep-film", read)
 
     def files(self, key: str) -> tuple[LocalFile, ...]:
-        """The files of a run of a sweep that the page was told of."""
+        """The files of a run of a sweep that was sent to the page."""
         with self._condition:
             run = self._completed.get(key)
         return () if run is None else run.files
 
     def _sheet(self, content: dict[str, Any], _: list[memoryview]) -> None:
-        """The page wants the contact sheet: `{do: "sweep_sheet", job}`."""
+        """Send the contact sheet: `{do: "sweep_sheet", job}`."""
         form, entry = self._form, self._find_entry(content)
         job = None if entry is None else entry.job
         if form is None or entry is None or job is None or not job.is_done:
@@ -224,13 +226,13 @@ class FormSweeps:
             return next((entry for entry in self._entries if entry.key == content.get("job")), None)
 
     def _publish(self) -> None:
-        """Tell the page how things are; both locks are held."""
+        """Update the page; both locks are held."""
         form = self._form
         if form is None:
             return
         view, number = self._planning.last_change
-        made = self._planning.preview
-        is_started = made is not None and any(entry.number == made.number for entry in self._entries)
+        preview = self._planning.preview
+        is_started = preview is not None and any(entry.number == preview.number for entry in self._entries)
         places = {id(entry): place - len(self._entries) for place, entry in enumerate(self._entries)}
         jobless = [entry for entry in self._entries if entry.job is None]
         jobs = [
@@ -242,16 +244,16 @@ class FormSweeps:
             )
             for entry in self._entries[-MAX_SWEEPS:]
         ]
-        plan = dict(made.summary) if made is not None else {}
+        plan = dict(preview.summary) if preview is not None else {}
         axes, why = [axis.as_json for axis in self._planning.axes], STARTED if is_started else self._planning.why
         try:
             form.sweeps = {
                 "view": view, "n": number, "axes": axes, "plan": plan, "started": is_started, "why": why,
                 "jobs": jobs[::-1], "shown": self._displayed,
             }  # fmt: skip
-        # A page that cannot be reached, or somebody who follows the sweeps and fails: what is under way goes on.
+        # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
         except Exception:
-            log.debug("the sweeps of a form could not be told", exc_info=True)
+            log.debug("the sweeps of a form could not be published", exc_info=True)
 
     def _send_panel(self, entry: StartedSweep, html: str) -> None:
         form = self._form

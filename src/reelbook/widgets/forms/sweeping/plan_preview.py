@@ -1,11 +1,11 @@
-"""A plan as the page of a form gets it: runs, price, what cannot run and why, its first rows; and its code."""
+"""The plan of a form's sweep as its page displays it: runs, price, impossible runs, first rows and code."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,17 @@ from ....models.images import Image
 from ....models.pricing import Estimate
 from ....models.smart_resize import Size
 from ....sweeps.execute.run_options import make_options
+from ....sweeps.plan.sweep_call import sweep
 from ..page_messages import format_sentence
 
 if TYPE_CHECKING:
+    from ....session import Session
     from ....sweeps.plan.plan import Plan
     from ....sweeps.plan.plan_rows import Known, Row
     from ....sweeps.plan.plan_summary import PlanFacts
-    from ..shop import Shop
 
 PRICING_SECONDS = 5.0
-"""So long the service is asked for prices; then those of the catalog stand, marked as such."""
+"""After this, the catalog's prices are used, marked as estimates."""
 MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 4, 8, 6, 60
 MAX_NOTE_LENGTH, MAX_CODE_LENGTH = 600, 200_000
 TOO_LONG = (
@@ -38,25 +39,25 @@ TOO_LONG = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanPreview:
-    """A plan with the number by which the page asks for it."""
+    """A plan and the number by which the page refers to it."""
 
     number: int
     plan: Plan
     axes: Mapping[str, Sequence[Any]]
     paid: int
-    """What the price of the whole exceeds that of what is due: what the library has already."""
+    """The price of the runs that the library has already."""
     summary: Mapping[str, Any]
 
 
 def make_preview(
-    number: int, shop: Shop, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
+    number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
 ) -> PlanPreview:
-    """A plan, priced by the service where somebody is connected, and what there is to say about it."""
-    plan = shop.plan(base, axes)
-    if shop.is_connected():
-        plan = _price_by_service(plan, shop)
-    # Asked once for all that is told of it; the plan that is run looks again by itself.
-    known = None if plan.house is None else plan.house.known(plan)
+    """A plan and its summary, priced by the service if connected."""
+    plan = replace(sweep(base, **axes), session=session)
+    if session.current is not None:
+        plan = _price_by_service(plan, session)
+    # Looked up once for the whole summary; the plan that is run looks again by itself.
+    known = session.find_known(plan)
     facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)
@@ -77,27 +78,27 @@ def make_preview(
     return PlanPreview(number, plan, axes, (plan.credits or known_due) - known_due, summary)
 
 
-def parse_limits(content: Mapping[str, Any], made: PlanPreview) -> tuple[int, int | None, str]:
-    """The most that may be spent now and the price of one run, as the page has them; else what is wrong with them."""
+def parse_limits(content: Mapping[str, Any], preview: PlanPreview) -> tuple[int, int | None, str]:
+    """The spending limit, the price of one run, and the problem with them, if any."""
     try:
-        chosen = make_options(spend=content.get("spend"), price=content.get("price"))
+        options = make_options(spend=content.get("spend"), price=content.get("price"))
     except InvalidInput as error:
         return 0, None, format_sentence(error.problems[0].message, {})
-    if chosen.spend is None:
+    if options.spend is None:
         return 0, None, "Set the most credits that this sweep may spend now."
-    if made.summary["unpriced"] and chosen.price is None:
+    if preview.summary["unpriced"] and options.price is None:
         return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
-    if not chosen.spend and made.summary["runs"] == made.summary["possible"]:
+    if not options.spend and preview.summary["runs"] == preview.summary["possible"]:
         return (
             0,
             None,
-            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(made.summary['due'])}.",
+            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(preview.summary['due'])}.",
         )
-    return chosen.spend, chosen.price, ""
+    return options.spend, options.price, ""
 
 
 def format_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
-    """Python that plans and runs the same. It has a budget: a cell that is run twice pays once.
+    """Python code for the same plan, run with a budget, so that a cell that is run twice pays once.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> print(format_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
@@ -118,20 +119,20 @@ def format_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, pri
     return text if len(text) <= MAX_CODE_LENGTH else TOO_LONG
 
 
-def _price_by_service(plan: Plan, shop: Shop) -> Plan:
-    """The plan with the prices of the service; as it was where that is silent or slow."""
+def _price_by_service(plan: Plan, session: Session) -> Plan:
+    """The plan with the prices of the service; unchanged if the service fails or is slow."""
     row = find_endpoint(plan.base)
-    priceless = row.price_neutral if row else ()
-    until, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
+    ignored_fields = row.price_neutral if row else ()
+    deadline, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
 
     def price(request: Input) -> Estimate:
-        wire = {name: value for name, value in request.wire().items() if name not in priceless}
-        shape = json.dumps(wire, sort_keys=True, default=repr)
-        if shape not in quotes:
-            if time.monotonic() > until:
+        wire = {name: value for name, value in request.wire().items() if name not in ignored_fields}
+        key = json.dumps(wire, sort_keys=True, default=repr)
+        if key not in quotes:
+            if time.monotonic() > deadline:
                 raise TimeoutError
-            quotes[shape] = shop.estimate(request)
-        return quotes[shape]
+            quotes[key] = session.estimate(request)
+        return quotes[key]
 
     try:
         return plan.priced(price)
@@ -140,7 +141,7 @@ def _price_by_service(plan: Plan, shop: Shop) -> Plan:
 
 
 def _format_impossible(facts: PlanFacts, labels: Mapping[str, str]) -> list[str]:
-    """How many runs cannot run, and why."""
+    """The counts of runs that cannot run, with the reasons."""
     lines = [
         f"{found.count:,} cannot run: {shorten(format_sentence(found.reason, labels), MAX_NOTE_LENGTH)}"
         for found in facts.impossible[:MAX_REASONS]

@@ -1,4 +1,4 @@
-"""The values of one axis as a person types them: numbers and ranges, chips, one text or one JSON value per line."""
+"""Parses the values typed for one axis: numbers and ranges, chips, one text or one JSON value per line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..fields.field_tree import Node
 from ..json_values import JSON_TEXT, is_json_text
 
 MAX_VALUES = 10_000
-"""So many values of one field, and so many runs of one plan; beyond that it is code that one writes."""
-FEW_CHOICES = 24
-"""So many choices at most are chips."""
-DIGITS = 400
-"""Decimals are worked out exactly up to this length; a person types no longer ones."""
+"""Values of one field, and runs of one plan; for more, code is needed."""
+MAX_CHIPS = 24
+"""Suggested chips of a choice."""
+DECIMAL_DIGITS = 400
+"""Precision of decimals: nobody types longer ones."""
 
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _STEP = r"(?:in\s+)?(?:steps?(?:\s+of)?|by|every)"
@@ -32,16 +32,16 @@ _HINT = "Write numbers and ranges, such as 9, 49, 97 or 0-7 or 9 to 97 step 8."
 
 
 class UnreadableValues(ReelbookError):
-    """Values that cannot be read as they were typed; one sentence says which, and how to write them."""
+    """Typed values that cannot be parsed; the message names them and how to write them."""
 
 
 def can_vary(node: Node) -> bool:
-    """Whether a field has more than one value to choose from."""
+    """Whether a field has more than one possible value."""
     return not (node["kind"] == "constant" or (node["kind"] == "choice" and len(node["choices"]) < 2))
 
 
 def parse_values(node: Node, typed: Any) -> list[Any]:
-    """The values as the controls of a form would send them; `UnreadableValues` says what cannot be understood.
+    """The values as the controls of a form would send them; raises `UnreadableValues`.
 
     >>> parse_values({"kind": "whole"}, "0-3, 9 to 33 step 8")
     [0, 1, 2, 3, 9, 17, 25, 33]
@@ -57,12 +57,14 @@ def parse_values(node: Node, typed: Any) -> list[Any]:
         raise UnreadableValues(f"These are {len(lines):,} lines; one field takes {MAX_VALUES:,} values at most.")
     if node["kind"] in ("text", "image"):
         return list(lines)
-    of: Callable[[Node, str], Any] = {"choice": _parse_choice, "check": _parse_check}.get(node["kind"], _parse_json)
-    return [of(node, line) for line in lines]
+    parse_line: Callable[[Node, str], Any] = {"choice": _parse_choice, "check": _parse_check}.get(
+        node["kind"], _parse_json
+    )
+    return [parse_line(node, line) for line in lines]
 
 
 def suggest_values(node: Node, value: Any) -> Any:
-    """Values to begin with, as they would be typed; `value` is what stands in the form.
+    """Initial values of an axis, as they would be typed; `value` is that of the form.
 
     >>> suggest_values({"kind": "whole", "special": "seed"}, 7), suggest_values({"kind": "whole", "min": 9, "max": 1441, "default": 121}, None)
     ('7-10', '60, 121, 242')
@@ -70,7 +72,7 @@ def suggest_values(node: Node, value: Any) -> Any:
     value = node.get("default") if value is None else value
     kind = node["kind"]
     if kind == "choice":
-        return [choice["value"] for choice in node["choices"][:FEW_CHOICES]]
+        return [choice["value"] for choice in node["choices"][:MAX_CHIPS]]
     if kind == "check":
         return [False, True]
     if kind in ("whole", "real"):
@@ -98,7 +100,7 @@ def _parse_numbers(node: Node, text: str) -> list[Any]:
 
 
 def _parse_piece(node: Node, piece: str) -> list[Any]:
-    if len(piece) > DIGITS // 4:
+    if len(piece) > DECIMAL_DIGITS // 4:
         raise UnreadableValues(f"“{shorten(piece, 30)}” is too long to be a number. {_HINT}")
     if found := _RANGE.match(piece):
         return _parse_range(node, piece, *(None if one is None else _parse_decimal(one) for one in found.groups()))
@@ -119,7 +121,7 @@ def _parse_range(node: Node, piece: str, first: Any, last: Any, step: Any) -> li
         step = Decimal(str(own_step)) if own_step is not None else Decimal(1)
     if step == 0:
         raise UnreadableValues(f"“{piece}” has a step of 0, so it would never end. Write a larger one.")
-    with localcontext(prec=DIGITS):
+    with localcontext(prec=DECIMAL_DIGITS):
         step = abs(step) if last >= first else -abs(step)
         count = int((last - first) // step) + 1
         if count > MAX_VALUES:
@@ -139,9 +141,9 @@ def _to_number(number: Decimal) -> int | float:
 
 
 def _refuse_too_many(piece: str, count: int) -> NoReturn:
-    much = f"{count:,}" if count < 10**15 else "far too many"
+    amount = f"{count:,}" if count < 10**15 else "far too many"
     raise UnreadableValues(
-        f"“{shorten(piece, 30)}” makes {much} values; one field takes {MAX_VALUES:,} at most. Take larger steps."
+        f"“{shorten(piece, 30)}” makes {amount} values; one field takes {MAX_VALUES:,} at most. Take larger steps."
     )
 
 
@@ -156,7 +158,7 @@ def _suggest_seeds(node: Node, value: Any) -> str:
 
 
 def _suggest_around(node: Node, value: Any) -> str:
-    """The value itself, half and twice of it, inside the bounds and on the steps of the field."""
+    """The value, its half and its double, within the bounds and on the steps of the field."""
     low, high = (node.get(name) for name in ("min", "max"))
     low, high = node.get("above") if low is None else low, node.get("below") if high is None else high
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -190,7 +192,7 @@ def _format_number(number: Decimal) -> str:
 
 def _parse_choice(node: Node, line: str) -> Any:
     known = {name: one["value"] for one in node["choices"] for name in (one["label"], str(one["value"]))}
-    # What is no choice is judged with the others, which names the nearest.
+    # Any other text is validated with the others, and the error names the nearest choice.
     return known.get(line, line)
 
 
@@ -199,7 +201,7 @@ def _parse_check(node: Node, line: str) -> Any:
 
 
 def _parse_json(node: Node, line: str) -> Any:
-    """One JSON value; a text that is none is taken as it is where the field takes texts."""
+    """One JSON value; a line that is not JSON is a text, if the field takes texts."""
     if node["kind"] == "list" and (node["item"].get("special") == "size") and line[:1] not in '["':
         return [part.strip() for part in line.split(",") if part.strip()]
     try:

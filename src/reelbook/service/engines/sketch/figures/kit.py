@@ -1,4 +1,4 @@
-"""What every figure is made with: a brush in the right light, and the colours that were asked for."""
+"""What every figure is made with: a brush in the right light, and the colours that the prompt names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Kit:
     season: str = ""
 
     def colour(self, usual: Colour, index: int = 0) -> Colour:
-        """The colour asked for, or else the usual one."""
+        """The colour that the prompt names, or else the usual one."""
         if not self.colours:
             return usual
         return self.colours[index % len(self.colours)] if index < len(self.colours) else usual

@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-import ast
-import math
-import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
-from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from ...errors import ReelbookError
-from ...media.local_file import LocalFile
-from ...media.measuring.measures import METRICS, Cache, measured
-from ...models.service_file import File
-from ...storage.library_folder import library_folder
-from ...storage.select_runs import find_table
-from ...storage.table.library_table import INPUT_JSON, parse_texts
-from ...storage.table.typed_columns import build_column
-from ...util.name_hints import NameHints
-from .. import looks
-from .cost import COMPLETED, Costs, costs_of
-from .metric_columns import add_metric_columns
-from .metrics_table import Metrics, metrics_table
+from ..display.measure_progress import watch_measuring
+from ..errors import ReelbookError
+from ..media.local_file import LocalFile
+from ..media.measuring.measures import METRICS, Cache, measure_files
+from ..models.service_file import File
+from ..session import session
+from ..storage.library_folder import library_folder
+from ..storage.select_runs import find_table
+from ..storage.table.typed_columns import build_column
+from ..sweeps.results.cost import Costs, compute_costs
+from ..sweeps.results.metric_columns import add_metric_columns
+from ..sweeps.results.metrics_table import Metrics, metrics_table
+from ..sweeps.results.table_files import (
+    find_column,
+    find_paths,
+    format_summary,
+    get_file_size,
+    get_row_facts,
+    get_ticked,
+)
+from ..util.name_hints import NameHints
+from .stored_runs import find_library_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from ...runs.run import Run
-    from ...storage.library import Library
+    from ..runs.run import Run
+    from ..storage.library import Library
 
-VIDEO, IMAGES = "output_video", "output_images"
-FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 MEASURES = "measures"
 """The folder of a library that keeps what was measured."""
-
-
-_ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
-"""What is ticked of each table. Not in the accessor, which pandas makes anew each time, nor in `attrs`, which tables hand on."""
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
@@ -67,24 +65,19 @@ class Reel(NameHints):
     @property
     def selected(self) -> pd.DataFrame:
         """The rows that were ticked where `table.reel` is shown, in the order of the table; none before."""
-        return self._table.iloc[[place for place in self.ticked if place < len(self._table)]]
-
-    @property
-    def ticked(self) -> tuple[int, ...]:
-        """The places of the rows that were ticked where this table is shown."""
-        known, places = _ticked.get(id(self._table), (None, ()))
-        return places if known is not None and known() is self._table else ()
-
-    def tick(self, places: Sequence[int]) -> None:
-        """Select the rows at these places, in place of those before."""
-        key = id(self._table)
-        _ticked[key] = weakref.ref(self._table, lambda _: _ticked.pop(key, None)), tuple(sorted(places))
+        return self._table.iloc[[place for place in get_ticked(self._table) if place < len(self._table)]]
 
     def outputs(self) -> pd.DataFrame:
         """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""
         rows = [
-            (run, place, path, "video" if LocalFile(Path(path), File(url="")).is_video else "image", _size(path))
-            for run, found in zip(self._table.index, self.paths(), strict=True)
+            (
+                run,
+                place,
+                path,
+                "video" if LocalFile(Path(path), File(url="")).is_video else "image",
+                get_file_size(path),
+            )
+            for run, found in zip(self._table.index, find_paths(self._table), strict=True)
             for place, path in enumerate(found)
         ]
         names = ["run", "file", "path", "kind", "bytes"]
@@ -107,13 +100,13 @@ class Reel(NameHints):
     def file(self, which: Any, number: int = 0) -> LocalFile:
         """A file of a row: its video, or the picture of this number; it has `frames()`, `still(…)` and `save(…)`."""
         rows = self._rows(which)
-        found = list(dict.fromkeys(path for listed in Reel(rows).paths() for path in listed))
+        found = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
         if not -len(found) <= number < len(found):
             raise ReelbookError(
                 f"Row {_label(rows)!r} has {f'{len(found)} files' if found else 'no file'}"
                 f"{'' if found else _why_no_file(rows)}, so there is none of number {number}. table.reel.outputs() lists all files."
             )
-        return LocalFile(Path(found[number]), File(url=""), row_facts(rows.iloc[0]))
+        return LocalFile(Path(found[number]), File(url=""), get_row_facts(rows.iloc[0]))
 
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
@@ -135,9 +128,7 @@ class Reel(NameHints):
         `credits` is what was charged or, where nobody said, estimated; `estimated` is the price that was told before
         the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
         """
-        names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
-        self._check_columns(["status", "credits", *names])
-        return costs_of(self._table, names, list(self._seconds()))
+        return compute_costs(self._table, by)
 
     @property
     def metrics(self) -> Metrics:
@@ -161,11 +152,11 @@ class Reel(NameHints):
         Files are decoded in processes of our own, or by any executor. What takes longer than a second shows how far
         it is; `progress=False` keeps quiet, and a callable is told how many files are done, and of how many.
         """
-        firsts = [found[0] if found else None for found in self.paths()]
+        firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = self._reference(reference, firsts)
         there = [path for path in firsts if path is not None]
         with _progress_callback(progress, len(set(there))) as report:
-            figures = measured(
+            figures = measure_files(
                 there, metrics, reference=against, executor=executor, progress=report,
                 cache=Cache(_find_library_folder(there) / MEASURES),
             )  # fmt: skip
@@ -182,11 +173,15 @@ class Reel(NameHints):
 
         `labels` names the columns to tell them by; without it, those that vary. It is a picture, to be saved or pasted.
         """
-        return looks.drawn_by().sheet(self._table, frames=frames, labels=labels, width=width)
+        from ..display.sheets import draw_sheet
+
+        return draw_sheet(self._table, frames=frames, labels=labels, width=width)
 
     def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
         """All clips side by side as an animated picture, for places that play no videos; says where it is."""
-        return looks.drawn_by().gif(self._table, path, labels=labels, width=width)
+        from ..display.sheets import write_animation
+
+        return write_animation(self._table, path, labels=labels, width=width)
 
     def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
         """A page of its own to send to a colleague: clips on one clock, table, costs, provenance; says where it is.
@@ -194,22 +189,9 @@ class Reel(NameHints):
         Everything is in the one file, with small copies of the clips. With `folder=True` it becomes a folder with the
         page and the whole clips beside it, for large sweeps.
         """
-        return looks.drawn_by().report(self._table, path, title=title, folder=folder)
+        from ..display.report.make_report import write_report
 
-    def paths(self) -> Iterator[list[str]]:
-        """The files of each row, in the order of the output."""
-        empty: list[Any] = [None] * len(self._table)
-        video_column, image_column = (find_column(self._table, name) for name in (VIDEO, IMAGES))
-        if video_column is None and image_column is None:
-            raise ReelbookError(
-                f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {self._rename_hint()}"
-            )
-        videos, images = (empty if found is None else list(found) for found in (video_column, image_column))
-        for video, pictures in zip(videos, images, strict=True):
-            listed = (
-                [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
-            )
-            yield [path for path in (video, *listed) if isinstance(path, str) and path]
+        return write_report(self._table, path, title=title, folder=folder)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The rows of this table that are meant: by labels of its own index, a mask, or as rows."""
@@ -243,26 +225,10 @@ class Reel(NameHints):
 
     def _library(self, rows: pd.DataFrame) -> Library:
         try:
-            paths = [found[0] for found in Reel(rows).paths() if found]
+            paths = [found[0] for found in find_paths(rows) if found]
         except ReelbookError:
             paths = []
-        return looks.drawn_by().library(rows, paths)
-
-    def _seconds(self) -> Iterator[float | None]:
-        """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
-        table, nothing = self._table, [None] * len(self._table)
-        durations: Sequence[Any] = nothing
-        if {"num_frames", "frame_rate"} <= set(table.columns):
-            frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
-            durations = list(frames.astype("float64") / rates.astype("float64"))
-        files = table[VIDEO] if VIDEO in table.columns else nothing
-        for status, seconds, path in zip(table["status"], durations, files, strict=True):
-            if not isinstance(status, str) or status != COMPLETED:
-                yield None
-            elif seconds is not None and math.isfinite(seconds):
-                yield float(seconds)
-            else:
-                yield _get_video_seconds(path, _size(path)) if isinstance(path, str) else None
+        return find_library_of(rows, session.library, paths)
 
     def _reference(self, wanted: Any, firsts: Sequence[str | None]) -> str | Path | None:
         if wanted is None or isinstance(wanted, (str, Path)):
@@ -275,94 +241,6 @@ class Reel(NameHints):
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
 
-    def _rename_hint(self) -> str:
-        """What to do about a table without files; a merge of two tables leaves them under other names."""
-        near = [name for name in self._table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
-        near = [name for name in near if "_url" not in str(name)]
-        if not near:
-            return "Keep one of them in it."
-        name = VIDEO if str(near[0]).startswith(VIDEO) else IMAGES
-        return (
-            f"It has {' and '.join(map(str, near))}: name the one that is meant, "
-            f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
-        )
-
-    def _check_columns(self, names: Sequence[str]) -> None:
-        for name in names:
-            if name not in self._table.columns:
-                close = get_close_matches(str(name), list(map(str, self._table.columns)), n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise ReelbookError(f"This table has no column {name!r}.{hint}")
-
-
-def format_summary(table: pd.DataFrame) -> str:
-    """How many runs a table has, how they stand and what they cost, on one line; what its columns do not tell is left out.
-
-    >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
-    '3 runs: 2 completed, 1 failed; 106 credits'
-    """
-    states, costs = find_column(table, "status"), find_column(table, "credits")
-    text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
-    if states is not None:
-        counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
-        text += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
-    known = pd.Series(dtype="float64") if costs is None else pd.to_numeric(costs, errors="coerce").dropna()
-    return f"{text}; {int(known.sum()):,} credits" if len(known) else text
-
-
-def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
-    """A column of a table, the first where it has several of that name; nothing where it has none."""
-    places = [place for place, one in enumerate(table.columns) if one == name]
-    return table.iloc[:, places[0]] if places else None
-
-
-def read_table(path: str | Path) -> pd.DataFrame:
-    """A table of runs from the `.parquet` or `.csv` that it was written to."""
-    if not isinstance(path, (str, Path)):
-        raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
-    place = Path(path).expanduser()
-    try:
-        if place.suffix == ".parquet":
-            table = pd.read_parquet(place)
-        elif place.suffix == ".csv":
-            table = pd.read_csv(place, index_col="run").convert_dtypes()
-        else:
-            raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {place.name!r}.")
-    except (OSError, ValueError) as error:
-        raise ReelbookError(
-            f"{place} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
-        ) from error
-    if IMAGES in table.columns:
-        # A list is a text in a CSV file, and an array in a Parquet file.
-        table[IMAGES] = build_column([_parse_list(value) for value in table[IMAGES]]).array
-    return table
-
-
-def _parse_list(value: Any) -> list[Any] | None:
-    if isinstance(value, str):
-        try:
-            found = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            return None
-        return list(found) if isinstance(found, (list, tuple)) else None
-    return None if value is None or value is pd.NA or isinstance(value, float) else list(value)
-
-
-def row_facts(row: pd.Series[Any]) -> dict[str, Any]:
-    """What a row tells of its run, for the copies of its files."""
-    known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
-    (inputs,) = parse_texts([row.get(INPUT_JSON)])
-    return {**known, "input": inputs} if isinstance(inputs, dict) else known
-
-
-def _plain(value: Any) -> Any:
-    """A value of NumPy as one of Python."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _is_known(value: Any) -> bool:
-    return not pd.api.types.is_scalar(value) or not pd.isna(value)
-
 
 def _label(rows: pd.DataFrame) -> Any:
     return rows.index[0] if len(rows) else None
@@ -373,15 +251,6 @@ def _why_no_file(rows: pd.DataFrame) -> str:
     return f", because it is {status.iloc[0]}" if status is not None and len(status) else ""
 
 
-@lru_cache(maxsize=20_000)
-def _get_video_seconds(path: str, size: int | None) -> float | None:
-    """How many seconds a video is long; looked up once for a file of this size."""
-    try:
-        return LocalFile(Path(path), File(url="")).probe.seconds
-    except ReelbookError:
-        return None
-
-
 def _find_library_folder(paths: Sequence[str]) -> Path:
     """The library that these files lie in; their shelf is its folder `media`."""
     return Path(paths[0]).parent.parent if paths else library_folder()
@@ -390,14 +259,7 @@ def _find_library_folder(paths: Sequence[str]) -> Path:
 def _progress_callback(
     progress: bool | Callable[[int, int], object] | None, files: int
 ) -> AbstractContextManager[Callable[[int, int], object] | None]:
-    """Who is told how far measuring is: the one who was named, what is on the screen, or nobody."""
+    """A context manager with the callback for the progress of measuring: the caller's, that of the display, or None."""
     if callable(progress):
         return nullcontext(progress)
-    return looks.measuring(files) if progress else nullcontext()
-
-
-def _size(path: str) -> int | None:
-    try:
-        return Path(path).stat().st_size
-    except OSError:
-        return None
+    return watch_measuring(files) if progress else nullcontext()

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps import looks
-from reelbook.sweeps.results import accessor
+from reelbook.api import table_accessor
+from reelbook.sweeps.results import table_files
 from tests.support import KEY, Serve, png
 
 SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])
@@ -154,13 +154,12 @@ def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeyp
     """Without being asked to; not with `progress=False`."""
     told: list[tuple[int, ...]] = []
 
-    class Looks:
-        @contextmanager
-        def measuring(self, files: int) -> Iterator[Callable[[int, int], object]]:
-            told.append((files,))
-            yield lambda done, of: told.append((done, of))
+    @contextmanager
+    def watch_measuring(files: int) -> Iterator[Callable[[int, int], object]]:
+        told.append((files,))
+        yield lambda done, of: told.append((done, of))
 
-    monkeypatch.setattr(looks, "_hired", [Looks])
+    monkeypatch.setattr(table_accessor, "watch_measuring", watch_measuring)
     with ThreadPoolExecutor(2) as threads:
         table.reel.measure("width", executor=threads)
         table.reel.measure("height", executor=threads, progress=False)
@@ -198,7 +197,7 @@ def test_a_table_with_a_name_twice_gives_the_files_of_the_first() -> None:
     """As two tables that were put side by side have it."""
     table = pd.DataFrame({"output_video": ["/shelf/a.mp4", None], "output_images": [None, ["/shelf/b.png"]]})
 
-    assert list(pd.concat([table, table], axis=1).reel.paths()) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
+    assert list(table_files.find_paths(pd.concat([table, table], axis=1))) == [["/shelf/a.mp4"], ["/shelf/b.png"]]
 
 
 def test_a_merge_that_renamed_the_files_is_told_the_new_names() -> None:
@@ -214,12 +213,12 @@ def test_what_is_ticked_is_of_this_table_alone() -> None:
     table = pd.DataFrame({"seed": [5, 6, 7]}, index=[3, 4, 5])
     before = table.reel.selected
 
-    table.reel.tick([2, 0])
+    table_files.tick(table, [2, 0])
 
     assert (len(before), list(before.columns)) == (0, ["seed"])
     assert list(table.reel.selected.index) == [3, 5]
     assert len(table.copy().reel.selected) == len(table[table.seed > 5].reel.selected) == 0
-    count = len(accessor._ticked)
+    count = len(table_files._ticked)
     del table, before
     gc.collect()
-    assert len(accessor._ticked) == count - 1
+    assert len(table_files._ticked) == count - 1

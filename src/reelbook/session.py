@@ -1,0 +1,204 @@
+"""Which client is current, and what can be answered without one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .client import Client
+from .errors import ReelbookError
+from .models.base import Input
+from .models.catalog import CATALOG
+from .models.pricing import Estimate, Rates, estimate
+from .process_shared import find_keyring_key
+from .runs.run import Run
+from .shutdown import ProcessEnd
+from .storage.library_folder import is_from_above, library_folder, parse_library_folder
+from .transport.api_key import Key
+from .util.background_loop import background
+
+if TYPE_CHECKING:
+    from .storage.library import Library
+    from .sweeps.execute.job import SweepJob
+    from .sweeps.plan.plan import Plan
+    from .sweeps.plan.plan_rows import Known
+
+log = logging.getLogger("reelbook")
+
+
+class Session:
+    """The clients of this process. The one that was opened last is current.
+
+    Forms, plans and tables are given a session; they ask it for the current client, and open none only to show something.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._clients: list[Client] = []
+        self._has_opened = False
+        self._reported_folders: set[Path] = set()
+        self._end = ProcessEnd(lambda: self.unfinished)
+
+    @property
+    def current(self) -> Client | None:
+        """The client that was opened last, if one is open."""
+        return self.clients[-1] if self.clients else None
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """The open clients, the latest last."""
+        return tuple(client for client in self.unfinished if client.is_open)
+
+    @property
+    def unfinished(self) -> tuple[Client, ...]:
+        """The open clients, and those that still wait for answers to paid requests."""
+        with self._guard:
+            self._clients = [client for client in self._clients if not client.is_finished]
+            return tuple(self._clients)
+
+    def connect(
+        self,
+        address: str | None = None,
+        *,
+        api_key: str | None = None,
+        library: str | Path | None = None,
+        shelf: str | None = None,
+        rates: str | Path | None = None,
+    ) -> Client:
+        """A client of the embedded service, or of the one at this address.
+
+        `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
+        elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
+        that the embedded service charges, and that stand in where a hosted one does not state its own.
+        """
+        address = address or os.getenv("REELBOOK_URL") or None
+        if address is not None and not isinstance(address, str):
+            raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
+        if api_key is not None and not isinstance(api_key, str):
+            wrong, api_key = type(api_key).__name__, None
+            raise ReelbookError(f"`api_key` is a text, not a value of the type {wrong}.")
+        try:
+            key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
+        finally:
+            api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
+        if address is not None and not address.lower().startswith(("http://", "https://")):
+            raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
+        folder = parse_library_folder(library) if library else self._usual_folder()
+        self._end.install()
+        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
+        with self._guard:
+            self._clients.append(client)
+            self._has_opened = True
+        return client
+
+    def client(self) -> Client:
+        """The current client, else a new one."""
+        if (current := self.current) is not None:
+            return current
+        has_closed = self._has_opened
+        client = self.connect()
+        if has_closed:
+            # Not where a person has never connected: there it is what they expect.
+            log.warning(
+                "The client was closed, so a new one is used: %s, with the library %s.", client.base_url, client.library
+            )
+        return client
+
+    def service_name(self) -> str:
+        """The service of the current client; empty without one."""
+        client = self.current
+        return "" if client is None else "embedded service" if client.is_embedded else client.base_url
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the current client uses the embedded service."""
+        client = self.current
+        return client is not None and client.is_embedded
+
+    def next_service_name(self) -> str:
+        """The service that the first run would connect to: its host alone, as an address may have a password in it."""
+        host = urlsplit(os.getenv("REELBOOK_URL") or "").hostname
+        return host or "the embedded service on this machine, at no cost"
+
+    def estimate(self, request: Input) -> Estimate:
+        """The cost of a run: exact with a current client, else by the prices of the specification."""
+        client = self.current
+        return estimate(request) if client is None else client.estimate(request)
+
+    def start(self, request: Input) -> Run:
+        """Start a run that is watched, with a new client if there is none."""
+        return self.client().start_watched(request)
+
+    def model(self, endpoint_id: str) -> type[Input]:
+        """The input class of a model, by id or by the name of its class: from the catalog, else as the service describes it."""
+        known = next((row.input for row in CATALOG if endpoint_id in (row.id, row.input.__name__)), None)
+        return known or self.client().model(endpoint_id)
+
+    def library(self, folder: str | Path | None = None) -> Library:
+        """The library of the current client, or the one in this folder."""
+        from .api.stored_runs import open_library
+
+        self.register_table_accessor()
+        return open_library(self.current, folder)
+
+    def find_known(self, plan: Plan) -> Known | None:
+        """Which rows of a plan the current client's library has; None without a client."""
+        from .sweeps.execute.ledger_lookup import find_known
+
+        client = self.current
+        return None if client is None else find_known(plan, client.context)
+
+    def forecast_seconds(self, plan: Plan, known: Known | None) -> float | None:
+        """How long the rows of a plan that are not known will take, by the runs in the library; None without a client."""
+        from .sweeps.execute.ledger_lookup import CALL_SECONDS
+        from .sweeps.plan.forecast import forecast
+
+        client = self.current
+        if client is None:
+            return None
+        due = [row for row in plan.distinct if known is None or not known(row)]
+        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
+
+    def make_panel(self, job: SweepJob) -> object:
+        """A panel of a sweep with buttons, to be shown or put into a layout."""
+        from .widgets.panel import Panel
+
+        return Panel(job)
+
+    def show_progress(self, job: SweepJob) -> AbstractContextManager[object]:
+        """Show the progress of a sweep while the block lasts: a panel in a notebook, a line in a terminal."""
+        from .display.sweep_progress import watch_job
+        from .widgets.panel import show_buttons
+
+        return watch_job(job, show_buttons)
+
+    @property
+    def is_in_notebook(self) -> bool:
+        """Whether there is a notebook to show something in."""
+        from .display.run_progress import get_kernel_shell
+
+        return get_kernel_shell() is not None
+
+    def register_table_accessor(self) -> None:
+        """Give pandas tables their `.reel`."""
+        from .api import table_accessor  # noqa: F401
+
+    def _usual_folder(self) -> Path:
+        folder = library_folder()
+        if is_from_above(folder) and folder not in self._reported_folders:
+            self._reported_folders.add(folder)
+            log.warning(
+                "Using the library of a folder above this one, %s, so that nothing it has is paid for again. "
+                "For one of this folder alone: rb.connect(library='.reelbook').",
+                folder,
+            )
+        return folder
+
+
+session = Session()
+"""The session of this process."""
