@@ -14,8 +14,6 @@ MARGIN = 1.02
 """Polls come later than a known duration by this factor: runs of one model are alike, not the same."""
 DELAY_SHARE, MIN_DELAY_SECONDS = 0.09, 0.07
 """One call costs as much as noticing an end late by this share of the duration, or by this many seconds."""
-END_POINT = 0.75
-"""Where between two polls a run is taken to have ended: late, because a poll that comes too early is lost."""
 QUICKER_SHARE = 0.8
 """A run that ends before this share of the shortest known duration shows that the model has become quicker."""
 
@@ -42,7 +40,7 @@ class Durations:
         if alike:
             self._add(random.choice(alike))
         elif after or by <= 2 * tolerable_delay(by):
-            self._add(after + END_POINT * (by - after))
+            self._add((after + by) / 2)
         return is_unlike
 
     def next_poll_age(self, age: float, price: float) -> float | None:

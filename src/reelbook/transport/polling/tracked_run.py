@@ -18,16 +18,18 @@ FIRST_INTERVAL_SECONDS, INTERVAL_SHARE = 0.1, 0.105
 """A scout is polled again after this many seconds, or this share of its age if that is more."""
 LATER_SECONDS = 2.0
 """A run that is submitted later than the last scout by so many seconds, and by half of what that was, is a scout too."""
-SPREAD = 1.8
+SPREAD = 0.9
 """How many of the other runs of unknown duration are polled for each poll of the scout."""
-EARLY_CHANCE, EARLY_SHARES = 1 / 8, (0.4, 0.95)
+EARLY_CHANCE, EARLY_SHARES = 1 / 32, (0.4, 0.95)
 """The share of runs polled once before their expected end, and how early: this shows when a model has become quicker."""
 QUEUE_DECAY = 0.95
 """What an observed move in the queue still weighs after the next one."""
 TRIAL_STEPS = 4.0
 """Durations of earlier sessions are verified by the first run: it is polled at every so many steps of a scout."""
-POLL_PRICE = 0.25
+POLL_PRICE = 0.4
 """What a poll costs, in calls, for `Durations.next_poll_age`: less than 1, because ends should be noticed soon."""
+MIN_GAP = 1.25
+"""Polls of a run at the ends of others are so many tolerable delays apart, because many ends come in when few are known."""
 MAX_PAUSE_SECONDS, MAX_PAUSE_OF_MANY_SECONDS, MANY_RUNS = 15.0, 60.0, 120
 """The longest time between two polls of a run; with more than so many runs it grows, up to a minute."""
 CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
@@ -47,6 +49,8 @@ class ModelRuns:
     runs: dict[TrackedRun, None] = field(default_factory=dict)
     unpredicted: dict[TrackedRun, None] = field(default_factory=dict)
     """The runs that take longer than all others did, the oldest first."""
+    unfinished_age: float = 0.0
+    """The age at the latest poll that found one of its runs unfinished, of those that were never seen in the queue."""
     late_scouts: dict[TrackedRun, None] = field(default_factory=dict)
     """Those of them that were submitted much later than the oldest, and are polled often as well."""
     is_outdated: bool = False
@@ -148,6 +152,8 @@ class TrackedRun:
             self._record_queue_place(status.queue_position, polled_at)
         else:
             self._record_progress((status.metrics or {}).get("progress"), polled_at)
+            if self.queued_at is None:
+                self.model.unfinished_age = self.polled_age
 
     def record_end(self, status: QueueStatus, now: float) -> bool:
         """Add its duration to those of its model: it ended by now. True if that is unlike the durations known before."""
@@ -159,7 +165,9 @@ class TrackedRun:
             is_unlike = self.model.durations.record_end(reported, reported)
         elif self.polled_age or self.tracked_since - self.submitted_at <= 0.5 * by:
             # Of a run from long ago that has ended at some time since, nothing is learnt.
-            is_unlike = self.model.durations.record_end(self.polled_age, by)
+            # Runs of one model are alike: it was still unfinished when the last of the others was.
+            after = self.model.unfinished_age
+            is_unlike = self.model.durations.record_end(max(self.polled_age, after if after < by else 0.0), by)
         if self.queued_at is not None:
             after = 0.0 if self.started_at is None else self.submitted_at + self.polled_age - self.started_at
             is_unlike |= self.model.work_durations.record_end(after, now - self.queued_at)
@@ -187,7 +195,7 @@ class TrackedRun:
         """When a poll is worth most, by the run's own progress or by the durations of its model."""
         due = self.predicted_end
         if due is None:
-            due = self._expected_end(price)
+            due = self._expected_end(shared, price)
         if due is None:
             due = self.submitted_at + self._unpredicted_age(shared)
         else:
@@ -195,7 +203,7 @@ class TrackedRun:
         # Predictions can be wrong; no run is polled all the time because of one.
         return max(due, self.submitted_at + self.polled_age + price * tolerable_delay(self.polled_age))
 
-    def _expected_end(self, price: float) -> float | None:
+    def _expected_end(self, shared: bool, price: float) -> float | None:
         """When it ends, by the durations of its model; None if it takes longer than all others did."""
         start, durations = self.submitted_at, self.model.durations
         if self.predicted_start is not None:
@@ -206,6 +214,8 @@ class TrackedRun:
             return None
         if not self.polled_age:
             expected *= self.early_share
+        elif not shared and self.predicted_start is None:
+            expected = max(expected, age + MIN_GAP * tolerable_delay(age))
         if not durations.is_verified and next(iter(self.model.runs)) is self:
             expected = min(expected, _scout_age(age, TRIAL_STEPS))
         return start + expected
